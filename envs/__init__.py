@@ -1,0 +1,1 @@
+"""The domains: one folder each, everything a domain is."""

@@ -1,0 +1,1 @@
+"""Retail: an online shop's customer service."""

@@ -1,0 +1,100 @@
+"""Build the shop's database from a seed: ``python -m simia_gym.envs.retail.build`` writes ``state.json``."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from simia_gym.envs.retail.catalogue import TYPES, make_product
+from simia_gym.envs.retail.orders import Status, make_order
+from simia_gym.envs.retail.people import FIRST_NAMES, LAST_NAMES, make_address, make_user
+
+SEED = 20_240
+N_VARIANTS, N_USERS, N_ORDERS = 150, 40, 100
+STATE_FILE = Path(__file__).with_name("state.json")
+
+Tables = dict[str, dict[str, dict[str, Any]]]
+
+
+def build(
+    seed: int = SEED, *, n_variants: int = N_VARIANTS, n_users: int = N_USERS, n_orders: int = N_ORDERS
+) -> Tables:
+    """Draw a whole database: every product type of the catalogue, users, and orders.
+
+    The same arguments give the same bytes on every machine. Every user has at least one order; two users share a name
+    and differ in postal code.
+
+    Args:
+        seed: Seed of the one source of chance.
+        n_variants: Variants of all products together.
+        n_users: Number of users.
+        n_orders: Number of orders, at least ``n_users``.
+
+    Returns:
+        The tables ``products``, ``users`` and ``orders``.
+    """
+    rng = random.Random(seed)
+    taken: set[str] = set()
+    products: dict[str, dict[str, Any]] = {}
+    for kind, n in zip(TYPES, _shares(rng, n_variants), strict=True):
+        product = make_product(rng, kind.name, n, taken)
+        products[product["product_id"]] = product
+    users: dict[str, dict[str, Any]] = {}
+    firsts = rng.sample(FIRST_NAMES, min(n_users, len(FIRST_NAMES)))
+    lasts = rng.sample(LAST_NAMES, min(n_users, len(LAST_NAMES)))
+    names = [(firsts[i % len(firsts)], lasts[i % len(lasts)]) for i in range(n_users)]
+    if n_users > 1:
+        names[-1] = names[0]
+    for name in names:
+        user = make_user(rng, taken, name=name)
+        users[user["user_id"]] = user
+    orders: dict[str, dict[str, Any]] = {}
+    owners = [*users, *rng.choices(sorted(users), k=max(n_orders - len(users), 0))]
+    statuses = _statuses(rng, len(owners))
+    for owner, status in zip(owners, statuses, strict=True):
+        elsewhere = make_address(rng) if rng.random() < 0.15 else None
+        order = make_order(rng, users[owner], products, taken, status=status, address=elsewhere)
+        orders[order["order_id"]] = order
+    return {"products": products, "users": users, "orders": orders}
+
+
+def _shares(rng: random.Random, n_variants: int) -> list[int]:
+    """How many variants each type gets: 5 to 10, as many as asked for in all."""
+    shares = [max(n_variants // len(TYPES), 1)] * len(TYPES)
+    for index in range(n_variants - sum(shares)):
+        shares[index % len(shares)] += 1
+    for _ in range(len(TYPES) * 2):
+        giver, taker = rng.sample(range(len(TYPES)), 2)
+        if shares[giver] > 5 and shares[taker] < min(10, TYPES[taker].combinations):
+            shares[giver] -= 1
+            shares[taker] += 1
+    return shares
+
+
+def _statuses(rng: random.Random, n: int) -> list[Status]:
+    kinds: tuple[Status, ...] = ("pending", "delivered", "processed", "cancelled")
+    counts = [n * 42 // 100, n * 38 // 100, n * 10 // 100]
+    counts.append(n - sum(counts))
+    statuses = [kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count)]
+    rng.shuffle(statuses)
+    return statuses
+
+
+def to_text(tables: Tables) -> str:
+    """The tables as JSON text with one row a line, so that a change shows as a short diff."""
+    parts = []
+    for name, rows in tables.items():
+        lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+        parts.append(f" {json.dumps(name)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def main() -> None:
+    """Write ``state.json`` beside this module."""
+    STATE_FILE.write_text(to_text(build()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

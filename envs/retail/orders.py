@@ -1,0 +1,115 @@
+"""What has been ordered: orders with items, parcels and payments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from simia_gym.envs.retail.ids import order_id, tracking_id
+from simia_gym.types import JsonObject, Row
+
+Status = Literal["pending", "processed", "delivered", "cancelled"]
+
+REASONS: tuple[str, ...] = ("no longer needed", "ordered by mistake")
+"""The reasons for which an order may be cancelled."""
+
+OPTIONAL_FIELDS: tuple[str, ...] = (
+    "cancel_reason",
+    "exchange_items",
+    "exchange_new_items",
+    "exchange_payment_method_id",
+    "exchange_price_difference",
+    "return_items",
+    "return_payment_method_id",
+)
+"""Fields of an order that stay null until an action fills them, in the order in which they are shown."""
+
+
+def total(amounts: Sequence[float]) -> float:
+    """Add dollars without the noise of binary fractions.
+
+    Args:
+        amounts: Dollars with at most two decimals.
+    """
+    return sum(round(amount * 100) for amount in amounts) / 100
+
+
+def line_item(product: Row, item_id: str) -> JsonObject:
+    """One line of an order: this variant, at its present price.
+
+    Args:
+        product: A row of ``products``.
+        item_id: One of its variants.
+    """
+    variant = product["variants"][item_id]
+    return {
+        "name": product["name"],
+        "product_id": product["product_id"],
+        "item_id": item_id,
+        "price": variant["price"],
+        "options": dict(variant["options"]),
+    }
+
+
+def draw_items(rng: random.Random, products: Mapping[str, Row], n_items: int) -> list[JsonObject]:
+    """Draw lines of different products; any variant may have been bought, even one that is out of stock by now."""
+    chosen = rng.sample(sorted(products), min(n_items, len(products)))
+    return [line_item(products[key], rng.choice(sorted(products[key]["variants"]))) for key in chosen]
+
+
+def make_order(
+    rng: random.Random,
+    user: dict[str, Any],
+    products: Mapping[str, Row],
+    taken: set[str],
+    *,
+    status: Status = "pending",
+    n_items: int | None = None,
+    items: Sequence[tuple[str, str]] | None = None,
+    payment_method_id: str | None = None,
+    address: Row | None = None,
+) -> JsonObject:
+    """Draw an order and enter it in its user's list of orders.
+
+    Args:
+        rng: Source of chance.
+        user: A row of ``users``; its ``orders`` grows.
+        products: Rows of ``products`` by id.
+        taken: Identifiers in use; the new ones are added.
+        status: An order that has left the warehouse has a parcel; a cancelled one a refund and a reason.
+        n_items: How many lines; one to four if not given.
+        items: Exact lines as (product id, item id), instead of ``n_items``; a pair may occur twice.
+        payment_method_id: One of the user's; drawn if not given.
+        address: Where it goes; the user's own address if not given.
+
+    Returns:
+        A row of the table ``orders``.
+    """
+    identifier = order_id(rng, taken)
+    if items is None:
+        lines = draw_items(rng, products, n_items if n_items is not None else rng.choice((1, 2, 2, 3, 3, 4)))
+    else:
+        lines = [line_item(products[product_id], item_id) for product_id, item_id in items]
+    method = payment_method_id or rng.choice(sorted(user["payment_methods"]))
+    amount = total([line["price"] for line in lines])
+    history = [{"transaction_type": "payment", "amount": amount, "payment_method_id": method}]
+    parcels: list[JsonObject] = []
+    reason = None
+    if status in ("processed", "delivered"):
+        parcels.append({"tracking_id": [tracking_id(rng, taken)], "item_ids": [line["item_id"] for line in lines]})
+    elif status == "cancelled":
+        history.append({"transaction_type": "refund", "amount": amount, "payment_method_id": method})
+        reason = rng.choice(REASONS)
+    user["orders"].append(identifier)
+    return {
+        "order_id": identifier,
+        "user_id": user["user_id"],
+        "address": dict(address if address is not None else user["address"]),
+        "items": lines,
+        "status": status,
+        "fulfillments": parcels,
+        "payment_history": history,
+        **dict.fromkeys(OPTIONAL_FIELDS),
+        "cancel_reason": reason,
+    }

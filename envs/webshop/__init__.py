@@ -1,0 +1,1 @@
+"""WebShop: find a product by search and clicks, and buy it."""

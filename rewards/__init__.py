@@ -1,0 +1,1 @@
+"""How an episode becomes a number: rubrics, program checks, grades."""

@@ -1,0 +1,81 @@
+"""What it takes to make an environment, as data that can be written to a record and read back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
+
+CUSTOM = "simia/custom-v0"
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """The settings of an environment.
+
+    Attributes:
+        env: The id, such as ``simia/retail-v0``.
+        split: Which fixed tasks: ``train``, ``test`` or ``all``.
+        generated: How many generated tasks besides them (of ``all``: half for each split, train first).
+        data: The user's own data for the domain, by path.
+        domain: The folder of a domain of your own, for ``simia/custom-v0``.
+        simulator: Who answers tool calls: ``auto``, ``world``.
+        user: Who plays the user; ``None`` is the domain's own choice.
+        prompt: How much the system message says: ``full`` or ``compact``.
+        max_turns: Another turn limit than the domain's.
+        options: Options of the domain's world, such as ``{"compat": "tau2"}``.
+    """
+
+    env: str
+    split: Literal["train", "test", "all"] = "train"
+    generated: int = 0
+    data: str | None = None
+    domain: str | None = None
+    simulator: str = "auto"
+    user: str | None = None
+    prompt: Literal["full", "compact"] = "full"
+    max_turns: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot mean anything.
+
+        Raises:
+            InputError: Names the setting.
+        """
+        if self.split not in ("train", "test", "all"):
+            raise InputError(f"split is {self.split!r}", where="split", fix="Use train, test or all.")
+        if self.prompt not in ("full", "compact"):
+            raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
+        if self.generated < 0:
+            raise InputError(f"generated is {self.generated}", where="generated", fix="Use 0 or more.")
+        if self.max_turns is not None and self.max_turns < 1:
+            raise InputError(f"max_turns is {self.max_turns}", where="max_turns", fix="Use 1 or more.")
+        if self.env == CUSTOM and not self.domain:
+            raise InputError(f"{CUSTOM} needs the folder of your domain", where="domain", fix="Pass domain=PATH.")
+        if self.env != CUSTOM and self.domain:
+            raise InputError(f"domain= is for {CUSTOM} only", where="domain", fix=f"Use {CUSTOM} with it.")
+
+    def to_json(self) -> JsonObject:
+        """Plain JSON values; settings at their default are left out."""
+        default = {item.name: item.default for item in dataclasses.fields(self)}
+        out = {name: getattr(self, name) for name in default}
+        out["options"] = dict(self.options)
+        return {name: value for name, value in out.items() if name == "env" or (value != default[name] and value != {})}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> EnvConfig:
+        """Read back what `to_json` wrote.
+
+        Raises:
+            InputError: There is a setting that does not exist.
+        """
+        known = {item.name for item in dataclasses.fields(cls)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise InputError(f"there are no settings {unknown}", where="config", fix=f"Known: {sorted(known)}.")
+        return cls(**data)

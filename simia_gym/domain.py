@@ -1,0 +1,271 @@
+"""A domain: a folder, loaded and checked once, shared by every episode that is played in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from simia_gym.actions import Grammar, get_grammar
+from simia_gym.domain_config import DomainConfig, read_config
+from simia_gym.domain_data import DomainData
+from simia_gym.dotted import load_object
+from simia_gym.encoding import encode
+from simia_gym.errors import DomainError, InputError
+from simia_gym.files import read_json, read_text, read_yaml
+from simia_gym.state import State
+from simia_gym.tasks import read_tasks
+from simia_gym.tools import ToolSpec, spec_from_entry
+from simia_gym.trace import Reward
+from simia_gym.types import JsonObject, Split, Task
+from simia_gym.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Everything a domain is.
+
+    Attributes:
+        config: What ``domain.yaml`` says.
+        folder: Where it lies.
+        policy: The policy text, for the system message.
+        specs: Tool name to specification.
+        world: The executable world, where the domain has one.
+        base: The initial state that all tasks share.
+        tasks: The fixed tasks of each split.
+        user: The user that plays by default.
+        options: The world's options, defaults filled in.
+        data: What the user's own data replaced, if anything.
+        cues: The scripted user's cue patterns.
+        rubric: The domain's rubric items.
+    """
+
+    config: DomainConfig
+    folder: Path
+    policy: str
+    specs: Mapping[str, ToolSpec]
+    world: World | None
+    base: State
+    tasks: Mapping[Split, Sequence[Task]]
+    user: str | None
+    options: Mapping[str, Any]
+    data: DomainData | None = None
+    cues: JsonObject = field(default_factory=dict)
+    rubric: tuple[JsonObject, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The domain's name."""
+        return self.config.name
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """The grammar of its actions."""
+        return get_grammar(self.config.grammar)
+
+    @cached_property
+    def tools(self) -> list[JsonObject]:
+        """OpenAI tool schemas, in the order of declaration."""
+        return [spec.schema for spec in self.specs.values()]
+
+    @cached_property
+    def tool_entries(self) -> dict[str, JsonObject]:
+        """Tool name to its ``tools.json`` entry."""
+        return {name: spec.entry for name, spec in self.specs.items()}
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash of everything that decides what happens in an episode, tasks left out; 16 hex digits."""
+        digest = hashlib.sha256()
+        skip = set(self.config.tasks.values())
+        for path in sorted(self.folder.rglob("*")):
+            name = path.relative_to(self.folder).as_posix()
+            if path.suffix in (".yaml", ".md", ".json", ".py") and name not in skip:
+                digest.update(f"{name}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(encode(dict(self.options)))
+        if self.data is not None:
+            digest.update(self.data.hash.encode())
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """The system message, ``full`` and ``compact``."""
+        grammar, tools = self.grammar, self.tools
+        short = self.folder / "policy.compact.md"
+        brief = read_text(short) if self.data is None and short.is_file() else self.policy
+        return {
+            "full": f"{self.policy.strip()}\n\n{grammar.instructions(tools).strip()}",
+            "compact": f"{brief.strip()}\n\n{grammar.instructions(tools, compact=True).strip()}",
+        }
+
+    @cached_property
+    def generator(self) -> Callable[[Split, int], Task] | None:
+        """The function that makes further tasks; none where the user's own data took the place of the domain's."""
+        if self.config.generator is None or self.data is not None:
+            return None
+        return cast("Callable[[Split, int], Task]", load_object(self.config.generator, folder=self.folder))
+
+    def make_reward(self) -> Reward:
+        """A reward function for one episode after another."""
+        spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
+        cls = cast("type[Any]", load_object(spec, folder=self.folder, where=str(self.folder / "domain.yaml")))
+        where = str(self.folder / (self.config.rubric or "domain.yaml"))
+        return cast(Reward, cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where))
+
+
+@lru_cache(maxsize=32)
+def _load(folder: Path, options: bytes, data: Path | None) -> Domain:
+    import orjson
+
+    return _Loader(folder, orjson.loads(options), data).load()
+
+
+def load_domain(folder: Path | str, options: Mapping[str, Any] | None = None, data: Path | str | None = None) -> Domain:
+    """Load a domain's folder, or give the one that was loaded before with the same settings.
+
+    Args:
+        folder: The folder with ``domain.yaml``.
+        options: Options of its world; unknown ones are refused.
+        data: The user's own data for it.
+
+    Raises:
+        DomainError: The folder has mistakes; ``problems`` holds every one.
+        InputError: An option or the data is wrong.
+    """
+    path = Path(folder).expanduser().resolve()
+    own = None if data is None else Path(data).expanduser().resolve()
+    return _load(path, encode(dict(sorted((options or {}).items()))), own)
+
+
+class _Loader:
+    """Loads the parts one after another and collects every mistake before it gives up."""
+
+    def __init__(self, folder: Path, options: Mapping[str, Any], data: Path | None) -> None:
+        self.folder, self.asked, self.data_path = folder, options, data
+        self.problems: list[InputError] = []
+
+    def load(self) -> Domain:
+        if not self.folder.is_dir():
+            raise DomainError("there is no such folder", where=str(self.folder), fix="Check the path.")
+        file = self.folder / "domain.yaml"
+        if not file.is_file():
+            fix = "Name the folder of a domain, or make one with `simia new-domain PATH`."
+            raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
+        self.config = read_config(file)
+        self.try_(lambda: get_grammar(self.config.grammar), None)
+        data = self.try_(self._data, None)
+        options = self.try_(lambda: self._options(data), {})
+        policy = self.try_(lambda: self._policy(data), "")
+        world = self.try_(lambda: self._world(options), None)
+        specs = self.try_(lambda: self._specs(world), {})
+        base = self.try_(lambda: self._state(data), State.from_tables({}))
+        cues = self.try_(lambda: self._yaml(self.config.cues), {}) or {}
+        rubric = self.try_(lambda: self._yaml(self.config.rubric), []) or []
+        if not isinstance(rubric, list):
+            where = str(self.folder / str(self.config.rubric))
+            self.problems.append(DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'."))
+            rubric = []
+        tasks = self._tasks(data)
+        if self.problems:
+            raise DomainError.of(self.problems)
+        user = self.config.user if data is None or data.user is None else data.user
+        return Domain(
+            config=self.config,
+            folder=self.folder,
+            policy=policy,
+            specs=specs,
+            world=world,
+            base=base,
+            tasks=tasks,
+            user=user,
+            options=options,
+            data=data,
+            cues=cues,
+            rubric=tuple(rubric),
+        )
+
+    def try_(self, part: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return part()
+        except DomainError as error:
+            self.problems.extend(error.problems or (error,))
+        except InputError as error:
+            self.problems.append(error)
+        return otherwise
+
+    def _data(self) -> DomainData | None:
+        if self.data_path is None:
+            return None
+        if self.config.data is None:
+            raise InputError(f"{self.config.name} takes no data of your own", where="data", fix="Leave data out.")
+        loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder))
+        return loader(self.data_path)
+
+    def _options(self, data: DomainData | None) -> dict[str, Any]:
+        known = dict(self.config.options)
+        unknown = sorted(set(self.asked) - set(known))
+        if unknown:
+            fix = f"Known: {', '.join(known) or 'none'}."
+            raise InputError(f"{self.config.name} has no option {unknown[0]!r}", where="options", fix=fix)
+        return {**known, **(data.options if data is not None else {}), **self.asked}
+
+    def _policy(self, data: DomainData | None) -> str:
+        if data is not None and data.policy is not None:
+            return data.policy
+        return read_text(self.folder / self.config.policy, what="policy text")
+
+    def _world(self, options: Mapping[str, Any]) -> World | None:
+        if self.config.world is None:
+            return None
+        where = str(self.folder / "domain.yaml")
+        cls = load_object(self.config.world, folder=self.folder, where=where)
+        if not (isinstance(cls, type) and issubclass(cls, World)):
+            fix = "Let it inherit from simia_gym.world.World."
+            raise DomainError(f"world {self.config.world!r} is no World class", where=where, fix=fix)
+        try:
+            return cls(options)
+        except ValueError as error:
+            raise InputError(str(error), where="options", fix="Change the option.") from error
+
+    def _specs(self, world: World | None) -> dict[str, ToolSpec]:
+        if world is not None:
+            return dict(world.tools)
+        path = self.folder / self.config.tools
+        entries = read_json(path, what="tools file")
+        if not isinstance(entries, list):
+            raise DomainError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
+        specs = [spec_from_entry(entry, f"{path}[{i}]") for i, entry in enumerate(entries)]
+        return {spec.name: spec for spec in specs}
+
+    def _state(self, data: DomainData | None) -> State:
+        if data is not None and data.tables is not None:
+            return State.from_tables(data.tables)
+        source = self.config.state
+        if source is None:
+            return State.from_tables({})
+        if ":" in source:
+            make = cast("Callable[[], Mapping[str, Mapping[str, Any]]]", load_object(source, folder=self.folder))
+            return State.from_tables(make())
+        path = self.folder / source
+        tables = read_json(path, what="state file")
+        if not isinstance(tables, dict) or not all(
+            isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in tables.values()
+        ):
+            raise DomainError("is not {table: {key: row}}", where=str(path), fix="Make every row a JSON object.")
+        return State.from_tables(tables)
+
+    def _yaml(self, name: str | None) -> Any:
+        return None if name is None else read_yaml(self.folder / name)[0]
+
+    def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
+        if data is not None and data.tasks is not None:
+            return data.tasks
+        tasks: dict[Split, Sequence[Task]] = {"train": (), "test": ()}
+        for split, name in self.config.tasks.items():
+            tasks[split], problems = read_tasks(self.folder / name, split)
+            self.problems.extend(problems)
+        return tasks

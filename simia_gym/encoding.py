@@ -1,0 +1,105 @@
+"""Canonical JSON: one value, one sequence of bytes.
+
+Hash chains, content keys and record lines all rest on these bytes, so they must depend on the value alone: compact
+separators, UTF-8, key order as it stands in the value. What JSON cannot carry is settled once, here: a lone surrogate
+becomes U+FFFD, NaN and the infinities become null. Reading the bytes back and encoding again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import orjson
+
+from simia_gym.errors import InputError
+
+# Dataclasses, dates and the like have more than one sensible JSON form; whoever records them must choose.
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+
+
+def encode(value: Any) -> bytes:
+    """Encode a JSON value as canonical bytes.
+
+    Args:
+        value: Dictionaries with string keys, lists, tuples, strings, integers of any size, floats, booleans, None.
+
+    Returns:
+        Compact UTF-8 JSON with the value's own key order.
+
+    Raises:
+        InputError: The value holds something that is not JSON, or is nested too deeply.
+    """
+    try:
+        return orjson.dumps(value, option=_OPTIONS)
+    except TypeError:
+        return _encode_unusual(value)
+
+
+def decode(data: bytes | str) -> Any:
+    """Read JSON back without loss: integers of any size stay integers, and NaN is refused.
+
+    Args:
+        data: UTF-8 bytes, or text.
+
+    Returns:
+        The plain value.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    return json.loads(data, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _encode_unusual(value: Any) -> bytes:
+    """Encode what the fast encoder refuses: big integers, lone surrogates, unusual mappings, deep nesting."""
+    try:
+        clean = _clean(value)
+        try:
+            return orjson.dumps(clean, option=_OPTIONS)
+        except TypeError:
+            return json.dumps(clean, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (RecursionError, ValueError) as error:
+        raise InputError(
+            f"value cannot be encoded as JSON ({error})", fix="Keep values shallow and free of cycles."
+        ) from error
+
+
+def _clean(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_clean_key(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    raise InputError(f"a {type(value).__name__} is not a JSON value", fix="Convert it before it is recorded.")
+
+
+def _clean_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise InputError(f"object key {key!r} is a {type(key).__name__}", fix="Keys of JSON objects are strings.")
+    return clean_text(key)
+
+
+def clean_text(text: str) -> str:
+    """Join surrogate pairs and replace lone surrogates by U+FFFD, so that the text can be written as UTF-8.
+
+    Args:
+        text: Any Python string.
+
+    Returns:
+        The text itself where it has no surrogates.
+    """
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

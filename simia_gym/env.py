@@ -1,0 +1,143 @@
+"""The Gymnasium face of an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import gymnasium
+
+from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError
+from simia_gym.loop import run_sync
+from simia_gym.spaces import TextSpace
+from simia_gym.suite import Suite, load_suite
+from simia_gym.tasks import task_from_json
+from simia_gym.types import Message, Start, Step, Task
+
+OnFault = Literal["truncate", "raise"]
+_SETTINGS = ("split", "generated", "data", "domain", "simulator", "user", "prompt", "max_turns")
+
+
+def config_from_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> EnvConfig:
+    """Sort the keyword arguments of `gymnasium.make` into settings and options of the domain's world.
+
+    Raises:
+        InputError: A setting has an impossible value.
+    """
+    settings = {name: value for name, value in kwargs.items() if name in _SETTINGS}
+    options = {**kwargs.get("options", {}), **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, "options")}}
+    return EnvConfig(env=env_id, options=options, **settings)
+
+
+def spaces_of(suite: Suite) -> tuple[TextSpace, TextSpace]:
+    """The observation and action space of an environment."""
+    samples = suite.domain.config.samples
+    return TextSpace(), TextSpace(samples=samples)
+
+
+def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -> tuple[Task, int]:
+    """Choose the next task and the episode's seed.
+
+    Args:
+        suite: The loaded environment.
+        generator: The environment's NumPy generator; the only source of chance.
+        options: ``{"task": id}``, or a whole task as `Task` or dictionary, to choose it by hand.
+
+    Raises:
+        InputError: There is no such task, or no such option.
+    """
+    unknown = sorted(set(options or {}) - {"task"})
+    if unknown:
+        raise InputError(f"reset has no option {unknown[0]!r}", where="options", fix="The one option is 'task'.")
+    index, seed = int(generator.integers(len(suite.tasks))), int(generator.integers(2**31))
+    chosen = (options or {}).get("task")
+    if chosen is None:
+        return suite.tasks[index], seed
+    if isinstance(chosen, Task):
+        return chosen, seed
+    return (task_from_json(chosen, "options['task']") if isinstance(chosen, dict) else suite.task(str(chosen))), seed
+
+
+class SimiaEnv(gymnasium.Env[str, str]):
+    """One environment: text in, text out; the reward comes at the end and can be traced to evidence.
+
+    Observations and actions are strings of any length. The first observation is the environment's first message.
+    ``info["messages"]`` holds the new messages of the environment with their roles (at reset: system and first), and
+    at reset ``info["tools"]`` the tool schemas. The last step's info has ``verdict`` (a `Verdict`), ``reward_valid``,
+    ``success``, ``ended``, and ``fault`` where the infrastructure failed: then ``truncated`` is true and the reward of
+    0.0 means nothing.
+
+    Args:
+        env_id: The registered id.
+        render_mode: ``ansi`` for the transcript as text.
+        on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`.
+        **kwargs: Settings of `EnvConfig`; any other name is an option of the domain's world.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own layout
+
+    def __init__(
+        self, env_id: str, *, render_mode: str | None = None, on_fault: OnFault = "truncate", **kwargs: Any
+    ) -> None:
+        self.render_mode = render_mode
+        self.on_fault = on_fault
+        self.suite = load_suite(config_from_kwargs(env_id, kwargs))
+        self.episode = self.suite.episode()
+        self.observation_space, self.action_space = spaces_of(self.suite)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: Decides task and wording from here on.
+            options: ``{"task": ...}`` to choose the task: its id, or a whole task.
+
+        Returns:
+            The environment's first message, and info with ``messages``, ``tools``, ``task``, ``seed``.
+        """
+        super().reset(seed=seed)
+        task, episode_seed = pick_task(self.suite, self.np_random, options)
+        start = run_sync(self.episode.reset(task, seed=episode_seed), inline=self.episode.inline)
+        return start.observation, reset_info(start)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Take one action.
+
+        Args:
+            action: The policy's text.
+
+        Returns:
+            Observation, reward, terminated, truncated, info.
+        """
+        step = run_sync(self.episode.step(action), inline=self.episode.inline)
+        if self.episode.fault is not None and self.on_fault == "raise":
+            raise self.episode.fault
+        return step.observation, step.reward, step.terminated, step.truncated, step_info(step)
+
+    def render(self) -> str | None:  # type: ignore[override]  # Gymnasium's frame type cannot say "text or nothing"
+        """The transcript so far as text, in mode ``ansi``."""
+        return transcript_text(self.episode.messages) if self.render_mode == "ansi" else None
+
+
+def reset_info(start: Start) -> dict[str, Any]:
+    """The info of a reset."""
+    return {**start.info, "messages": list(start.messages), "tools": list(start.tools)}
+
+
+def step_info(step: Step) -> dict[str, Any]:
+    """The info of a step."""
+    return {**step.info, "messages": list(step.messages)}
+
+
+def transcript_text(messages: list[Message]) -> str:
+    """A transcript for people: one block a message, the system message left out."""
+    blocks = []
+    for message in messages:
+        if message["role"] == "system":
+            continue
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        lines = [message["content"]] if message["content"] else []
+        lines += [f"-> {call['name']}({call['arguments']})" for call in calls]
+        blocks.append(f"[{message['role']}] " + "\n".join(lines))
+    return "\n".join(blocks)

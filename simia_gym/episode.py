@@ -1,0 +1,332 @@
+"""The episode: the one engine that every face is a view of.
+
+An async state machine. `reset` sets the scene, `step` takes one action of the policy to its consequences: the text is
+parsed by the domain's grammar, goes to the user or to the tools (never both), every consequence becomes a transition
+with operations on the state, and every event lands in the ledger. Where no part waits for anything (`inline`), both
+coroutines finish without suspending, so that a synchronous face needs no event loop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from simia_gym.domain import Domain
+from simia_gym.errors import ActionError, EpisodeOver, Fault, PatchError, Role, SimiaError
+from simia_gym.ledger import Ledger
+from simia_gym.scene import Scene, Simulator, User
+from simia_gym.state import State
+from simia_gym.tasks import task_hash
+from simia_gym.trace import Reward, Trace
+from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
+from simia_gym.verdict import faulted, to_json
+
+
+class Episode:
+    """One episode at a time of a domain; `reset` begins the next.
+
+    Args:
+        domain: The domain.
+        simulator: Who answers tool calls.
+        user: Who answers messages; ``None`` where the domain has no user.
+        reward: How the end is judged.
+        prompt: ``full`` or ``compact`` system message.
+        max_turns: Another turn limit than the domain's.
+
+    Attributes:
+        messages: The whole transcript so far in the OpenAI layout, the policy's turns included.
+        ledger: The record so far.
+        state: The state now.
+        verdict: The verdict once the episode has ended, else ``None``.
+        fault: The fault that ended the episode, if one did.
+        inline: Whether `reset` and `step` never wait.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        simulator: Simulator,
+        user: User | None,
+        reward: Reward,
+        prompt: str = "full",
+        max_turns: int | None = None,
+    ) -> None:
+        self.domain, self.simulator, self.user, self.reward = domain, simulator, user, reward
+        self.prompt = prompt
+        self.max_turns = max_turns or domain.config.max_turns
+        self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
+        self.messages: list[Message] = []
+        self.ledger = Ledger()
+        self.state: State = domain.base
+        self.initial: State = domain.base
+        self.task: Task | None = None
+        self.seed = 0
+        self.turn = 0
+        self.ended: str | None = None
+        self.verdict: Verdict | None = None
+        self.fault: Fault | None = None
+
+    async def reset(self, task: Task, *, seed: int = 0) -> Start:
+        """Begin an episode.
+
+        Args:
+            task: What it is about.
+            seed: Where all variety within it comes from.
+
+        Returns:
+            The first observation and messages.
+
+        Raises:
+            Fault: The first message could not be had.
+            PatchError: The task's changes do not fit the initial state.
+        """
+        self.task, self.seed, self.turn = task, seed, 0
+        self.ended, self.verdict, self.fault = "reset", None, None
+        self.ledger = Ledger()
+        self.state = self.initial = self.domain.base.apply(task.setup) if task.setup else self.domain.base
+        names = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
+        self.ledger.append(
+            "start",
+            env=self.domain.name,
+            version=self.domain.config.version,
+            domain_hash=self.domain.hash,
+            task=task.id,
+            kind=task.kind,
+            split=task.split,
+            task_hash=task_hash(task),
+            seed=seed,
+            prompt=self.prompt,
+            **names,
+        )
+        first = await (self.simulator if self.user is None else self.user).open(self._scene(task))
+        self._commit(first)
+        self.ledger.append(
+            "message",
+            turn=0,
+            speaker=first.speaker,
+            text=first.observation,
+            ops=list(first.ops or ()),
+            meta=dict(first.meta),
+        )
+        self.ended = None
+        self.messages = [
+            {"role": "system", "content": self.domain.prompts[self.prompt]},
+            {"role": "user", "content": first.observation},
+        ]
+        info: JsonObject = {"task": task.id, "seed": seed, "prompt": self.prompt, "turn": 0, **names}
+        if first.info:
+            info["world"] = dict(first.info)
+        return Start(first.observation, tuple(self.messages), self.domain.tools, info)
+
+    async def step(self, action: str) -> Step:
+        """Take one action to its consequences.
+
+        Args:
+            action: The policy's text.
+
+        Returns:
+            The new messages; at the end also the verdict.
+
+        Raises:
+            EpisodeOver: The episode has ended, or was never begun.
+        """
+        if self.task is None or self.ended is not None:
+            raise EpisodeOver("this episode is over; call reset() to begin another")
+        self.turn += 1
+        self.ledger.append("action", turn=self.turn, text=action)
+        before = len(self.messages)
+        info: JsonObject = {"turn": self.turn}
+        try:
+            ended = await self._act(action, self.task, info)
+            new = tuple(message for message in self.messages[before:] if message["role"] != "assistant")
+            truncated = ended is None and self.turn >= self.max_turns
+            if ended is None and not truncated:
+                return Step(_join(new), 0.0, False, False, new, None, info)
+            return await self._finish(self.task, "turn_limit" if ended is None else ended, truncated, new, info)
+        except Fault as fault:
+            new = tuple(message for message in self.messages[before:] if message["role"] != "assistant")
+            return self.fail(fault, new, info)
+
+    def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
+        """End the episode with a fault: no reward, an invalid verdict.
+
+        Args:
+            fault: What failed.
+            new: Messages of the broken step.
+            info: Facts of the broken step.
+        """
+        self.ended, self.fault, self.verdict = "fault", fault, faulted(fault)
+        self.ledger.append("fault", role=fault.role, kind=fault.kind, message=fault.message)
+        self.ledger.append("end", reason="fault", turn=self.turn, truncated=True)
+        self.ledger.append("verdict", **to_json(self.verdict))
+        out = dict(info or {"turn": self.turn})
+        out.update(self._closing(self.verdict, "fault"))
+        return Step(_join(new), 0.0, False, True, tuple(new), self.verdict, out)
+
+    async def _act(self, action: str, task: Task, info: JsonObject) -> str | None:
+        """Parse the action and run it; give the reason of the end, if it came."""
+        config = self.domain.config
+        try:
+            parsed = self.domain.grammar.parse(action)
+            if isinstance(parsed, Say) and self.user is None:
+                raise ActionError("no_user", "Error: nobody reads messages here; act in the form that was described.")
+            if isinstance(parsed, Calls) and len(parsed.calls) > 1:
+                if config.parallel_tool_calls == "error":
+                    raise ActionError("parallel_calls", "Error: make one tool call at a time.")
+                if len(parsed.calls) > config.max_calls:
+                    raise ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
+        except ActionError as error:
+            text = error.message if error.message.startswith("Error") else f"Error: {error.message}"
+            self.ledger.append("invalid", turn=self.turn, code=error.code, text=text)
+            self.messages.append({"role": "assistant", "content": action})
+            self.messages.append({"role": "user", "content": text, "error_code": error.code})
+            info["error_code"] = error.code
+            return None
+        if isinstance(parsed, Say):
+            return await self._say(parsed.text, task)
+        if isinstance(parsed, End):
+            self.messages.append({"role": "assistant", "content": action})
+            self.ledger.append("answer", turn=self.turn, text=parsed.answer)
+            return "agent_end"
+        return await self._call(action, parsed, task, info)
+
+    async def _say(self, text: str, task: Task) -> str | None:
+        """Deliver a message to the user."""
+        assert self.user is not None
+        try:
+            reply = await self.user.reply(text, self._scene(task))
+        except SimiaError:
+            raise
+        except Exception as error:
+            raise Fault("bug", f"the user raised {type(error).__name__}: {error}", role="user") from error
+        self._commit(reply)
+        self._record(reply, call=None, say=text)
+        self.messages.append({"role": "assistant", "content": text})
+        self.messages.append({"role": "user", "content": reply.observation})
+        return reply.end
+
+    async def _call(self, action: str, parsed: Calls, task: Task, info: JsonObject) -> str | None:
+        """Run the calls in order, one transition each, up to an end."""
+        calls = [
+            call if call.id else replace(call, id=f"call_{self.turn}_{number}")
+            for number, call in enumerate(parsed.calls)
+        ]
+        as_tool = self.domain.grammar.observation_role == "tool"
+        self.messages.append(_assistant(parsed.text, calls) if as_tool else {"role": "assistant", "content": action})
+        for call in calls:
+            transition = await self.simulator.call(call, self._scene(task))
+            self._commit(transition)
+            self._record(transition, call=call, say=None)
+            message: Message = {"role": "user", "content": transition.observation}
+            if as_tool:
+                message = {
+                    "role": "tool",
+                    "tool_call_id": call.id,
+                    "name": call.name,
+                    "content": transition.observation,
+                }
+            if transition.error_code is not None:
+                message["error_code"] = info["error_code"] = transition.error_code
+            if transition.info:
+                info["world"] = dict(transition.info)
+            self.messages.append(message)
+            end = transition.end or self._state_end(transition)
+            if end is not None:
+                return end
+        return None
+
+    def _scene(self, task: Task) -> Scene:
+        return Scene(task, self.state, self.ledger, self.seed, self.turn)
+
+    def _commit(self, transition: Transition) -> None:
+        """Take over the new state, applying the operations where nobody has yet."""
+        if transition.state is not None:
+            self.state = transition.state
+        elif transition.ops:
+            try:
+                self.state = self.state.apply(transition.ops)
+            except PatchError as error:
+                role: Role = "user" if transition.speaker == "user" else "simulator"
+                raise Fault("bad_patch", str(error), role=role) from error
+
+    def _record(self, transition: Transition, *, call: ToolCall | None, say: str | None) -> None:
+        self.ledger.append(
+            "transition",
+            turn=self.turn,
+            speaker=transition.speaker,
+            call=None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id},
+            say=say,
+            observation=transition.observation,
+            outcome=transition.outcome,
+            error_code=transition.error_code,
+            ops=None if transition.ops is None else list(transition.ops),
+            end=transition.end,
+            meta=dict(transition.meta),
+        )
+
+    def _state_end(self, transition: Transition) -> str | None:
+        """Whether the state now holds a value that the domain declares as the end."""
+        if not transition.ops:
+            return None
+        for rule in self.domain.config.ends:
+            try:
+                if self.state.at(rule.path) == rule.value:
+                    return rule.reason
+            except PatchError:
+                continue
+        return None
+
+    async def _finish(
+        self, task: Task, ended: str, truncated: bool, new: tuple[Message, ...], info: JsonObject
+    ) -> Step:
+        """Judge the end."""
+        self.ended = ended
+        self.ledger.append("end", reason=ended, turn=self.turn, truncated=truncated)
+        trace = Trace(
+            task=task,
+            events=self.ledger.events,
+            initial=self.initial,
+            final=self.state,
+            ended=ended,
+            turns=self.turn,
+            tools=self.domain.tool_entries,
+        )
+        self.verdict = verdict = await self.reward.score(trace)
+        self.ledger.append("verdict", **to_json(verdict))
+        info.update(self._closing(verdict, ended))
+        valid = verdict.valid and verdict.reward is not None
+        reward = float(verdict.reward) if valid and verdict.reward is not None else 0.0
+        return Step(_join(new), reward, valid and not truncated, truncated or not valid, new, verdict, info)
+
+    def _closing(self, verdict: Verdict, ended: str) -> JsonObject:
+        """The facts that only the last step's info holds."""
+        out: JsonObject = {
+            "ended": ended,
+            "verdict": verdict,
+            "reward_valid": verdict.valid,
+            "success": float(verdict.success),
+        }
+        if self.task is not None:
+            out["kind"] = self.task.kind
+        if verdict.fault is not None:
+            out["fault"] = str(self.fault) if self.fault is not None else verdict.reason
+        return out
+
+
+def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:
+    """The policy's turn in the OpenAI layout."""
+    made = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+        }
+        for call in calls
+    ]
+    return {"role": "assistant", "content": text, "tool_calls": made}
+
+
+def _join(messages: Sequence[Message]) -> str:
+    return messages[0]["content"] if len(messages) == 1 else "\n\n".join(m["content"] for m in messages)

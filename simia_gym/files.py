@@ -1,0 +1,128 @@
+"""Reading files so that every mistake is named by file, line and fix."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from simia_gym.errors import DomainError, InputError
+
+
+def read_text(path: Path, *, what: str = "file") -> str:
+    """Read UTF-8 text.
+
+    Raises:
+        InputError: The file is missing or unreadable.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"there is no such {what}", where=str(path), fix="Check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"is a folder, not a {what}", where=str(path), fix="Name the file.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text ({error.reason})", where=str(path), fix="Save it as UTF-8.") from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check its rights.") from error
+
+
+def read_json(path: Path, *, what: str = "JSON file") -> Any:
+    """Read one JSON value.
+
+    Raises:
+        InputError: Missing, unreadable or not JSON; names line and column.
+    """
+    return parse_json(read_text(path, what=what), where=str(path))
+
+
+def parse_json(text: str, *, where: str, line: int = 0) -> Any:
+    """Decode JSON strictly: no NaN, no repeated key.
+
+    Args:
+        text: The JSON text.
+        where: The file, for error messages.
+        line: Line of the file that ``text`` is, from 1, where it is one line of many.
+
+    Raises:
+        InputError: It is not JSON; names line and column.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        place = f"{where}:{line or error.lineno}:{error.colno}"
+        raise InputError(f"not valid JSON: {error.msg}", where=place, fix="Mend it there.") from error
+    except ValueError as error:
+        raise InputError(str(error), where=f"{where}:{line}" if line else where, fix="Mend it there.") from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r} occurs twice in one object")
+    return value
+
+
+def read_jsonl(path: Path, *, what: str = "JSONL file") -> Iterator[tuple[int, Any]]:
+    """Read one JSON value a line; empty lines are passed over.
+
+    Yields:
+        Line number from 1, and the value.
+
+    Raises:
+        InputError: Missing, unreadable, or a line is not JSON.
+    """
+    for number, line in enumerate(read_text(path, what=what).splitlines(), start=1):
+        if line.strip():
+            yield number, parse_json(line, where=str(path), line=number)
+
+
+def read_yaml(path: Path) -> tuple[Any, Lines]:
+    """Read one YAML document and where its parts stand.
+
+    Raises:
+        InputError: Missing, unreadable or not YAML; names line and column.
+    """
+    text = read_text(path)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        problem = getattr(error, "problem", None) or str(error)
+        raise DomainError(f"not valid YAML: {problem}", where=place, fix="Mend it there.") from error
+    return value, Lines(path, node)
+
+
+class Lines:
+    """Finds the line on which a part of a YAML document stands."""
+
+    def __init__(self, path: Path, node: yaml.Node | None) -> None:
+        self.path, self._node = path, node
+
+    def where(self, parts: tuple[str | int, ...] | list[str | int]) -> str:
+        """``file:line`` of the deepest part of the location that exists."""
+        node = self._node
+        line = node.start_mark.line + 1 if node is not None else 1
+        for part in parts:
+            if isinstance(node, yaml.MappingNode):
+                found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+                if found is None:
+                    break
+                line, node = found[0].start_mark.line + 1, found[1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+                node = node.value[part]
+                line = node.start_mark.line + 1
+            else:
+                break
+        return f"{self.path}:{line}"

@@ -1,0 +1,231 @@
+"""What a goal means: its ``test`` operations hold, and nothing else changed.
+
+Only rows that the goal names and rows that were touched are looked at, so the size of the database does not matter.
+Tables whose name starts with ``_`` (a user's memory, a clock, counters) are outside every goal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from simia_gym.errors import InputError
+from simia_gym.state import State, make_pointer, pointer_parts, thaw
+from simia_gym.types import Op
+
+Parts: TypeAlias = tuple[str, ...]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Final = _Missing()
+"""Stands for a value that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a final state departs from a goal.
+
+    Attributes:
+        path: JSON Pointer of the value.
+        expected: What should stand there; `MISSING` for nothing.
+        got: What stands there; `MISSING` for nothing.
+        unexpected: True where the goal does not speak of this value and it changed.
+    """
+
+    path: str
+    expected: Any
+    got: Any
+    unexpected: bool
+
+    def describe(self) -> str:
+        """One clause: path, expected, got."""
+        wanted = f"unchanged {_show(self.expected)}" if self.unexpected else _show(self.expected)
+        return f"{self.path}: expected {wanted}, got {_show(self.got)}"
+
+
+def _show(value: Any) -> str:
+    if value is MISSING:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def goal_parts(path: str) -> Parts:
+    """Decode the pointer of a goal's operation.
+
+    Raises:
+        InputError: It names no row.
+    """
+    parts = tuple(str(part) for part in pointer_parts(path))
+    if len(parts) < 2:
+        raise InputError(f"the goal path {path!r} names no row", where="goal", fix="Write /table/key or deeper.")
+    return parts
+
+
+def check_goal(goal: Iterable[Mapping[str, Any]]) -> None:
+    """Check that the operations form a goal.
+
+    Raises:
+        InputError: An operation is no ``test``, lacks its value, or names no row.
+    """
+    for index, op in enumerate(goal):
+        where = f"goal operation {index}"
+        if not isinstance(op, Mapping) or op.get("op") != "test":
+            raise InputError(f"{op!r} is not a test operation", where=where, fix='Write {"op": "test", ...}.')
+        if not isinstance(op.get("path"), str) or "value" not in op:
+            raise InputError(f"{op!r} lacks a path or a value", where=where, fix="Give both; null for a row to be gone.")
+        if goal_parts(op["path"])[0].startswith("_"):
+            fix = "Leave it out: tables whose name starts with '_' are outside every goal."
+            raise InputError(f"{op['path']!r} lies in a private table", where=where, fix=fix)
+
+
+def first_difference(
+    goal: Sequence[Mapping[str, Any]],
+    initial: State,
+    final: State,
+    *,
+    tolerance: float = 0.0,
+    ignore: Sequence[str] = (),
+    only: bool = True,
+) -> Difference | None:
+    """Find where the final state departs from the goal.
+
+    A value expected to be absent is tested for ``None``. A changed value is covered by the goal if an operation tests
+    it or something that contains it.
+
+    Args:
+        goal: ``test`` operations; none at all means that nothing may have changed.
+        initial: The state at the start.
+        final: The state at the end, a descendant of ``initial``.
+        tolerance: Greatest difference between numbers that count as equal.
+        ignore: Pointers of what does not matter, ``*`` standing for any one segment.
+        only: Whether everything else must be unchanged.
+
+    Returns:
+        The first difference, in the order of the goal and then of the touched rows; ``None`` if there is none.
+    """
+    skip = [tuple(str(part) for part in pointer_parts(path)) for path in ignore]
+    covered: set[Parts] = set()
+    for op in goal:
+        parts = goal_parts(op["path"])
+        covered.add(parts)
+        if skip and _skipped(parts, skip):
+            continue
+        got, expected = value_at(final, parts), op["value"]
+        if expected is None:
+            expected = MISSING
+            if got is None:
+                continue
+        if not same(expected, got, tolerance):
+            return Difference(op["path"], expected, got, False)
+    if not only:
+        return None
+    for table, key in final.touched_since(initial):
+        if table.startswith("_"):
+            continue
+        before, after = initial.get(table, key), final.get(table, key)
+        old = MISSING if before is None else before
+        new = MISSING if after is None else after
+        for parts, was, now in _changes((table, key), old, new, covered, skip, tolerance):
+            return Difference(make_pointer(parts), was, now, True)
+    return None
+
+
+def goal_of(initial: State, final: State) -> tuple[Op, ...]:
+    """Write the goal that exactly this final state meets.
+
+    Args:
+        initial: The state at the start.
+        final: The state that gold actions led to.
+
+    Returns:
+        ``test`` operations for every value that changed; a list whose length changed is tested as a whole.
+    """
+    ops: list[Op] = []
+    for table, key in final.touched_since(initial):
+        if not table.startswith("_"):
+            ops.extend(_tests((table, key), initial.get(table, key), final.get(table, key)))
+    return tuple(ops)
+
+
+def value_at(state: State, parts: Parts) -> Any:
+    """Give the value at a decoded pointer, or `MISSING`."""
+    value: Any = state.get(parts[0], parts[1])
+    if value is None:
+        return MISSING
+    for part in parts[2:]:
+        if isinstance(value, Mapping):
+            value = value.get(part, MISSING)
+        elif isinstance(value, list):
+            value = value[int(part)] if part.isdigit() and int(part) < len(value) else MISSING
+        else:
+            return MISSING
+        if value is MISSING:
+            return MISSING
+    return value
+
+
+def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+    """JSON equality: 1 equals 1.0, True does not equal 1; numbers may differ by ``tolerance``."""
+    if a is b:
+        return True
+    if isinstance(a, bool) or isinstance(b, bool):
+        return False
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return a == b or abs(a - b) <= tolerance
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return len(a) == len(b) and all(k in b and same(v, b[k], tolerance) for k, v in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    return type(a) is type(b) and bool(a == b)
+
+
+def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
+    return any(
+        len(want) <= len(parts) and all(w in ("*", p) for w, p in zip(want, parts, strict=False)) for want in skip
+    )
+
+
+def _changes(
+    parts: Parts, old: Any, new: Any, covered: set[Parts], skip: Sequence[Parts], tolerance: float
+) -> Iterator[tuple[Parts, Any, Any]]:
+    """Leaves that changed and that the goal does not cover."""
+    if parts in covered or (skip and _skipped(parts, skip)) or same(old, new, tolerance):
+        return
+    if isinstance(new, Mapping) and new and (isinstance(old, Mapping) or old is MISSING):
+        was: Mapping[str, Any] = {} if old is MISSING else old
+        for key in dict.fromkeys((*was, *new)):
+            inner = (was.get(key, MISSING), new.get(key, MISSING))
+            yield from _changes((*parts, key), *inner, covered, skip, tolerance)
+    elif isinstance(new, list) and new and (isinstance(old, list) or old is MISSING):
+        had: Sequence[Any] = () if old is MISSING else old
+        for index in range(max(len(had), len(new))):
+            inner = tuple(side[index] if index < len(side) else MISSING for side in (had, new))
+            yield from _changes((*parts, str(index)), *inner, covered, skip, tolerance)
+    else:
+        yield parts, old, new
+
+
+def _tests(parts: Parts, old: Any, new: Any) -> Iterator[Op]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and new:
+        for key in dict.fromkeys((*old, *new)):
+            was, now = old.get(key, MISSING), new.get(key, MISSING)
+            if not _identical(was, now):
+                yield from _tests((*parts, key), was, now)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (was, now) in enumerate(zip(old, new, strict=True)):
+            if not _identical(was, now):
+                yield from _tests((*parts, str(index)), was, now)
+    else:
+        value = None if new is None or new is MISSING else thaw(new)
+        yield {"op": "test", "path": make_pointer(parts), "value": value}
+
+
+def _identical(a: Any, b: Any) -> bool:
+    return a is b or same(a, b)

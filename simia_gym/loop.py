@@ -1,0 +1,64 @@
+"""One background event loop per process, for faces that are called without one.
+
+Work that needs no I/O runs inline: its coroutine finishes at the first `send`, and no loop is involved. Everything
+else goes to a daemon thread's loop, created when first needed. The loop belongs to the process that made it: a
+forked worker inherits the object but not the thread, so the process id guards it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_owner: int | None = None
+
+
+def run_inline(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Drive a coroutine that never waits.
+
+    Raises:
+        RuntimeError: It waited after all; whoever declared ``io = False`` was wrong.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a part that declared io=False waited for something; declare io=True there")
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
+    """Run a coroutine to its end from code without a loop.
+
+    Args:
+        coroutine: The work.
+        inline: It needs no I/O.
+
+    Returns:
+        Its result.
+    """
+    if inline:
+        return run_inline(coroutine)
+    return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result()
+
+
+def background_loop() -> asyncio.AbstractEventLoop:
+    """The process's own loop, running in a daemon thread."""
+    global _loop, _owner, _lock
+    if _owner is not None and _owner != os.getpid():
+        _lock = threading.Lock()  # the parent's lock may have been held at the fork
+        _loop = None
+    with _lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            _owner = os.getpid()
+            threading.Thread(target=_loop.run_forever, name="simia-gym-loop", daemon=True).start()
+        return _loop

@@ -1,0 +1,1 @@
+"""Many episodes: a work queue over `Episode`, a resumable record, and the proof that a record is true."""

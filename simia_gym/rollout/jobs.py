@@ -1,0 +1,135 @@
+"""What a rollout has to do: one job per episode, each with a seed, a group and a key that follow from content alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.config import EnvConfig
+from simia_gym.encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.tasks import task_hash
+from simia_gym.types import JsonObject, Task
+
+_SEED_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to run.
+
+    Attributes:
+        task: What it is about; equal for all members of a group, the initial state included.
+        member: Number of this episode among those of the same task, from 0.
+        group: Id that the episodes of one group share: task id and number of the group.
+        seed: The episode's own seed.
+        key: Content hash; equal keys mean that the same thing would be run.
+    """
+
+    task: Task
+    member: int
+    group: str
+    seed: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Settings of a rollout that decide what its episodes are.
+
+    Attributes:
+        config: The environment.
+        domain_hash: Content hash of the domain it was loaded from.
+        policy: Name of the policy, as it stands in the record.
+        seed: Seed that all episode seeds are derived from.
+        group: Episodes per task.
+        episodes: Jobs in total; ``None`` means tasks x group.
+    """
+
+    config: EnvConfig
+    domain_hash: str
+    policy: str
+    seed: int = 0
+    group: int = 1
+    episodes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no rollout."""
+        for name, least in (("group", 1), ("episodes", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name} is {value}", where=f"--{name}", fix=f"Give at least {least}.")
+
+    def total(self, tasks: int) -> int:
+        """Number of jobs over so many tasks."""
+        return tasks * self.group if self.episodes is None else self.episodes
+
+    def settings(self) -> JsonObject:
+        """Everything that must be equal for one file to hold the episodes of two runs."""
+        return {
+            **self.config.to_json(),
+            "domain_hash": self.domain_hash,
+            "policy": self.policy,
+            "seed": self.seed,
+            "group": self.group,
+        }
+
+
+def episode_seed(seed: int, task_id: str, member: int) -> int:
+    """Derive one episode's seed, equal on every machine and in every Python.
+
+    Args:
+        seed: The rollout's seed.
+        task_id: The task.
+        member: Number of the episode among those of the task.
+
+    Returns:
+        A number below 2**32.
+    """
+    digest = hashlib.sha256(encode(["episode-seed", seed, task_id, member])).digest()
+    return int.from_bytes(digest[: _SEED_BITS // 8], "big")
+
+
+def content_key(*parts: Any) -> str:
+    """Hash JSON values into a key of 32 hex digits."""
+    return hashlib.sha256(encode(list(parts))).hexdigest()[:32]
+
+
+def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job]:
+    """List the jobs in the order in which they are started.
+
+    All members of a task's group follow each other, so that groups are finished early. When more episodes are wanted
+    than tasks x group, the tasks are gone through again and the member numbers go on; every round is a new group.
+
+    Args:
+        plan: The settings.
+        tasks: The tasks; drawn one at a time, so that generated tasks cost nothing before their turn.
+
+    Yields:
+        One job per episode.
+
+    Raises:
+        InputError: There is no task.
+    """
+    if not tasks:
+        raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
+    config = plan.config.to_json()
+    remaining = plan.total(len(tasks))
+    first = 0
+    while remaining:
+        for position in range(len(tasks)):
+            task = tasks[position]
+            for member in range(first, first + plan.group):
+                if not remaining:
+                    return
+                remaining -= 1
+                yield Job(
+                    task=task,
+                    member=member,
+                    group=f"{task.id}#{first // plan.group}",
+                    seed=episode_seed(plan.seed, task.id, member),
+                    key=content_key(1, config, plan.domain_hash, task_hash(task), plan.policy, plan.seed, member),
+                )
+        first += plan.group

@@ -1,0 +1,174 @@
+"""The lines of a record file: how one is made, read back, and turned into a transcript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
+
+VERSION = 1
+
+_Types = type | tuple[type, ...]
+_FIELDS: dict[str, _Types] = {
+    "v": int,
+    "key": str,
+    "run": dict,
+    "config": dict,
+    "domain_hash": str,
+    "task": str,
+    "kind": str,
+    "split": str,
+    "seed": int,
+    "group": str,
+    "member": int,
+    "policy": str,
+    "reward": (int, float, type(None)),
+    "valid": bool,
+    "success": bool,
+    "score": (int, float, type(None)),
+    "turns": int,
+    "ended": str,
+    "verdict": dict,
+    "fault": (dict, type(None)),
+    "events": list,
+    "head": str,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One finished episode, as its line says.
+
+    Attributes:
+        line: Line number in its file, from 1; 0 where it comes from no file.
+        key: Content hash of what was run.
+        run: Settings of the rollout that all its lines share: ``seed`` and ``group``.
+        config: The environment's settings.
+        domain_hash: Content hash of the domain.
+        task: The task's id.
+        kind: The task's kind.
+        split: The task's split.
+        seed: The episode's own seed.
+        group: Id of its group.
+        member: Number of this episode among those of the task.
+        policy: Name of the policy.
+        reward: The reward; ``None`` where invalid.
+        valid: Whether the reward means anything.
+        success: Strict pass.
+        score: Weighted score of the rubric.
+        turns: Actions that the policy took.
+        ended: Why the episode ended.
+        verdict: The whole verdict.
+        fault: Role, kind and message of the fault, where there was one.
+        events: The ledger.
+        head: The ledger's hash.
+    """
+
+    line: int
+    key: str
+    run: JsonObject
+    config: JsonObject
+    domain_hash: str
+    task: str
+    kind: str
+    split: str
+    seed: int
+    group: str
+    member: int
+    policy: str
+    reward: float | None
+    valid: bool
+    success: bool
+    score: float | None
+    turns: int
+    ended: str
+    verdict: JsonObject
+    fault: JsonObject | None
+    events: list[JsonObject]
+    head: str
+
+    def to_json(self) -> JsonObject:
+        """The line's JSON object, in the file's key order."""
+        return {"v": VERSION, **{name: getattr(self, name) for name in _FIELDS if name != "v"}}
+
+    @property
+    def actions(self) -> list[str]:
+        """The policy's texts, in order."""
+        return [event["text"] for event in self.events if event["type"] == "action"]
+
+
+def record_from_json(value: Any, where: str, line: int = 0) -> Record:
+    """Read one line's object.
+
+    Args:
+        value: The decoded object.
+        where: File and line, for error messages.
+        line: The line number.
+
+    Raises:
+        InputError: It is no record; names the field.
+    """
+    if not isinstance(value, dict):
+        raise InputError("is no record: not a JSON object", where=where, fix="Give a file that `simia rollout` wrote.")
+    for name, types in _FIELDS.items():
+        if name not in value:
+            raise InputError(
+                f"is no record: it has no {name!r}", where=where, fix="Give a file that `simia rollout` wrote."
+            )
+        if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
+            raise InputError(f"{name!r} is {str(value[name])[:40]!r}", where=where, fix="Restore the file.")
+    if value["v"] != VERSION:
+        raise InputError(
+            f"is of version {value['v']}, and this package reads {VERSION}", where=where, fix="Use its own version."
+        )
+    for number, event in enumerate(value["events"]):
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+            raise InputError(f"event {number} has no type", where=where, fix="Restore the file.")
+        if event["type"] == "action" and not isinstance(event.get("text"), str):
+            raise InputError(f"event {number} is an action without text", where=where, fix="Restore the file.")
+    return Record(line=line, **{name: value[name] for name in _FIELDS if name != "v"})
+
+
+def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[Record]:
+    """Read a record file line by line.
+
+    Args:
+        path: The file.
+        torn: What to do with a last line that has no end, which is what a killed writer leaves.
+
+    Yields:
+        The records, in the file's order.
+
+    Raises:
+        InputError: The file is missing or unreadable, or a line is broken; names file and line.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                where = f"{path}:{number}"
+                if not raw.endswith(b"\n"):
+                    if torn == "skip":
+                        return
+                    raise InputError(
+                        "the line is torn, its writer was stopped", where=where, fix="Finish it with --resume."
+                    )
+                try:
+                    value = json.loads(raw)
+                except (ValueError, RecursionError) as error:
+                    raise InputError(f"not valid JSON: {error}", where=where, fix="Restore the file.") from error
+                yield record_from_json(value, where, number)
+    except FileNotFoundError as error:
+        raise InputError("there is no such record", where=str(path), fix="Check the path.") from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check the path.") from error
+
+
+def events_of(record: Record, kind: str) -> list[Mapping[str, Any]]:
+    """The events of one type, such as ``transition``."""
+    return [event for event in record.events if event["type"] == kind]

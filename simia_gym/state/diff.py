@@ -1,0 +1,198 @@
+"""The smallest patch that turns one JSON value into another.
+
+The patch reproduces the later value to the byte: types of numbers (``1``, ``1.0`` and ``True`` differ) and the order
+of keys included, because observations are written from these values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simia_gym.state.equality import identical
+from simia_gym.state.frozen import FrozenDict, freeze, frozen_dict, frozen_list
+from simia_gym.state.pointer import escape, pointer_parts
+from simia_gym.types import Op
+
+# A path as (path of the parent, token), or the text of the prefix: written out only where an operation needs it.
+_Path = Any
+
+# Largest product of two list lengths for which the best alignment of their items is searched.
+_ALIGN_LIMIT = 2_500
+
+
+def diff(before: Any, after: Any, prefix: str = "") -> list[Op]:
+    """Find the operations that turn one value into another.
+
+    Leaves are replaced one by one, keys added and removed, list items aligned (appending is written with ``-``).
+    ``apply_patch(before, diff(before, after))`` is ``after``, to the byte.
+
+    Args:
+        before: A JSON value.
+        after: A JSON value.
+        prefix: JSON Pointer of the place where both stand.
+
+    Returns:
+        Operations whose values are frozen; empty where nothing differs.
+
+    Raises:
+        InputError: ``after`` holds something that is not JSON.
+        PatchError: ``prefix`` is no JSON Pointer.
+    """
+    pointer_parts(prefix)
+    ops: list[Op] = []
+    reconcile(before, after, prefix, ops)
+    return ops
+
+
+def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
+    """Freeze ``after`` while sharing with ``before`` whatever is the same, and note the differences.
+
+    Args:
+        before: A frozen value.
+        after: A JSON value, usually a changed copy of ``before``.
+        path: Where both stand.
+        ops: Receives the operations.
+
+    Returns:
+        ``before`` itself where nothing differs, else the frozen new value.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        return _dicts(before, after, path, ops)
+    if isinstance(before, list) and isinstance(after, list):
+        return _lists(before, after, path, ops)
+    new = freeze(after)
+    if not isinstance(new, dict | list) and identical(before, new):
+        return before
+    ops.append(make_op("replace", path, new))
+    return new
+
+
+def make_op(name: str, path: _Path, value: Any) -> FrozenDict:
+    """Make one operation that nobody can change any more."""
+    return frozen_dict(({"op": name, "path": _pointer(path), "value": value},))
+
+
+def _make_remove(path: _Path) -> FrozenDict:
+    return frozen_dict(({"op": "remove", "path": _pointer(path)},))
+
+
+def _pointer(path: _Path) -> str:
+    tokens: list[str] = []
+    while type(path) is tuple:
+        path, token = path
+        tokens.append(f"/{token}" if type(token) is int else f"/{escape(token)}")
+    tokens.append(path)
+    return "".join(reversed(tokens))
+
+
+def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list[Op]) -> Any:
+    if len(before) != len(after):
+        return _dicts_of_other_keys(before, after, path, ops)
+    changed: dict[str, Any] | None = None
+    mark = len(ops)
+    for (key, old), (key_after, new) in zip(before.items(), after.items(), strict=True):
+        if key is not key_after and key != key_after:
+            del ops[mark:]
+            return _dicts_of_other_keys(before, after, path, ops)
+        if old is new:
+            continue
+        result = reconcile(old, new, (path, key), ops)
+        if result is not old:
+            if changed is None:
+                changed = {}
+            changed[key] = result
+    return before if changed is None else frozen_dict((before, changed))
+
+
+def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list[Op]) -> Any:
+    """Two objects whose keys differ, or whose keys stand in another order."""
+    # Keys that stay where they are: the longest beginning of `after` that runs through `before` in order.
+    kept: dict[str, None] = {}
+    ahead = iter(before)
+    for key in after:
+        if not any(other == key for other in ahead):
+            break
+        kept[key] = None
+    added = list(after)[len(kept) :]
+    moved = sum(key in before for key in added)
+    if moved > 1 or (moved and not kept):
+        new = freeze(after)
+        ops.append(make_op("replace", path, new))
+        return new
+    parts: dict[str, Any] = {}
+    removals = [key for key in before if key not in kept]
+    for key in kept:
+        parts[key] = reconcile(before[key], after[key], (path, key), ops)
+    ops.extend(_make_remove((path, key)) for key in removals)
+    additions = freeze({key: after[key] for key in added})
+    ops.extend(make_op("add", (path, key), value) for key, value in additions.items())
+    return frozen_dict((parts, additions))
+
+
+def _lists(before: list[Any], after: list[Any], path: _Path, ops: list[Op]) -> Any:
+    if len(before) == len(after) and all(x is y or identical(x, y) for x, y in zip(before, after, strict=True)):
+        return before
+    start, shorter = 0, min(len(before), len(after))
+    while start < shorter and identical(before[start], after[start]):
+        start += 1
+    end = 0
+    while end < shorter - start and identical(before[-1 - end], after[-1 - end]):
+        end += 1
+    result: list[Any] = list(before[:start])
+    place, length = start, len(before)
+    for step, old, new in _align(before[start : len(before) - end], after[start : len(after) - end]):
+        if step == "remove":
+            ops.append(_make_remove((path, place)))
+            length -= 1
+            continue
+        if step == "add":
+            value = freeze(new)
+            ops.append(make_op("add", (path, "-" if place == length else place), value))
+            length += 1
+        else:
+            value = reconcile(old, new, (path, place), ops)
+        result.append(value)
+        place += 1
+    result.extend(before[len(before) - end :])
+    return frozen_list(result)
+
+
+def _align(before: list[Any], after: list[Any]) -> list[tuple[str, Any, Any]]:
+    """Pair the items of two lists so that as few as possible are changed, added or removed."""
+    rows, columns = len(before), len(after)
+    if rows <= 1 and columns <= 1 or rows == 0 or columns == 0 or rows * columns > _ALIGN_LIMIT:
+        return _pair_in_order(before, after)
+    same = [[identical(old, new) for new in after] for old in before]
+    if not any(any(line) for line in same):
+        return _pair_in_order(before, after)
+    # cost[i][j]: fewest edits that turn before[i:] into after[j:].
+    cost = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for i in range(rows, -1, -1):
+        for j in range(columns, -1, -1):
+            if i == rows or j == columns:
+                cost[i][j] = (rows - i) + (columns - j)
+            elif same[i][j]:
+                cost[i][j] = cost[i + 1][j + 1]
+            else:
+                cost[i][j] = 1 + min(cost[i + 1][j + 1], cost[i + 1][j], cost[i][j + 1])
+    steps: list[tuple[str, Any, Any]] = []
+    i = j = 0
+    while i < rows or j < columns:
+        if i < rows and j < columns and cost[i][j] == cost[i + 1][j + 1] + (not same[i][j]):
+            steps.append(("keep", before[i], after[j]))
+            i, j = i + 1, j + 1
+        elif i < rows and cost[i][j] == cost[i + 1][j] + 1:
+            steps.append(("remove", before[i], None))
+            i += 1
+        else:
+            steps.append(("add", None, after[j]))
+            j += 1
+    return steps
+
+
+def _pair_in_order(before: list[Any], after: list[Any]) -> list[tuple[str, Any, Any]]:
+    shorter = min(len(before), len(after))
+    steps: list[tuple[str, Any, Any]] = [("keep", before[i], after[i]) for i in range(shorter)]
+    steps += [("remove", item, None) for item in before[shorter:]]
+    steps += [("add", None, item) for item in after[shorter:]]
+    return steps

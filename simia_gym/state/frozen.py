@@ -1,0 +1,196 @@
+"""Read-only dictionaries and lists that still are dictionaries and lists.
+
+They subclass the built-in types so that `json.dumps`, `orjson.dumps`, ``==`` and indexing work at full speed, and
+refuse every method that would change them. A frozen container is frozen all the way down, which is what lets states
+share rows, operations share values, and ledgers keep events without copying.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, cast
+
+from simia_gym.errors import InputError
+from simia_gym.state.pointer import make_pointer
+
+_READ_ONLY = "read-only {}: use draft.edit() for a private copy to change, or thaw() for a plain copy"
+_new_dict, _new_list = dict.__new__, list.__new__
+_fill_dict, _fill_list = dict.update, list.extend
+_ATOMS = frozenset({str, int, bool, type(None)})
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that cannot be changed, and nothing in it either.
+
+    Args:
+        value: A mapping, or pairs; copied and frozen all the way down.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> FrozenDict:  # noqa: D102
+        return cast(FrozenDict, freeze(dict(value)))
+
+    def __init__(self, value: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        # Filled by __new__; calling __init__ again must not change anything.
+        pass
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(_READ_ONLY.format("row or object"))
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return cast("dict[str, Any]", thaw(self))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return freeze, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be changed, and nothing in it either.
+
+    Args:
+        value: The items; copied and frozen all the way down.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Iterable[Any] = ()) -> FrozenList:  # noqa: D102
+        return cast(FrozenList, freeze(list(value)))
+
+    def __init__(self, value: Iterable[Any] = ()) -> None:
+        # Filled by __new__; calling __init__ again must not change anything.
+        pass
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(_READ_ONLY.format("list"))
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # type: ignore[assignment]
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return cast("list[Any]", thaw(self))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return freeze, (list(self),)
+
+
+def freeze(value: Any) -> Any:
+    """Copy a JSON value into read-only containers; what is frozen already is returned as it is.
+
+    Args:
+        value: A JSON value: mappings with string keys, lists, tuples, strings, finite numbers, booleans, None.
+
+    Returns:
+        The same value, in `FrozenDict` and `FrozenList`.
+
+    Raises:
+        InputError: Something in it is not JSON (a set, a date, NaN, a key that is no string).
+    """
+    try:
+        return _freeze(value)
+    except _NotJson:
+        where, what = _locate(value, ())
+        raise InputError(what, where=where, fix="State and records hold JSON values only.") from None
+    except RecursionError:
+        raise InputError("value is nested too deeply, or contains itself", fix="Flatten it.") from None
+
+
+def thaw(value: Any) -> Any:
+    """Copy a JSON value into plain dictionaries and lists that may be changed freely.
+
+    Args:
+        value: A JSON value, frozen or not.
+
+    Returns:
+        A deep copy that shares no container with ``value``.
+    """
+    if isinstance(value, dict):
+        return {key: item if type(item) is str else thaw(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [item if type(item) is str else thaw(item) for item in value]
+    return value
+
+
+def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
+    """Merge mappings whose values are frozen already into one `FrozenDict`, later ones last; checks nothing."""
+    new = _new_dict(FrozenDict)
+    for part in parts:
+        _fill_dict(new, part)
+    return new
+
+
+def frozen_list(items: Iterable[Any]) -> FrozenList:
+    """Put items that are frozen already into one `FrozenList`; checks nothing."""
+    new = _new_list(FrozenList)
+    _fill_list(new, items)
+    return new
+
+
+class _NotJson(Exception):
+    """Raised deep inside, where the place is not known; `freeze` finds the place and raises `InputError`."""
+
+
+def _freeze(value: Any) -> Any:
+    kind = type(value)
+    if kind in _ATOMS or kind is FrozenDict or kind is FrozenList:
+        return value
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return _freeze_unusual(value)
+        new = _new_dict(FrozenDict)
+        _fill_dict(new, {key: item if type(item) is str else _freeze(item) for key, item in value.items()})
+        return new
+    if kind is list:
+        items = _new_list(FrozenList)
+        _fill_list(items, [item if type(item) is str else _freeze(item) for item in value])
+        return items
+    return _freeze_unusual(value)
+
+
+def _freeze_unusual(value: Any) -> Any:
+    """Freeze floats and subclasses of JSON types, reducing the latter to the type itself."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _NotJson
+        return float(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise _NotJson
+        return frozen_dict([{str.__str__(key): _freeze(item) for key, item in value.items()}])
+    if isinstance(value, list | tuple):
+        return frozen_list([_freeze(item) for item in value])
+    raise _NotJson
+
+
+def _locate(value: Any, path: tuple[str | int, ...]) -> tuple[str, str]:
+    """Find the first thing in a value that is not JSON: its pointer and what is wrong with it."""
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                return make_pointer(*path), f"key {key!r} is a {type(key).__name__}, not a string"
+        steps: Iterable[tuple[str | int, Any]] = value.items()
+    elif isinstance(value, list | tuple):
+        steps = enumerate(value)
+    else:
+        return make_pointer(*path), f"{value!r:.80} ({type(value).__name__}) is not a JSON value"
+    for key, item in steps:
+        try:
+            _freeze(item)
+        except _NotJson:
+            return _locate(item, (*path, key))
+    return make_pointer(*path), "value changed while it was being frozen"

@@ -1,0 +1,106 @@
+"""JSON Pointer (RFC 6901): how an operation names a place in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simia_gym.errors import PatchError
+
+
+def pointer_parts(pointer: str) -> tuple[str, ...]:
+    """Split a JSON Pointer into unescaped reference tokens.
+
+    Args:
+        pointer: ``""`` for the whole document, else ``/`` before each token, with ``~1`` for ``/`` and ``~0`` for
+            ``~``.
+
+    Returns:
+        The tokens, outermost first.
+
+    Raises:
+        PatchError: It is no JSON Pointer.
+    """
+    if not pointer:
+        return ()
+    if pointer[0] != "/":
+        raise PatchError("a JSON Pointer is empty or begins with '/'", path=pointer)
+    if "~" not in pointer:
+        return tuple(pointer[1:].split("/"))
+    return tuple(_unescape(token, pointer) for token in pointer[1:].split("/"))
+
+
+def _unescape(token: str, pointer: str) -> str:
+    if "~" not in token:
+        return token
+    # Whatever remains after the two legal escapes are taken out is an illegal one.
+    if "~" in token.replace("~0", "").replace("~1", ""):
+        raise PatchError("'~' must be written as '~0' in a JSON Pointer ('~1' stands for '/')", path=pointer)
+    return token.replace("~1", "/").replace("~0", "~")
+
+
+def escape(token: str) -> str:
+    """Escape one reference token."""
+    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
+
+
+def make_pointer(*parts: str | int) -> str:
+    """Join reference tokens into a JSON Pointer.
+
+    Args:
+        parts: Keys and list indices, outermost first, unescaped.
+
+    Returns:
+        The pointer; ``""`` without parts.
+    """
+    return "".join([f"/{part}" if isinstance(part, int) else f"/{escape(part)}" for part in parts])
+
+
+def list_index(token: str, length: int) -> int:
+    """Read a token as an index from 0 up to and including ``length``; ``-`` is ``length``.
+
+    Args:
+        token: The reference token.
+        length: Length of the list.
+
+    Returns:
+        The index. Whether ``length`` itself is allowed is the caller's matter.
+
+    Raises:
+        PatchError: It is no index (leading zeros are refused), or lies outside.
+    """
+    if token == "-":
+        return length
+    if not (token.isascii() and token.isdigit()) or (token[0] == "0" and len(token) > 1):
+        raise PatchError(f"{token!r} is no list index (digits without leading zeros, or '-' to append)")
+    if len(token) > 18 or (index := int(token)) > length:
+        raise PatchError(f"index {token} is outside a list of {length}")
+    return index
+
+
+def resolve(document: Any, parts: Sequence[str]) -> Any:
+    """Read the value at a place.
+
+    Args:
+        document: A JSON value.
+        parts: Unescaped reference tokens.
+
+    Returns:
+        The value itself, not a copy.
+
+    Raises:
+        PatchError: The place does not exist.
+    """
+    for token in parts:
+        if isinstance(document, dict):
+            if token not in document:
+                raise PatchError(f"no member {token!r}")
+            document = document[token]
+        elif isinstance(document, list):
+            index = list_index(token, len(document))
+            if index == len(document):
+                raise PatchError(f"index {token} is outside a list of {len(document)}")
+            document = document[index]
+        else:
+            raise PatchError(f"a {type(document).__name__} has no member {token!r}")
+    return document

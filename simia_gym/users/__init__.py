@@ -1,0 +1,30 @@
+"""Who plays the customer."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from simia_gym.dotted import load_object
+from simia_gym.errors import InputError
+from simia_gym.scene import User
+
+USERS = {
+    "scripted": "simia_gym.users.scripted:ScriptedUser",
+    "brief": "simia_gym.users.brief:BriefUser",
+}
+
+
+def make_user(kind: str, cues: dict[str, Any]) -> User:
+    """Make a user.
+
+    Args:
+        kind: A name in `USERS`.
+        cues: The domain's cue patterns.
+
+    Raises:
+        InputError: There is no such kind of user.
+    """
+    if kind not in USERS:
+        raise InputError(f"there is no user {kind!r}", where="user", fix=f"Known: {', '.join(USERS)}.")
+    cls = cast("type[Any]", load_object(USERS[kind]))
+    return cast(User, cls(cues))

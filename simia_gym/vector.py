@@ -1,0 +1,141 @@
+"""The native vector environment: N episodes in one process, all their waiting at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from simia_gym.env import OnFault, config_from_kwargs, pick_task, reset_info, spaces_of, step_info
+from simia_gym.errors import Fault
+from simia_gym.loop import run_sync
+from simia_gym.suite import load_suite
+from simia_gym.types import Step
+
+Flags = NDArray[np.bool_]
+Rewards = NDArray[np.float64]
+
+
+class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...], Any]):
+    """N environments stepped together; lanes that have ended begin anew at the next step (``NEXT_STEP``).
+
+    One batch is submitted per vector step, so N model calls are in flight at once. A fault while a lane begins anew
+    does not raise: the lane truncates at its next step, with the fault in its info.
+
+    Args:
+        env_id: The registered id.
+        num_envs: How many lanes.
+        max_episode_steps: Gymnasium's own step limit, honoured by truncation.
+        on_fault: ``truncate`` or ``raise``.
+        **kwargs: Settings and options as for `SimiaEnv`.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's own layout
+        "render_modes": ["ansi"],
+        "render_fps": 1,
+        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        env_id: str,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+        on_fault: OnFault = "truncate",
+        **kwargs: Any,
+    ) -> None:
+        self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
+        self.render_mode, self.on_fault = render_mode, on_fault
+        self.suite = load_suite(config_from_kwargs(env_id, kwargs))
+        self.episodes = [self.suite.episode() for _ in range(num_envs)]
+        self.inline = all(episode.inline for episode in self.episodes)
+        self.single_observation_space, self.single_action_space = spaces_of(self.suite)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._generators = [np.random.default_rng() for _ in range(num_envs)]
+        self._again = np.zeros(num_envs, dtype=np.bool_)
+        self._broken: dict[int, Fault] = {}
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Begin an episode in every lane.
+
+        Args:
+            seed: One seed (lane ``i`` gets ``seed + i``) or one a lane.
+            options: ``{"task": ...}`` as for `SimiaEnv`.
+
+        Returns:
+            Observations and info.
+        """
+        seeds: Sequence[int | None] = (
+            [seed + lane for lane in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
+        )
+        for lane, value in enumerate(seeds):
+            if value is not None:
+                self._generators[lane] = np.random.default_rng(value)
+        self._again[:] = False
+        self._broken.clear()
+        results = run_sync(self._gather([self._begin(lane, options) for lane in range(self.num_envs)]), inline=self.inline)
+        infos: dict[str, Any] = {}
+        for lane, (_, info) in enumerate(results):
+            infos = self._add_info(infos, info, lane)
+        if self._broken and self.on_fault == "raise":
+            raise next(iter(self._broken.values()))
+        return tuple(observation for observation, _ in results), infos
+
+    def step(
+        self, actions: Sequence[str]
+    ) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
+        """Take one action a lane; an action for a lane that begins anew is passed over.
+
+        Returns:
+            Observations, rewards (N,), terminated (N,), truncated (N,), info.
+        """
+        work = [self._advance(lane, action) for lane, action in enumerate(actions)]
+        results = run_sync(self._gather(work), inline=self.inline)
+        rewards = np.zeros(self.num_envs, dtype=np.float64)
+        terminated = np.zeros(self.num_envs, dtype=np.bool_)
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        infos: dict[str, Any] = {}
+        for lane, (_, rewards[lane], terminated[lane], truncated[lane], info) in enumerate(results):
+            infos = self._add_info(infos, info, lane)
+        self._again = terminated | truncated
+        if self.on_fault == "raise":
+            fault = next((episode.fault for episode in self.episodes if episode.fault is not None), None)
+            if fault is not None:
+                raise fault
+        return tuple(result[0] for result in results), rewards, terminated, truncated, infos
+
+    async def _gather(self, work: Sequence[Any]) -> list[Any]:
+        """All at once; one after another where nothing waits, so that no loop is needed."""
+        if self.inline:
+            return [await item for item in work]
+        return list(await asyncio.gather(*work))
+
+    async def _begin(self, lane: int, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+        task, seed = pick_task(self.suite, self._generators[lane], options)
+        try:
+            start = await self.episodes[lane].reset(task, seed=seed)
+        except Fault as fault:
+            self._broken[lane] = fault
+            return "", {"fault": str(fault)}
+        return start.observation, reset_info(start)
+
+    async def _advance(self, lane: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self._again[lane]:
+            observation, info = await self._begin(lane, None)
+            return observation, 0.0, False, False, info
+        episode = self.episodes[lane]
+        broken = self._broken.pop(lane, None)
+        step: Step = episode.fail(broken) if broken is not None else await episode.step(action)
+        over = step.terminated or step.truncated
+        cut = not over and self.max_episode_steps is not None and episode.turn >= self.max_episode_steps
+        return step.observation, step.reward, step.terminated, step.truncated or cut, step_info(step)
