@@ -115,7 +115,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
             raise self.episode.fault
         return step.observation, step.reward, step.terminated, step.truncated, step_info(step)
 
-    def render(self) -> str | None:  # type: ignore[override]  # Gymnasium's frame type cannot say "text or nothing"
+    def render(self) -> str | None:
         """The transcript so far as text, in mode ``ansi``."""
         return transcript_text(self.episode.messages) if self.render_mode == "ansi" else None
 

@@ -7,7 +7,7 @@ Tables whose name starts with ``_`` (a user's memory, a clock, counters) are out
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -68,7 +68,7 @@ def goal_parts(path: str) -> Parts:
     return parts
 
 
-def check_goal(goal: Iterable[Mapping[str, Any]]) -> None:
+def check_goal(goal: Iterable[Any]) -> None:
     """Check that the operations form a goal.
 
     Raises:
@@ -79,7 +79,9 @@ def check_goal(goal: Iterable[Mapping[str, Any]]) -> None:
         if not isinstance(op, Mapping) or op.get("op") != "test":
             raise InputError(f"{op!r} is not a test operation", where=where, fix='Write {"op": "test", ...}.')
         if not isinstance(op.get("path"), str) or "value" not in op:
-            raise InputError(f"{op!r} lacks a path or a value", where=where, fix="Give both; null for a row to be gone.")
+            raise InputError(
+                f"{op!r} lacks a path or a value", where=where, fix="Give both; null for a row to be gone."
+            )
         if goal_parts(op["path"])[0].startswith("_"):
             fix = "Leave it out: tables whose name starts with '_' are outside every goal."
             raise InputError(f"{op['path']!r} lies in a private table", where=where, fix=fix)
@@ -133,7 +135,7 @@ def first_difference(
         old = MISSING if before is None else before
         new = MISSING if after is None else after
         for parts, was, now in _changes((table, key), old, new, covered, skip, tolerance):
-            return Difference(make_pointer(parts), was, now, True)
+            return Difference(make_pointer(*parts), was, now, True)
     return None
 
 
@@ -160,14 +162,7 @@ def value_at(state: State, parts: Parts) -> Any:
     if value is None:
         return MISSING
     for part in parts[2:]:
-        if isinstance(value, Mapping):
-            value = value.get(part, MISSING)
-        elif isinstance(value, list):
-            value = value[int(part)] if part.isdigit() and int(part) < len(value) else MISSING
-        else:
-            return MISSING
-        if value is MISSING:
-            return MISSING
+        value = _member(value, part)
     return value
 
 
@@ -179,7 +174,7 @@ def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
         return False
     if isinstance(a, int | float) and isinstance(b, int | float):
         return a == b or abs(a - b) <= tolerance
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
+    if isinstance(a, dict) and isinstance(b, dict):
         return len(a) == len(b) and all(k in b and same(v, b[k], tolerance) for k, v in a.items())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
@@ -198,22 +193,32 @@ def _changes(
     """Leaves that changed and that the goal does not cover."""
     if parts in covered or (skip and _skipped(parts, skip)) or same(old, new, tolerance):
         return
-    if isinstance(new, Mapping) and new and (isinstance(old, Mapping) or old is MISSING):
-        was: Mapping[str, Any] = {} if old is MISSING else old
-        for key in dict.fromkeys((*was, *new)):
-            inner = (was.get(key, MISSING), new.get(key, MISSING))
-            yield from _changes((*parts, key), *inner, covered, skip, tolerance)
+    keys: Iterable[str] = ()
+    if isinstance(new, dict) and new and (isinstance(old, dict) or old is MISSING):
+        keys = dict.fromkeys((*_keys(old), *new))
     elif isinstance(new, list) and new and (isinstance(old, list) or old is MISSING):
-        had: Sequence[Any] = () if old is MISSING else old
-        for index in range(max(len(had), len(new))):
-            inner = tuple(side[index] if index < len(side) else MISSING for side in (had, new))
-            yield from _changes((*parts, str(index)), *inner, covered, skip, tolerance)
+        keys = map(str, range(max(len(new), len(_keys(old)))))
     else:
         yield parts, old, new
+    for key in keys:
+        yield from _changes((*parts, key), _member(old, key), _member(new, key), covered, skip, tolerance)
+
+
+def _keys(value: Any) -> Collection[str]:
+    return value if isinstance(value, dict | list) else ()
+
+
+def _member(value: Any, key: str) -> Any:
+    """What a container holds at a segment of a pointer, or `MISSING`."""
+    if isinstance(value, dict):
+        return value.get(key, MISSING)
+    if isinstance(value, list) and key.isdigit() and int(key) < len(value):
+        return value[int(key)]
+    return MISSING
 
 
 def _tests(parts: Parts, old: Any, new: Any) -> Iterator[Op]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping) and new:
+    if isinstance(old, dict) and isinstance(new, dict) and new:
         for key in dict.fromkeys((*old, *new)):
             was, now = old.get(key, MISSING), new.get(key, MISSING)
             if not _identical(was, now):
@@ -224,7 +229,7 @@ def _tests(parts: Parts, old: Any, new: Any) -> Iterator[Op]:
                 yield from _tests((*parts, str(index)), was, now)
     else:
         value = None if new is None or new is MISSING else thaw(new)
-        yield {"op": "test", "path": make_pointer(parts), "value": value}
+        yield {"op": "test", "path": make_pointer(*parts), "value": value}
 
 
 def _identical(a: Any, b: Any) -> bool:

@@ -66,7 +66,7 @@ def task_from_json(value: Any, where: str) -> Task:
             raise DomainError(f"{name!r} is a {type(item).__name__}", where=where, fix="Change its type.")
     if value["split"] not in ("train", "test"):
         raise DomainError(f"split is {value['split']!r}", where=where, fix="Use 'train' or 'test'.")
-    fields = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in value.items()}
+    fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in value.items()}
     return Task(**fields)
 
 

@@ -34,7 +34,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "carrying pouch": Attribute("have", "A carrying pouch comes in the box, along with the cable."),
     "high capacity": Attribute("be", "High capacity cells carry you through a long weekend off the grid."),
     "pocket sized": Attribute("be", "Pocket sized body that disappears next to your keys."),
-    "dual usb": Attribute("have", "Dual usb ports feed two devices side by side."),
+    "dual usb": Attribute("have", "Dual usb outlets feed a pair of devices side by side."),
     "led display": Attribute("have", "An led display shows the exact percentage that is left."),
     "solar panel": Attribute("have", "The fold out solar panel tops it up wherever the sun is."),
     "overheat protection": Attribute("have", "Overheat protection throttles the current before anything gets hot."),
@@ -71,7 +71,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "hypoallergenic": Attribute("be", "Hypoallergenic fill and thread, tested on sensitive skin."),
     "fade resistant": Attribute("be", "Fade resistant dye that holds up next to a sunny window."),
     "reversible": Attribute("be", "Reversible, with a second look on the other face."),
-    "hand knitted": Attribute("be", "Hand knitted in small batches, so no two are quite alike."),
+    "hand knitted": Attribute("be", "Hand knitted in a village by the coast, so no two are quite alike."),
     "pet friendly": Attribute("be", "Pet friendly weave that hair and claws slide off."),
     "lint free": Attribute("be", "Lint free finish leaves nothing behind on dark clothes."),
     "tassel trim": Attribute("have", "Tassel trim along both short ends."),
@@ -208,7 +208,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "frost resistant": Attribute("be", "Frost resistant clay that stays out all winter."),
     "self watering": Attribute("be", "Self watering reservoir covers a week of holidays."),
     "matching saucer": Attribute("have", "A matching saucer keeps the shelf dry."),
-    "uv resistant": Attribute("be", "UV resistant finish that will not chalk."),
+    "sun proof": Attribute("be", "Sun proof finish that will not chalk."),
     "hand painted": Attribute("be", "Hand painted by two sisters in a sunny workshop."),
     "recycled plastic": Attribute("be", "Made from recycled plastic, once bottles and caps."),
     "matte finish": Attribute("have", "The matte finish hides fingerprints and lime."),
@@ -230,11 +230,11 @@ ATTRIBUTES: dict[str, Attribute] = {
     "roomy cut": Attribute("have", "A roomy cut for people who turn over a lot."),
 }
 
-BRIGHT = ("black", "white", "navy blue", "sky blue", "red", "forest green", "pink", "purple", "orange", "yellow")
+BRIGHT = ("black", "white", "navy blue", "turquoise", "red", "forest green", "pink", "purple", "orange", "yellow")
 EARTHY = ("beige", "charcoal", "ivory", "terracotta", "olive", "dusty rose", "mustard", "walnut", "slate", "cream")
 TWO_TONE = ("black/grey", "white/gold", "navy/white", "olive/tan", "teal", "burgundy", "silver", "coral")
-CLOTHES = ("x-small", "small", "medium", "large", "x-large", "xx-large")
-SHOES = ("6", "6.5", "7", "7.5", "8", "8.5", "9", "9.5", "10")
+CLOTHES = ("petite", "small", "medium", "large", "plus", "tall")
+SHOES = ("5", "6", "7", "8", "9", "10", "11")
 
 LINES = (
     "Aldine", "Bramble", "Cinder", "Delta", "Ember", "Fathom", "Gable", "Halcyon", "Inlet", "Juniper", "Kestrel",

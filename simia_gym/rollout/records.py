@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from simia_gym.encoding import decode
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
@@ -159,7 +159,7 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
                         "the line is torn, its writer was stopped", where=where, fix="Finish it with --resume."
                     )
                 try:
-                    value = json.loads(raw)
+                    value = decode(raw)
                 except (ValueError, RecursionError) as error:
                     raise InputError(f"not valid JSON: {error}", where=where, fix="Restore the file.") from error
                 yield record_from_json(value, where, number)

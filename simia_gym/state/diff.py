@@ -16,6 +16,8 @@ from simia_gym.types import Op
 # A path as (path of the parent, token), or the text of the prefix: written out only where an operation needs it.
 _Path = Any
 
+_CONTAINERS = (dict, list)
+
 # Largest product of two list lengths for which the best alignment of their items is searched.
 _ALIGN_LIMIT = 2_500
 
@@ -61,7 +63,11 @@ def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
     if isinstance(before, list) and isinstance(after, list):
         return _lists(before, after, path, ops)
     new = freeze(after)
-    if not isinstance(new, dict | list) and identical(before, new):
+    if isinstance(new, _CONTAINERS):
+        # Only a tuple or an unusual mapping comes here as something comparable.
+        if not isinstance(after, _CONTAINERS) and isinstance(before, _CONTAINERS):
+            return reconcile(before, new, path, ops)
+    elif identical(before, new):
         return before
     ops.append(make_op("replace", path, new))
     return new
@@ -72,7 +78,8 @@ def make_op(name: str, path: _Path, value: Any) -> FrozenDict:
     return frozen_dict(({"op": name, "path": _pointer(path), "value": value},))
 
 
-def _make_remove(path: _Path) -> FrozenDict:
+def make_remove(path: _Path) -> FrozenDict:
+    """Make a removal that nobody can change any more."""
     return frozen_dict(({"op": "remove", "path": _pointer(path)},))
 
 
@@ -94,7 +101,8 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list
         if key is not key_after and key != key_after:
             del ops[mark:]
             return _dicts_of_other_keys(before, after, path, ops)
-        if old is new:
+        # Most of a row stays as it was; `identical` sees that faster than going down would.
+        if old is new or identical(old, new):
             continue
         result = reconcile(old, new, (path, key), ops)
         if result is not old:
@@ -106,6 +114,7 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list
 
 def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list[Op]) -> Any:
     """Two objects whose keys differ, or whose keys stand in another order."""
+    mark = len(ops)
     # Keys that stay where they are: the longest beginning of `after` that runs through `before` in order.
     kept: dict[str, None] = {}
     ahead = iter(before)
@@ -123,26 +132,26 @@ def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: _P
     removals = [key for key in before if key not in kept]
     for key in kept:
         parts[key] = reconcile(before[key], after[key], (path, key), ops)
-    ops.extend(_make_remove((path, key)) for key in removals)
+    ops.extend(make_remove((path, key)) for key in removals)
     additions = freeze({key: after[key] for key in added})
     ops.extend(make_op("add", (path, key), value) for key, value in additions.items())
-    return frozen_dict((parts, additions))
+    return before if len(ops) == mark else frozen_dict((parts, additions))
 
 
 def _lists(before: list[Any], after: list[Any], path: _Path, ops: list[Op]) -> Any:
-    if len(before) == len(after) and all(x is y or identical(x, y) for x, y in zip(before, after, strict=True)):
-        return before
     start, shorter = 0, min(len(before), len(after))
     while start < shorter and identical(before[start], after[start]):
         start += 1
+    if start == len(before) == len(after):
+        return before
     end = 0
     while end < shorter - start and identical(before[-1 - end], after[-1 - end]):
         end += 1
     result: list[Any] = list(before[:start])
-    place, length = start, len(before)
+    place, length, mark = start, len(before), len(ops)
     for step, old, new in _align(before[start : len(before) - end], after[start : len(after) - end]):
         if step == "remove":
-            ops.append(_make_remove((path, place)))
+            ops.append(make_remove((path, place)))
             length -= 1
             continue
         if step == "add":
@@ -154,13 +163,13 @@ def _lists(before: list[Any], after: list[Any], path: _Path, ops: list[Op]) -> A
         result.append(value)
         place += 1
     result.extend(before[len(before) - end :])
-    return frozen_list(result)
+    return before if len(ops) == mark else frozen_list(result)
 
 
 def _align(before: list[Any], after: list[Any]) -> list[tuple[str, Any, Any]]:
     """Pair the items of two lists so that as few as possible are changed, added or removed."""
     rows, columns = len(before), len(after)
-    if rows <= 1 and columns <= 1 or rows == 0 or columns == 0 or rows * columns > _ALIGN_LIMIT:
+    if (rows <= 1 and columns <= 1) or rows == 0 or columns == 0 or rows * columns > _ALIGN_LIMIT:
         return _pair_in_order(before, after)
     same = [[identical(old, new) for new in after] for old in before]
     if not any(any(line) for line in same):

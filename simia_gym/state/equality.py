@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
+_CONTAINERS = (dict, list)
+
 
 def strict_equal(a: Any, b: Any) -> bool:
     """Compare as RFC 6902 ``test`` does.
@@ -45,18 +49,26 @@ def identical(a: Any, b: Any) -> bool:
     """
     if a is b:
         return True
-    if isinstance(a, dict):
-        if not isinstance(b, dict) or len(a) != len(b):
-            return False
-        for (key_a, item_a), (key_b, item_b) in zip(a.items(), b.items(), strict=True):
-            if key_a != key_b or (item_a is not item_b and not identical(item_a, item_b)):
-                return False
-        return True
-    if isinstance(a, list | tuple):
-        if not isinstance(b, list | tuple) or len(a) != len(b):
-            return False
-        return all(x is y or identical(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, _CONTAINERS) and isinstance(b, _CONTAINERS):
+        try:
+            # Python's == and the written bytes together mean identity, and both are found in C.
+            return a == b and orjson.dumps(a) == orjson.dumps(b)
+        except (TypeError, RecursionError):
+            # Big integers, lone surrogates.
+            return _identical_containers(a, b)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return _identical_containers(list(a), list(b))
     if type(a) is not type(b):
         return False
     # 0.0 and -0.0 are equal, and written differently.
     return repr(a) == repr(b) if isinstance(a, float) else bool(a == b)
+
+
+def _identical_containers(a: Any, b: Any) -> bool:
+    if len(a) != len(b):
+        return False
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(identical(item, b[key]) for key, item in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return all(identical(x, y) for x, y in zip(a, b, strict=True))
+    return False

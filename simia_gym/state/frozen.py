@@ -7,8 +7,8 @@ share rows, operations share values, and ledgers keep events without copying.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any, NoReturn, cast
 
 from simia_gym.errors import InputError
@@ -16,7 +16,7 @@ from simia_gym.state.pointer import make_pointer
 
 _READ_ONLY = "read-only {}: use draft.edit() for a private copy to change, or thaw() for a plain copy"
 _new_dict, _new_list = dict.__new__, list.__new__
-_fill_dict, _fill_list = dict.update, list.extend
+_fill_dict, _fill_list, _set_item = dict.update, list.extend, dict.__setitem__
 _ATOMS = frozenset({str, int, bool, type(None)})
 
 
@@ -39,8 +39,8 @@ class FrozenDict(dict[str, Any]):
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(_READ_ONLY.format("row or object"))
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __copy__(self) -> dict[str, Any]:
         return dict(self)
@@ -71,8 +71,8 @@ class FrozenList(list[Any]):
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(_READ_ONLY.format("list"))
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
 
     def __copy__(self) -> list[Any]:
         return list(self)
@@ -114,11 +114,36 @@ def thaw(value: Any) -> Any:
     Returns:
         A deep copy that shares no container with ``value``.
     """
-    if isinstance(value, dict):
-        return {key: item if type(item) is str else thaw(item) for key, item in value.items()}
+    kind = type(value)
+    if kind is FrozenDict:
+        return _thaw_dict(value)
+    if kind is FrozenList:
+        return _thaw_list(value)
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [item if type(item) is str else thaw(item) for item in value]
+        return [thaw(item) for item in value]
     return value
+
+
+# Copying a row is most of the cost of an edit. Most values are texts and numbers: copy them all at once, in C, and
+# then replace the few containers.
+def _thaw_dict(value: FrozenDict) -> dict[str, Any]:
+    plain = {**value}
+    for key, item in plain.items():
+        kind = type(item)
+        if kind is FrozenDict:
+            plain[key] = _thaw_dict(item)
+        elif kind is FrozenList:
+            plain[key] = _thaw_list(item)
+    return plain
+
+
+def _thaw_list(value: FrozenList) -> list[Any]:
+    return [
+        _thaw_dict(item) if type(item) is FrozenDict else _thaw_list(item) if type(item) is FrozenList else item
+        for item in value
+    ]
 
 
 def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
@@ -145,23 +170,27 @@ def _freeze(value: Any) -> Any:
     if kind in _ATOMS or kind is FrozenDict or kind is FrozenList:
         return value
     if kind is dict:
-        for key in value:
+        new = _new_dict(FrozenDict)
+        _fill_dict(new, value)
+        for key, item in value.items():
             if type(key) is not str:
                 return _freeze_unusual(value)
-        new = _new_dict(FrozenDict)
-        _fill_dict(new, {key: item if type(item) is str else _freeze(item) for key, item in value.items()})
+            if type(item) not in _ATOMS:
+                _set_item(new, key, _freeze(item))
         return new
     if kind is list:
         items = _new_list(FrozenList)
-        _fill_list(items, [item if type(item) is str else _freeze(item) for item in value])
+        _fill_list(items, [item if type(item) in _ATOMS else _freeze(item) for item in value])
         return items
+    if kind is float and isfinite(value):
+        return value
     return _freeze_unusual(value)
 
 
 def _freeze_unusual(value: Any) -> Any:
     """Freeze floats and subclasses of JSON types, reducing the latter to the type itself."""
     if isinstance(value, float):
-        if not math.isfinite(value):
+        if not isfinite(value):
             raise _NotJson
         return float(value)
     if isinstance(value, str):

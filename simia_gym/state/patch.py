@@ -14,6 +14,7 @@ from simia_gym.state.equality import strict_equal
 from simia_gym.state.frozen import FrozenDict, FrozenList, freeze, frozen_dict, frozen_list, thaw
 from simia_gym.state.pointer import list_index, pointer_parts, resolve
 
+
 class ParsedOp(NamedTuple):
     """One operation, checked for its shape."""
 

@@ -1,7 +1,7 @@
 """From whatever an agent writes to plain sentences: JSON is unwrapped, markdown is taken off, lists stay lists.
 
-A scripted user listens to language models, which wrap what they say in JSON objects, headings, tables and bullet points.
-What reaches the cue patterns is a sequence of sentences that know whether they stood in a list and what introduced it.
+A scripted user listens to language models, which wrap what they say in JSON objects, headings, tables and lists. What
+reaches the cue patterns is a sequence of sentences that know what introduced the list in which they stood.
 """
 
 from __future__ import annotations

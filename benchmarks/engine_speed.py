@@ -1,0 +1,210 @@
+"""Steps per second of the engine on one core, ledger and verdict included.
+
+What is timed is what anyone runs: whole episodes (reset, every step, the verdict), driven by actions that were made
+beforehand, so that no policy's time is in it. Retail and WebShop play the scripted expert's actions; the run on the
+user's own tau2-bench database plays the actions of recorded rollouts of that benchmark.
+
+    python benchmarks/engine_speed.py [--tau2 DIR --rollouts FILE] [--repeats 7] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+import simia_gym
+from simia_gym.config import EnvConfig
+from simia_gym.episode import Episode
+from simia_gym.loop import run_inline
+from simia_gym.policies import PolicyStart, load_policy
+from simia_gym.state import State
+from simia_gym.suite import Suite, load_suite
+from simia_gym.types import Task
+
+Script = tuple[Task, int, list[str]]
+
+
+def expert_scripts(suite: Suite, count: int) -> list[Script]:
+    """Let the expert play, and keep what it did."""
+    make = load_policy("expert", suite.domain.config.policies)
+    scripts: list[Script] = []
+    for number, task in enumerate(list(suite.tasks)[:count]):
+        episode, policy = suite.episode(), make()
+        run_inline(episode.reset(task, seed=number))
+        domain = suite.domain
+        policy.start(PolicyStart(domain.name, number, domain.tools, domain.grammar, domain.config.samples))
+        actions: list[str] = []
+        while episode.ended is None:
+            action = policy.act(episode.messages)
+            actions.append(action if isinstance(action, str) else asyncio.run(action))
+            run_inline(episode.step(actions[-1]))
+        scripts.append((task, number, actions))
+    return scripts
+
+
+def recorded_scripts(suite: Suite, rollouts: Path) -> list[Script]:
+    """The actions of recorded rollouts, as OpenAI messages or plain text."""
+    scripts: list[Script] = []
+    tasks = list(suite.tasks)
+    for number, line in enumerate(rollouts.read_text(encoding="utf-8").splitlines()):
+        actions: list[str] = []
+        for message in json.loads(line)["messages"]:
+            if message["role"] == "assistant":
+                calls = [
+                    {"type": "function", "function": {"name": c["name"], "arguments": json.dumps(c["arguments"])}}
+                    for c in message.get("tool_calls") or ()
+                ]
+                actions.append(json.dumps({"role": "assistant", "tool_calls": calls}) if calls else message["content"])
+        scripts.append((tasks[number % len(tasks)], number, actions))
+    return scripts
+
+
+def play(episode: Episode, script: Script) -> int:
+    """One episode; gives the number of steps."""
+    task, seed, actions = script
+    run_inline(episode.reset(task, seed=seed))
+    for steps, action in enumerate(actions, start=1):
+        run_inline(episode.step(action))
+        if episode.ended is not None:
+            return steps
+    return len(actions)
+
+
+def play_gym(env: gym.Env[str, str], script: Script) -> int:
+    """The same through Gymnasium's whole stack of wrappers."""
+    task, _, actions = script
+    env.reset(options={"task": task})
+    for steps, action in enumerate(actions, start=1):
+        _, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            return steps
+    return len(actions)
+
+
+def rate(run: Callable[[Script], int], scripts: list[Script], repeats: int) -> dict[str, Any]:
+    """Steps per second: median, least and most over repeats of at least half a second each."""
+    for script in scripts:
+        run(script)
+    rates = []
+    for _ in range(repeats):
+        steps, start = 0, time.perf_counter()
+        while (seconds := time.perf_counter() - start) < 0.5:
+            for script in scripts:
+                steps += run(script)
+        rates.append(steps / seconds)
+    return {
+        "steps_per_second": round(statistics.median(rates)),
+        "least": round(min(rates)),
+        "most": round(max(rates)),
+        "repeats": repeats,
+        "episodes": len(scripts),
+        "steps_per_episode": round(sum(len(s[2]) for s in scripts) / len(scripts), 1),
+    }
+
+
+def step_cost(episode: Episode, task: Task, actions: Iterator[str], turns: int) -> list[float]:
+    """Seconds of every step of one long episode."""
+    run_inline(episode.reset(task, seed=0))
+    costs = []
+    for _ in range(turns):
+        action = next(actions)
+        start = time.perf_counter()
+        run_inline(episode.step(action))
+        costs.append(time.perf_counter() - start)
+    return costs
+
+
+def reads_and_writes(suite: Suite) -> Iterator[str]:
+    """An endless mixture of a read and a write that always succeed, over many rows."""
+    users = [key for key, _ in suite.domain.base.rows("users")]
+    number = 0
+    while True:
+        user = users[number % len(users)]
+        number += 1
+        address = {"address1": f"{number} Long Road", "address2": "", "city": "Dover", "state": "DE", "country": "USA"}
+        write = {"name": "modify_user_address", "arguments": {"user_id": user, **address, "zip": f"{number:05d}"}}
+        read = {"name": "get_user_details", "arguments": {"user_id": user}}
+        yield from (f"<tool_call>{json.dumps(call)}</tool_call>" for call in (write, read))
+
+
+def flatness(suite: Suite, turns: int = 2000) -> dict[str, Any]:
+    """Median cost of a step early and late in a long episode, and on a database fifty times as large."""
+    task = suite.tasks[0]
+
+    def medians(chosen: Suite) -> tuple[float, float]:
+        runs = []
+        for _ in range(3):
+            episode = chosen.episode()
+            episode.max_turns = turns + 1
+            costs = step_cost(episode, task, reads_and_writes(chosen), turns)
+            runs.append((statistics.median(costs[10:210]), statistics.median(costs[-200:])))
+        return min(r[0] for r in runs), min(r[1] for r in runs)
+
+    early, late = medians(suite)
+    large = load_suite(suite.config)
+    tables = suite.domain.base.to_tables()
+    grown = {
+        name: {f"{key}-{copy}" if copy else key: row for copy in range(50) for key, row in rows.items()}
+        for name, rows in tables.items()
+    }
+    large.domain = dataclasses.replace(suite.domain, base=State.from_tables(grown))
+    large_early, large_late = medians(large)
+    return {
+        "turns": turns,
+        "microseconds_per_step_turns_10_to_210": round(early * 1e6, 1),
+        "microseconds_per_step_last_200_turns": round(late * 1e6, 1),
+        "late_to_early": round(late / early, 2),
+        "database_rows": {name: len(rows) for name, rows in tables.items()},
+        "times_as_large": 50,
+        "large_to_small_early": round(large_early / early, 2),
+        "large_to_small_late": round(large_late / late, 2),
+    }
+
+
+def main() -> None:
+    """Measure, print, and write the results where asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tau2", type=Path, help="a tau2-bench retail data directory")
+    parser.add_argument("--rollouts", type=Path, help="recorded rollouts of that benchmark")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    results: dict[str, Any] = {}
+    retail = load_suite(EnvConfig("simia/retail-v0", split="all"))
+    suites = {"retail": retail, "webshop": load_suite(EnvConfig("simia/webshop-v0", split="all"))}
+    for name, suite in suites.items():
+        scripts = expert_scripts(suite, 60)
+        episode = suite.episode()
+        results[f"episode_{name}"] = rate(lambda s, e=episode: play(e, s), scripts, options.repeats)
+        env = gym.make(f"simia/{name}-v0", split="all")
+        results[f"gym_make_{name}"] = rate(lambda s, e=env: play_gym(e, s), scripts, options.repeats)
+    if options.tau2 and options.rollouts:
+        suite = load_suite(EnvConfig("simia/retail-v0", split="train", data=str(options.tau2)))
+        scripts = recorded_scripts(suite, options.rollouts)
+        episode = suite.episode()
+        results["episode_retail_tau2_database"] = rate(lambda s, e=episode: play(e, s), scripts, options.repeats)
+    results["flatness_retail"] = flatness(retail)
+    machine = {"python": platform.python_version(), "machine": platform.machine(), "cores_used": 1}
+    report = {"simia_gym": simia_gym.__version__, **machine, "results": results}
+    text = json.dumps(report, indent=2)
+    print(text)
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

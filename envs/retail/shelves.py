@@ -1,0 +1,58 @@
+"""Finding variants and listing products at a cost that does not grow with the catalogue.
+
+Products rarely change during an episode, so what was worked out for one table of them serves until another turns up.
+"""
+
+from __future__ import annotations
+
+import json
+
+from simia_gym.state import State
+from simia_gym.types import Row
+
+_TABLE = "products"
+
+
+class Shelves:
+    """What is known of the table of products; one for a world, shared by all its episodes."""
+
+    __slots__ = ("_items", "_listed")
+
+    def __init__(self) -> None:
+        self._items: tuple[object, dict[str, str]] = (None, {})
+        self._listed: tuple[object, str] = (None, "{}")
+
+    def variant(self, state: State, item_id: str) -> Row | None:
+        """Find a variant by its item id.
+
+        Args:
+            state: The present state.
+            item_id: The item id.
+
+        Returns:
+            The variant, or ``None`` where no product has it.
+        """
+        table = state.table(_TABLE)
+        if table is None:
+            return None
+        base, places = self._items
+        if base is not table.base:
+            places = {item: key for key, row in table.base.rows.items() for item in row["variants"]}
+            self._items = (table.base, places)
+        place = places.get(item_id)
+        candidates = [] if place is None else [table.get(place)]
+        candidates += [row for _, (_, row) in table.changes()]
+        for row in candidates:
+            if row is not None and item_id in row["variants"]:
+                variant: Row = row["variants"][item_id]
+                return variant
+        return None
+
+    def listing(self, state: State) -> str:
+        """Names and ids of all products as a JSON object, sorted by name."""
+        table = state.table(_TABLE)
+        known, text = self._listed
+        if table is not known:
+            text = json.dumps({row["name"]: row["product_id"] for _, row in state.rows(_TABLE)}, sort_keys=True)
+            self._listed = (table, text)
+        return text

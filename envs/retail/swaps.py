@@ -1,0 +1,123 @@
+"""Swapping items for other variants of the same product: what both modifying and exchanging check and work out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.envs.retail.plain_calls import check_hashable
+from simia_gym.errors import ToolError
+from simia_gym.state import Draft
+from simia_gym.types import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A swap that may go ahead.
+
+    Attributes:
+        pairs: Item id that goes and the variant that comes, in the order of the call.
+        positions: Where in the order each item that goes stands.
+        difference: What the new items cost more than the old ones, in dollars; negative if they cost less.
+    """
+
+    pairs: tuple[tuple[str, Row], ...]
+    positions: tuple[int, ...]
+    difference: float
+
+
+def plan_swaps(
+    db: Draft,
+    order: Row,
+    item_ids: list[str],
+    new_item_ids: list[str],
+    *,
+    absent: str,
+    stop: str = "",
+    must_differ: bool = False,
+    tau2: bool = False,
+) -> Swap:
+    """Check a swap and work out its price difference; nothing changes yet.
+
+    Args:
+        db: The draft.
+        order: A row of ``orders``.
+        item_ids: Item ids that go.
+        new_item_ids: Item ids that come, position by position.
+        absent: The error text for an item that is not in the order (often enough), with ``{}`` for its id.
+        stop: What ends the error text for lists of unequal length.
+        must_differ: Whether an item may not be swapped for itself.
+        tau2: Leave the difference unrounded, and let an empty swap pass.
+
+    Returns:
+        The plan.
+
+    Raises:
+        ToolError: The swap is not possible.
+    """
+    items = order["items"]
+    have = [item["item_id"] for item in items]
+    for item_id in item_ids:
+        if item_ids.count(item_id) > have.count(item_id):
+            raise ToolError(absent.format(item_id), "not_found")
+    if len(item_ids) != len(new_item_ids):
+        raise ToolError(f"The number of items to be exchanged should match{stop}", "mismatch")
+    if not item_ids and not tau2:
+        raise ToolError("There is no item to be exchanged", "nothing_to_do")
+    pairs: list[tuple[str, Row]] = []
+    positions: list[int] = []
+    difference: float = 0
+    for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
+        if must_differ and item_id == new_item_id:
+            raise ToolError("The new item id should be different from the old item id", "same_item")
+        position = next(i for i, held in enumerate(have) if held == item_id and (tau2 or i not in positions))
+        variant = _variant(db, items[position]["product_id"], new_item_id)
+        if not variant["available"]:
+            raise ToolError(f"New item {new_item_id} not found or available", "unavailable")
+        difference += variant["price"] - items[position]["price"]
+        pairs.append((item_id, variant))
+        positions.append(position)
+    return Swap(tuple(pairs), tuple(positions), difference if tau2 else round(float(difference), 2) + 0.0)
+
+
+def _variant(db: Draft, product_id: str, item_id: object) -> Row:
+    product = db.get("products", product_id)
+    if product is None:
+        raise ToolError("Product not found", "not_found")
+    check_hashable(item_id)
+    variant: Row | None = product["variants"].get(item_id)
+    if variant is None:
+        raise ToolError("Variant not found", "not_found")
+    return variant
+
+
+def apply_swap(items: list[dict[str, Any]], swap: Swap) -> None:
+    """Put every new variant in the place of its own item, with its own price and options.
+
+    Args:
+        items: The order's lines, to be changed.
+        swap: The plan.
+    """
+    for position, (_, variant) in zip(swap.positions, swap.pairs, strict=True):
+        _fill(items[position], variant["item_id"], variant)
+
+
+def apply_swap_as_tau2(items: list[dict[str, Any]], swap: Swap) -> None:
+    """Do what the public benchmark's code does.
+
+    Every new item gets the price and options of the last one, and an item is looked for by its id while the swap is
+    under way.
+
+    Args:
+        items: The order's lines, to be changed.
+        swap: The plan.
+    """
+    for item_id, variant in swap.pairs:
+        line = next(line for line in items if line["item_id"] == item_id)
+        _fill(line, variant["item_id"], swap.pairs[-1][1])
+
+
+def _fill(line: dict[str, Any], item_id: str, variant: Row) -> None:
+    line["item_id"] = item_id
+    line["price"] = variant["price"]
+    line["options"] = dict(variant["options"])

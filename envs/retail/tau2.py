@@ -1,0 +1,191 @@
+"""Loads a directory of the public retail benchmark: its database, policy and tasks take the place of the shop's own.
+
+The directory holds ``db.json``; optionally ``policy.md``, ``tools.json``, and tasks in ``tasks_train.jsonl``,
+``tasks_test.jsonl``, ``tasks.jsonl`` or ``tasks.json`` (a list; with ``split_tasks.json`` beside it, which names the
+ids of each split). Tasks of files without a split in their name count as ``train``.
+
+Scores rest on ``tau2:db*communicate``: the database as the gold actions leave it, and every string of
+``communicate_info`` told to the user. The benchmark's assertions in natural language are kept in the task's options and
+do not enter into it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from simia_gym.domain_data import DomainData
+from simia_gym.envs.retail.rows import read_tables
+from simia_gym.envs.retail.world import RetailWorld
+from simia_gym.errors import InputError
+from simia_gym.files import read_json, read_jsonl, read_text
+from simia_gym.goal import goal_of
+from simia_gym.state import State
+from simia_gym.types import JsonObject, Split, Task
+
+OPTIONS: Mapping[str, Any] = {"compat": "tau2"}
+REWARD = "simia_gym.rewards.outcome:OutcomeReward"
+_TASK_FILES: Mapping[str, Split] = {
+    "tasks_train.jsonl": "train",
+    "tasks_test.jsonl": "test",
+    "tasks.jsonl": "train",
+    "tasks.json": "train",
+}
+
+
+def load(path: Path, domain: str = "retail") -> DomainData:
+    """Load a data directory.
+
+    Args:
+        path: The directory.
+        domain: The domain that the tasks are to be for; a task that says otherwise is refused.
+
+    Returns:
+        Tables, tasks with their goals, policy, and the settings that fit them.
+
+    Raises:
+        InputError: Something is missing, unreadable or does not fit; names file, place and fix.
+    """
+    if not path.is_dir():
+        what = "is not a directory" if path.exists() else "there is no such directory"
+        raise InputError(what, where=str(path), fix="Name the directory that holds db.json.")
+    database = path / "db.json"
+    state = State.from_tables(read_tables(read_json(database, what="database"), str(database)))
+    policy, tools = path / "policy.md", path / "tools.json"
+    return DomainData(
+        tables={name: dict(state.rows(name)) for name in state.tables},
+        tasks=_read_tasks(path, domain, state),
+        policy=read_text(policy, what="policy text") if policy.is_file() else None,
+        tools=_read_tools(tools) if tools.is_file() else None,
+        options=dict(OPTIONS),
+        user="brief",
+        reward=REWARD,
+        hash=_content_hash(path),
+    )
+
+
+def _content_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    for name in ("db.json", "policy.md", "split_tasks.json", *_TASK_FILES):
+        file = path / name
+        if file.is_file():
+            digest.update(f"{name}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def _read_tools(path: Path) -> list[JsonObject]:
+    tools = read_json(path, what="tools file")
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise InputError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
+    return tools
+
+
+def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task, ...]]:
+    world = RetailWorld(OPTIONS)
+    splits = _read_splits(path / "split_tasks.json")
+    tasks: dict[Split, list[Task]] = {"train": [], "test": []}
+    seen: dict[str, str] = {}
+    for name, split in _TASK_FILES.items():
+        file = path / name
+        if not file.is_file():
+            continue
+        for where, value in _records(file):
+            task = _read_task(value, where, splits.get(str(_field(value, "id", where)), split), domain)
+            if task.id in seen:
+                raise InputError(f"task id {task.id!r} occurs at {seen[task.id]} too", where=where, fix="Remove one.")
+            seen[task.id] = where
+            tasks[task.split].append(_with_goal(task, state, world))
+    return {split: tuple(items) for split, items in tasks.items()}
+
+
+def _records(file: Path) -> Iterator[tuple[str, JsonObject]]:
+    if file.suffix == ".jsonl":
+        pairs = [(f"{file}:{number}", value) for number, value in read_jsonl(file, what="task file")]
+    else:
+        values = read_json(file, what="task file")
+        if not isinstance(values, list):
+            raise InputError("is not a list of tasks", where=str(file), fix="Write a JSON array of tasks.")
+        pairs = [(f"{file}[{number}]", value) for number, value in enumerate(values)]
+    for where, value in pairs:
+        if not isinstance(value, dict):
+            raise InputError("is not a task: expected an object", where=where, fix="Write one JSON object per task.")
+        yield where, value
+
+
+def _read_splits(file: Path) -> dict[str, Split]:
+    if not file.is_file():
+        return {}
+    value = read_json(file, what="split file")
+    if not isinstance(value, dict):
+        raise InputError("is not a split file: expected an object", where=str(file), fix="Map splits to lists of ids.")
+    names: tuple[Split, ...] = ("train", "test")
+    return {str(task_id): split for split in names for task_id in value.get(split) or ()}
+
+
+def _field(value: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in value:
+        raise InputError(f"the task has no {name!r}", where=where, fix=f"Add {name!r}.")
+    return value[name]
+
+
+def _read_task(value: JsonObject, where: str, split: Split, domain: str) -> Task:
+    if value.get("initial_state") is not None:
+        what = "has an initial_state of its own, which this loader does not apply"
+        raise InputError(what, where=where, fix="Leave the task out, or set initial_state to null.")
+    criteria = value.get("evaluation_criteria") or {}
+    gold = criteria.get("actions") or []
+    told = criteria.get("communicate_info") or []
+    if not isinstance(gold, list) or not all(
+        isinstance(action, dict) and isinstance(action.get("name"), str) and isinstance(action.get("arguments"), dict)
+        for action in gold
+    ):
+        what = "evaluation_criteria.actions is not a list of calls"
+        raise InputError(what, where=where, fix="Give every action a name and an object of arguments.")
+    if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
+        what = "evaluation_criteria.communicate_info is not a list of strings"
+        raise InputError(what, where=where, fix="Write it as a list of strings.")
+    return Task(
+        id=str(_field(value, "id", where)),
+        split=split,
+        kind="tau2",
+        user=_read_brief(_field(value, "user_scenario", where), where, domain),
+        gold=tuple({"name": action["name"], "arguments": action["arguments"]} for action in gold),
+        options={
+            "communicate_info": told,
+            "nl_assertions": criteria.get("nl_assertions") or [],
+            "reward_basis": criteria.get("reward_basis") or [],
+        },
+    )
+
+
+def _read_brief(scenario: Any, where: str, domain: str) -> JsonObject:
+    """What the user knows and wants; a scenario in one piece is all reason."""
+    instructions = scenario.get("instructions") if isinstance(scenario, dict) else scenario
+    persona = scenario.get("persona") if isinstance(scenario, dict) else None
+    if isinstance(instructions, str):
+        instructions = {"reason_for_call": instructions}
+    if not isinstance(instructions, dict):
+        what = "user_scenario has no instructions"
+        raise InputError(what, where=where, fix="Give instructions as a string or an object.")
+    if instructions.get("domain", domain) != domain:
+        what = f"is a task of the domain {instructions['domain']!r}, not {domain!r}"
+        raise InputError(what, where=where, fix="Name the data directory of this domain.")
+    brief: JsonObject = {
+        "type": "brief",
+        "reason": instructions.get("reason_for_call") or "",
+        "known": instructions.get("known_info") or "",
+        "unknown": instructions.get("unknown_info") or "",
+        "instructions": instructions.get("task_instructions") or "",
+    }
+    if persona:
+        brief["persona"] = persona
+    return brief
+
+
+def _with_goal(task: Task, state: State, world: RetailWorld) -> Task:
+    """Work out the goal: what the gold actions change; those that fail are passed over, as the benchmark does."""
+    return dataclasses.replace(task, goal=goal_of(state, world.replay(state, task.gold)))

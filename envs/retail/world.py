@@ -1,0 +1,448 @@
+# ruff: noqa: D417 (a tool's docstring tells the policy about its arguments; the draft is none of them)
+"""The shop's world: sixteen tools over products, users and orders.
+
+Tool names, arguments, results and error texts are those of the public retail benchmark. By default the tools behave
+soundly: every swapped item gets its own variant's price and options, amounts are rounded to cents, no call creates
+money. With the option ``compat="tau2"`` they behave as the benchmark's published code does, oddities included, so that
+recorded episodes run again byte for byte.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar
+
+from simia_gym.envs.retail.address import make_address
+from simia_gym.envs.retail.calculator import evaluate
+from simia_gym.envs.retail.orders import REASONS
+from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
+from simia_gym.envs.retail.plain_calls import binding_problem, check_hashable, lower
+from simia_gym.envs.retail.shelves import Shelves
+from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
+from simia_gym.errors import ToolError
+from simia_gym.state import Draft
+from simia_gym.tools import tool
+from simia_gym.types import JsonObject, Row, ToolCall, Transition
+from simia_gym.world import World, error_transition
+
+COMPAT = (None, "tau2")
+MOVES_MONEY = ("orders/*/payment_history", "orders/*/status", "users/*/payment_methods/*/balance")
+
+
+class RetailWorld(World):
+    """The executable shop.
+
+    Args:
+        options: ``compat``: ``None`` for sound behaviour, ``"tau2"`` for that of the public benchmark's code.
+
+    Raises:
+        ValueError: An option has an unknown value.
+    """
+
+    _parameters: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        compat = self.options.get("compat")
+        if compat not in COMPAT:
+            raise ValueError(f"compat is {compat!r}; it can be None or 'tau2'")
+        self.tau2 = compat == "tau2"
+        self._shelves = Shelves()
+
+    def refuse(self, call: ToolCall) -> Transition | None:
+        """Check name and arguments; in compatibility the arguments are checked as a Python call checks them."""
+        if not self.tau2:
+            return super().refuse(call)
+        if call.name not in self.tools:
+            return error_transition(f"Error: Tool '{call.name}' not found.", "unknown_tool")
+        problem = binding_problem("RetailTools", call.name, self._names(call.name), call.arguments)
+        return None if problem is None else error_transition(f"Error: {problem}", "invalid_arguments")
+
+    def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
+        """Run a tool; in compatibility Python's own errors are answers, as no argument was checked before."""
+        if not self.tau2:
+            return super().run(name, draft, arguments)
+        try:
+            return super().run(name, draft, arguments)
+        except (TypeError, AttributeError, ValueError, ArithmeticError, SyntaxError) as error:
+            raise ToolError(str(error), "tool_error") from error
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        known = self._parameters.get(name)
+        if known is None:
+            known = tuple(inspect.signature(getattr(self, name)).parameters)[1:]
+            self._parameters[name] = known
+        return known
+
+    # Reading
+
+    @tool(effect="read", reads=("users",))
+    def find_user_id_by_email(self, db: Draft, email: str) -> str:
+        """Look up who an email address belongs to. Try this first when you authenticate a customer.
+
+        Args:
+            email: The customer's email address, such as 'name@example.com'; upper and lower case are the same.
+        """
+        found = db.find("users", "email", _email, lower(email))
+        if not found:
+            raise ToolError("User not found", "not_found")
+        return found[0]
+
+    @tool(effect="read", reads=("users",))
+    def find_user_id_by_name_zip(self, db: Draft, first_name: str, last_name: str, zip: str) -> str:
+        """Look up a customer by first name, last name and postal code, for those who cannot give their email address.
+
+        Args:
+            first_name: First name, such as 'Alba'; upper and lower case are the same.
+            last_name: Last name, such as 'Duarte'; upper and lower case are the same.
+            zip: Five-digit postal code of the customer's default address, such as '05401'.
+        """
+        found = _find_by_name(db, first_name, last_name, zip)
+        if not found:
+            raise ToolError("User not found", "not_found")
+        return found[0]
+
+    @tool(effect="read", reads=("users",))
+    def get_user_details(self, db: Draft, user_id: str) -> Row:
+        """Show a customer's profile: name, default address, email, payment methods and the ids of all orders.
+
+        Args:
+            user_id: The customer's id, such as 'alba_duarte_1234'.
+        """
+        return _need(db, "users", user_id, "User not found")
+
+    @tool(effect="read", reads=("orders",))
+    def get_order_details(self, db: Draft, order_id: str) -> Row:
+        """Show an order: items, status, shipping address, parcels and payments.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+        """
+        return _need(db, "orders", order_id, "Order not found")
+
+    @tool(effect="read", reads=("products",))
+    def get_product_details(self, db: Draft, product_id: str) -> Row:
+        """Show a product with all its variants: item ids, options, prices, and whether they are in stock.
+
+        Args:
+            product_id: The product's id, such as '1234567890'. It is not an item id.
+        """
+        return _need(db, "products", product_id, "Product not found")
+
+    @tool(effect="read", reads=("products",))
+    def get_item_details(self, db: Draft, item_id: str) -> Row:
+        """Show one variant of a product: its options, its price, and whether it is in stock.
+
+        Args:
+            item_id: The variant's item id, such as '1234567890'. It is not a product id.
+        """
+        check_hashable(item_id)
+        variant = self._shelves.variant(db.state, item_id)
+        if variant is None:
+            raise ToolError("Item not found", "not_found")
+        return variant
+
+    @tool(effect="read", reads=("products",))
+    def list_all_product_types(self, db: Draft) -> str:
+        """List every product type that the shop sells: a JSON object of names and product ids, sorted by name."""
+        return self._shelves.listing(db.state)
+
+    # Neither reading nor writing
+
+    @tool(effect="none")
+    def calculate(self, db: Draft, expression: str) -> str:
+        """Work out an arithmetic expression; the result is rounded to two decimals.
+
+        Args:
+            expression: Numbers, the operators + - * /, parentheses and spaces, such as '(19.99 + 5) * 2'.
+        """
+        try:
+            return evaluate(expression)
+        except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:
+            if self.tau2:
+                raise
+            raise ToolError(_plain_words(error), "bad_expression") from error
+
+    @tool(effect="none", terminal=True)
+    def transfer_to_human_agents(self, db: Draft, summary: str) -> str:
+        """Hand the customer over to a human agent. This ends your part of the conversation.
+
+        Use it only if the customer's request lies outside what the policy and your tools allow you to do.
+
+        Args:
+            summary: What the customer wants and what has been done so far, for the colleague who takes over.
+        """
+        return "Transfer successful"
+
+    # Writing
+
+    @tool(effect="write", reads=("orders", "users"), writes=("orders/*/cancel_reason", *MOVES_MONEY))
+    def cancel_pending_order(self, db: Draft, order_id: str, reason: str) -> Row:
+        """Cancel a pending order and refund it to the payment method it was paid with.
+
+        Tell the customer what will happen and get an explicit yes before you call this. A gift card is refunded at
+        once, any other method within 5 to 7 business days. The result is the cancelled order.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+            reason: Either 'no longer needed' or 'ordered by mistake'.
+        """
+        order = _need(db, "orders", order_id, "Order not found")
+        if order["status"] != "pending":
+            raise ToolError("Non-pending order cannot be cancelled", "wrong_status")
+        check_hashable(reason)
+        if reason not in REASONS:
+            raise ToolError("Invalid reason", "invalid_reason")
+        if self.tau2:
+            due = [(line["payment_method_id"], line["amount"]) for line in order["payment_history"]]
+        else:
+            due = list(net_paid(order).items())
+        methods = [_method(db, order["user_id"], method_id) for method_id, _ in due]
+        changed = db.edit("orders", order_id)
+        for method, (method_id, amount) in zip(methods, due, strict=True):
+            credit(db, order["user_id"], method, amount)
+            changed["payment_history"].append(entry("refund", amount, method_id))
+        changed["status"] = "cancelled"
+        changed["cancel_reason"] = reason
+        return changed
+
+    @tool(effect="write", reads=("orders",), writes=("orders/*/address",))
+    def modify_pending_order_address(
+        self, db: Draft, order_id: str, address1: str, address2: str, city: str, state: str, country: str, zip: str
+    ) -> Row:
+        """Change where a pending order is shipped.
+
+        Tell the customer the new address and get an explicit yes before you call this. The result is the order.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+            address1: Street and number, such as '12 Foundry Way'.
+            address2: Apartment, suite or unit, such as 'Apt 3'; '' if there is none.
+            city: City, such as 'Boise'.
+            state: Two-letter state, such as 'ID'.
+            country: Country, such as 'USA'.
+            zip: Postal code, such as '83702'.
+        """
+        order = _need(db, "orders", order_id, "Order not found")
+        _check_open(order)
+        address = make_address(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
+        changed = db.edit("orders", order_id)
+        changed["address"] = address
+        return changed
+
+    @tool(effect="write", reads=("orders", "users"), writes=MOVES_MONEY)
+    def modify_pending_order_payment(self, db: Draft, order_id: str, payment_method_id: str) -> Row:
+        """Have a pending order paid with another of the customer's payment methods; the present one is refunded.
+
+        Tell the customer what will happen and get an explicit yes before you call this. The result is the order.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+            payment_method_id: The new payment method from the customer's profile, such as 'gift_card_1234567'.
+        """
+        order = _need(db, "orders", order_id, "Order not found")
+        _check_open(order)
+        user_id = order["user_id"]
+        method = _method(db, user_id, payment_method_id)
+        history = order["payment_history"]
+        if len(history) != 1 or history[0]["transaction_type"] != "payment":
+            raise ToolError("There should be exactly one payment for a pending order", "already_modified")
+        old_id, amount = history[0]["payment_method_id"], history[0]["amount"]
+        if old_id == payment_method_id:
+            raise ToolError("The new payment method should be different from the current one", "same_payment_method")
+        if is_gift_card(method) and method["balance"] < amount:
+            raise ToolError("Insufficient gift card balance to pay for the order", "insufficient_balance")
+        old_method = _method(db, user_id, old_id)
+        changed = db.edit("orders", order_id)
+        changed["payment_history"] += [entry("payment", amount, payment_method_id), entry("refund", amount, old_id)]
+        credit(db, user_id, method, -amount)
+        credit(db, user_id, old_method, amount)
+        return changed
+
+    @tool(effect="write", reads=("orders", "products", "users"), writes=("orders/*/items", *MOVES_MONEY))
+    def modify_pending_order_items(
+        self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
+    ) -> Row:
+        """Swap items of a pending order for other variants of the same products. This works once per order.
+
+        Collect everything the customer wants to change first, tell them the price difference, and get an explicit yes
+        before you call this. The result is the order; it can be neither cancelled nor swapped again afterwards.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+            item_ids: Item ids to replace; an id that is in the order twice may be given twice.
+            new_item_ids: Item ids to put in their place, in the same order, each a variant of the same product.
+            payment_method_id: Which payment method pays, or gets back, the price difference.
+        """
+        order = _need(db, "orders", order_id, "Order not found")
+        if order["status"] != "pending":
+            raise ToolError("Non-pending order cannot be modified", "wrong_status")
+        swap = plan_swaps(db, order, item_ids, new_item_ids, absent="{} not found", must_differ=True, tau2=self.tau2)
+        method = _method(db, order["user_id"], payment_method_id)
+        if is_gift_card(method) and method["balance"] < swap.difference:
+            raise ToolError("Insufficient gift card balance to pay for the new item", "insufficient_balance")
+        changed = db.edit("orders", order_id)
+        kind = "payment" if swap.difference > 0 else "refund"
+        changed["payment_history"].append(entry(kind, abs(swap.difference), payment_method_id))
+        credit(db, order["user_id"], method, -swap.difference)
+        (apply_swap_as_tau2 if self.tau2 else apply_swap)(changed["items"], swap)
+        changed["status"] = "pending (item modified)"
+        return changed
+
+    @tool(effect="write", reads=("users",), writes=("users/*/address",))
+    def modify_user_address(
+        self, db: Draft, user_id: str, address1: str, address2: str, city: str, state: str, country: str, zip: str
+    ) -> Row:
+        """Change a customer's default address. Orders that exist keep theirs.
+
+        Tell the customer the new address and get an explicit yes before you call this. The result is the profile.
+
+        Args:
+            user_id: The customer's id, such as 'alba_duarte_1234'.
+            address1: Street and number, such as '12 Foundry Way'.
+            address2: Apartment, suite or unit, such as 'Apt 3'; '' if there is none.
+            city: City, such as 'Boise'.
+            state: Two-letter state, such as 'ID'.
+            country: Country, such as 'USA'.
+            zip: Postal code, such as '83702'.
+        """
+        _need(db, "users", user_id, "User not found")
+        address = make_address(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
+        changed = db.edit("users", user_id)
+        changed["address"] = address
+        return changed
+
+    @tool(
+        effect="write",
+        reads=("orders", "users"),
+        writes=("orders/*/status", "orders/*/return_items", "orders/*/return_payment_method_id"),
+    )
+    def return_delivered_order_items(
+        self, db: Draft, order_id: str, item_ids: list[str], payment_method_id: str
+    ) -> Row:
+        """Request the return of items of a delivered order. An order takes one return or one exchange.
+
+        Tell the customer which items go back and where the refund goes, and get an explicit yes before you call this.
+        The customer gets an email on how to send the items. The result is the order.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+            item_ids: Item ids to return; an id that is in the order twice may be given twice.
+            payment_method_id: Where the refund goes: the payment method the order was paid with, or a gift card.
+        """
+        order = _need(db, "orders", order_id, "Order not found")
+        if order["status"] != "delivered":
+            raise ToolError("Non-delivered order cannot be returned", "wrong_status")
+        method = _method(db, order["user_id"], payment_method_id)
+        if not is_gift_card(method) and payment_method_id != order["payment_history"][0]["payment_method_id"]:
+            raise ToolError("Payment method should be the original payment method", "not_original_payment")
+        have = [item["item_id"] for item in order["items"]]
+        for item_id in item_ids:
+            if item_ids.count(item_id) > have.count(item_id):
+                raise ToolError("Some item not found", "not_found")
+        if not item_ids and not self.tau2:
+            raise ToolError("Some item not found", "not_found")
+        changed = db.edit("orders", order_id)
+        changed["status"] = "return requested"
+        changed["return_items"] = sorted(item_ids)
+        changed["return_payment_method_id"] = payment_method_id
+        return changed
+
+    @tool(
+        effect="write",
+        reads=("orders", "products", "users"),
+        writes=(
+            "orders/*/status",
+            "orders/*/exchange_items",
+            "orders/*/exchange_new_items",
+            "orders/*/exchange_payment_method_id",
+            "orders/*/exchange_price_difference",
+        ),
+    )
+    def exchange_delivered_order_items(
+        self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
+    ) -> Row:
+        """Request the exchange of items of a delivered order for other variants of the same products.
+
+        An order takes one return or one exchange, so collect everything first. Tell the customer the price difference
+        and get an explicit yes before you call this. The customer gets an email on how to send the items back; no new
+        order is needed. The result is the order.
+
+        Args:
+            order_id: The order's id with its leading '#', such as '#W1234567'.
+            item_ids: Item ids to send back; an id that is in the order twice may be given twice.
+            new_item_ids: Item ids wanted instead, in the same order, each a variant of the same product.
+            payment_method_id: Which payment method pays, or gets back, the price difference.
+        """
+        order = _need(db, "orders", order_id, "Order not found")
+        if order["status"] != "delivered":
+            raise ToolError("Non-delivered order cannot be exchanged", "wrong_status")
+        swap = plan_swaps(db, order, item_ids, new_item_ids, absent="Number of {} not found.", stop=".", tau2=self.tau2)
+        difference = round(swap.difference, 2)
+        method = _method(db, order["user_id"], payment_method_id)
+        if is_gift_card(method) and method["balance"] < difference:
+            message = "Insufficient gift card balance to pay for the price difference"
+            raise ToolError(message, "insufficient_balance")
+        changed = db.edit("orders", order_id)
+        changed["status"] = "exchange requested"
+        changed["exchange_items"] = sorted(item_ids)
+        changed["exchange_new_items"] = sorted(new_item_ids)
+        changed["exchange_payment_method_id"] = payment_method_id
+        changed["exchange_price_difference"] = difference
+        return changed
+
+
+def _find_by_name(db: Draft, first_name: object, last_name: object, postal_code: object) -> list[str]:
+    """Look users up; what is no text is met in the order of the parts, and only where the parts before it fit."""
+    first = lower(first_name)
+    if not isinstance(last_name, str) and not db.find("users", "first_name", _first_name, first):
+        return []
+    last = lower(last_name)
+    return db.find("users", "name_zip", _name_zip, (first, last, postal_code)) if isinstance(postal_code, str) else []
+
+
+def _need(db: Draft, table: str, key: object, absent: str) -> Row:
+    check_hashable(key)
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        raise ToolError(absent, "not_found")
+    return row
+
+
+def _method(db: Draft, user_id: str, payment_method_id: object) -> Row:
+    user = _need(db, "users", user_id, "User not found")
+    check_hashable(payment_method_id)
+    method: Row | None = user["payment_methods"].get(payment_method_id)
+    if method is None:
+        raise ToolError("Payment method not found", "not_found")
+    return method
+
+
+def _check_open(order: Row) -> None:
+    if "pending" not in order["status"]:
+        raise ToolError("Non-pending order cannot be modified", "wrong_status")
+
+
+def _plain_words(error: Exception) -> str:
+    """What is wrong with an expression, in words that do not depend on the Python that runs."""
+    if isinstance(error, ZeroDivisionError):
+        return "division by zero"
+    if isinstance(error, ArithmeticError):
+        return "Number too large"
+    if isinstance(error, SyntaxError | TypeError):
+        return "Invalid expression"
+    return str(error)
+
+
+def _email(_: str, user: Row) -> Hashable:
+    return str(user["email"]).lower()
+
+
+def _first_name(_: str, user: Row) -> Hashable:
+    return str(user["name"]["first_name"]).lower()
+
+
+def _name_zip(_: str, user: Row) -> Hashable:
+    name = user["name"]
+    return str(name["first_name"]).lower(), str(name["last_name"]).lower(), user["address"]["zip"]

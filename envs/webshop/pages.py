@@ -1,0 +1,115 @@
+"""The pages of the shop in the published text form: visible texts joined by ``[SEP]``, and what can be clicked.
+
+Everything that depends on one product alone is written once. A page never changes with the options chosen: in the
+published text form a choice cannot be seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from simia_gym.types import JsonObject
+
+SEP = " [SEP] "
+PER_PAGE = 10
+SEARCH, BACK, PREVIOUS, NEXT, BUY = "search", "back to search", "< prev", "next >", "buy now"
+SUB_PAGES = ("description", "features", "reviews")
+
+
+class Part(NamedTuple):
+    """What follows the instruction on a page.
+
+    Attributes:
+        text: The page's text after the instruction, and the line of available actions.
+        clickables: What can be clicked, in published order.
+        targets: Option value to option name, on an item page.
+    """
+
+    text: str
+    clickables: tuple[str, ...]
+    targets: Mapping[str, str]
+
+
+NOTHING: Mapping[str, str] = {}
+
+
+def actions_line(clickables: Sequence[str], *, search_bar: bool = False) -> str:
+    """The end of an observation: what can be done on the page, as one line of JSON."""
+    return f"\n\nAvailable Actions:\n{json.dumps(available(clickables, search_bar=search_bar))}"
+
+
+def available(clickables: Sequence[str], *, search_bar: bool = False) -> JsonObject:
+    """What can be done on the page, as data."""
+    return {"has_search_bar": search_bar, "clickables": list(clickables)}
+
+
+def head(instruction: str) -> str:
+    """The beginning of every page between the first and the last."""
+    return f"Instruction:{SEP}{instruction}{SEP}"
+
+
+def start_page(instruction: str) -> str:
+    """The page with the search bar."""
+    return f"WebShop{SEP}{head(instruction)}Search{actions_line((SEARCH,), search_bar=True)}"
+
+
+def results_part(found: Sequence[str], products: Mapping[str, Mapping[str, Any]], number: int) -> Part:
+    """A page of search results; beyond the last one it is empty.
+
+    Args:
+        found: Ids of all results, best first.
+        products: The products by id.
+        number: Number of the page, from 1.
+    """
+    shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
+    turning = ("< Prev", "Next >") if number > 1 else ("Next >",)
+    texts = ["Back to Search", f"Page {number} (Total results: {len(found)})", *turning]
+    for asin in shown:
+        texts += (asin, products[asin]["title"].strip(), products[asin]["price_tag"])
+    clickables = (BACK, *(word.lower() for word in turning), *(asin.lower() for asin in shown))
+    return Part(SEP.join(texts) + actions_line(clickables), clickables, NOTHING)
+
+
+def item_part(product: Mapping[str, Any]) -> Part:
+    """A product's own page. Where two options share a value, clicking it chooses the later option."""
+    texts = ["Back to Search", "< Prev"]
+    targets: dict[str, str] = {}
+    for name, values in product["options"].items():
+        texts += (name.strip(), *values)
+        targets.update(dict.fromkeys(values, name))
+    texts += (product["title"].strip(), f"Price: {product['price_tag']}", f"Rating: {product['rating']}")
+    texts += ("Description", "Features", "Reviews", "Buy Now")
+    clickables = tuple(dict.fromkeys((BACK, PREVIOUS, *SUB_PAGES, BUY, *targets)))
+    return Part(SEP.join(texts) + actions_line(clickables), clickables, targets)
+
+
+def sub_part(product: Mapping[str, Any], page: str) -> Part:
+    """One of the pages behind a product's page.
+
+    Args:
+        product: The product.
+        page: One of `SUB_PAGES`.
+    """
+    texts = ["Back to Search", "< Prev"]
+    if page == "features":
+        texts += [bullet.strip() for bullet in product["bullets"]]
+    elif page == "reviews":
+        for review in product["reviews"]:
+            texts += [f'"{review["title"]}"', str(review["score"])]
+            texts += [review["body"].strip()] if review["body"] else []
+    elif product["description"]:
+        texts.append(product["description"].strip())
+    clickables = (BACK, PREVIOUS)
+    return Part(SEP.join(texts) + actions_line(clickables), clickables, NOTHING)
+
+
+def end_page(asin: str, options: Mapping[str, str]) -> str:
+    """The page after a purchase.
+
+    The published page goes on with the score. It is left off: the world does not know the goal, and the verdict says
+    what the purchase was worth.
+    """
+    texts = ["Thank you for shopping with us!", "Your code:", "None", "Purchased", "asin", asin]
+    return SEP.join([*texts, "options", json.dumps(options)]) + actions_line(())

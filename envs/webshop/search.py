@@ -1,0 +1,132 @@
+"""BM25 search over product texts, as Lucene computes it, with k1 = 0.9 and b = 0.4.
+
+The published shop uses Lucene with these parameters and an English analyser. Here words are lower-cased runs of letters
+and digits, Lucene's English stop words are left out, and plural endings are folded (Harman's weak stemmer); Lucene's
+Porter stemmer folds more. What one word adds to one product's score is worked out once and kept as a whole number of
+millionths, so that sums are exact, the same on every machine, and equal scores are truly equal; those keep the order
+of the catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+K1, B = 0.9, 0.4
+TOP = 50
+"""How many products a search gives at most."""
+_SCALE = 1_000_000
+_REMEMBERED = 4_096
+_WORD = re.compile(r"[^\W_]+")
+STOP_WORDS = frozenset(
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
+    to was will with""".split()
+)
+
+Ints = npt.NDArray[np.int64]
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text that are searched for, in order.
+
+    Args:
+        text: Any text.
+    """
+    return [_fold(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+
+
+def _fold(word: str) -> str:
+    if len(word) > 3:
+        if word.endswith("ies") and not word.endswith(("eies", "aies")):
+            return word[:-3] + "y"
+        if word.endswith("es") and not word.endswith(("aes", "ees", "oes")):
+            return word[:-1]
+        if word.endswith("s") and not word.endswith(("us", "ss")):
+            return word[:-1]
+    return word
+
+
+def document(product: Mapping[str, Any]) -> str:
+    """The text by which a product is found: title, description, first bullet point, options.
+
+    Args:
+        product: A normalised product row.
+    """
+    options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in product["options"].items())
+    bullets = product["bullets"]
+    return " ".join((product["title"], product["description"], bullets[0] if bullets else "", options)).lower()
+
+
+class SearchIndex:
+    """An inverted index with precomputed weights.
+
+    Args:
+        products: Id and normalised row of each product, in catalogue order.
+    """
+
+    def __init__(self, products: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        self.ids: list[str] = []
+        counts: list[Counter[str]] = []
+        for asin, product in products:
+            self.ids.append(asin)
+            counts.append(Counter(terms(document(product))))
+        self._postings = _weigh(counts)
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    def search(self, keywords: str) -> tuple[str, ...]:
+        """Find products.
+
+        Args:
+            keywords: Words; a product needs at least one of them.
+
+        Returns:
+            Ids of the best `TOP` products, best first.
+        """
+        found = self._found.get(keywords)
+        if found is None:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            found = self._found[keywords] = self._search(keywords)
+        return found
+
+    def _search(self, keywords: str) -> tuple[str, ...]:
+        scores: Ints = np.zeros(len(self.ids), dtype=np.int64)
+        for term, times in Counter(terms(keywords)).items():
+            posting = self._postings.get(term)
+            if posting is not None:
+                where, weights = posting
+                scores[where] += weights if times == 1 else weights * times
+        hits = np.flatnonzero(scores)
+        if len(hits) > TOP:
+            least = np.partition(scores[hits], len(hits) - TOP)[len(hits) - TOP]
+            hits = hits[scores[hits] >= least]
+        order = hits[np.argsort(-scores[hits], kind="stable")][:TOP]
+        return tuple(self.ids[place] for place in order)
+
+
+def _weigh(counts: list[Counter[str]]) -> dict[str, tuple[Ints, Ints]]:
+    """For each term, the places of the products that have it and what it adds to their scores."""
+    n = len(counts)
+    lengths = [sum(count.values()) for count in counts]
+    average = sum(lengths) / n if n else 0.0
+    rows: dict[str, list[tuple[int, int]]] = {}
+    for place, count in enumerate(counts):
+        for term, times in count.items():
+            rows.setdefault(term, []).append((place, times))
+    postings: dict[str, tuple[Ints, Ints]] = {}
+    for term, entries in rows.items():
+        rarity = math.log(1 + (n - len(entries) + 0.5) / (len(entries) + 0.5))
+        places = np.array([place for place, _ in entries], dtype=np.int64)
+        weights = [
+            # Never 0: a product that has the word is found.
+            max(1, round(_SCALE * rarity * times / (times + K1 * (1 - B + B * lengths[place] / average))))
+            for place, times in entries
+        ]
+        postings[term] = (places, np.array(weights, dtype=np.int64))
+    return postings

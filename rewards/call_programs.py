@@ -1,0 +1,174 @@
+"""Checks on tool calls: which were made, in what order, and whether the user had agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from simia_gym.goal import same
+from simia_gym.rewards.consent import consents
+from simia_gym.rewards.finding import Finding, quote_call, quote_text
+from simia_gym.rewards.program import Args, Texts
+from simia_gym.trace import CallMade, ToolEffect, Trace, UserTurn
+from simia_gym.types import Evidence
+
+Outcome = Literal["ok", "error", "any"]
+
+
+class CalledArgs(Args):
+    """Arguments of `called`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
+
+    tool: Texts = Field(description="The tool, or several of which any counts.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Arguments that the call must have, at least.")
+    outcome: Outcome = Field(default="ok", description="Which calls count: `ok`, `error` or `any`.")
+    min: int = Field(default=1, ge=0, description="Fewest calls.")
+    max: int | None = Field(default=None, ge=0, description="Most calls.")
+
+
+def called(trace: Trace, args: CalledArgs) -> Finding:
+    """A tool was called, as often as given, with the given arguments among its own."""
+    calls = list(_matching(trace, args.tool, args.arguments, args.outcome))
+    holds = args.min <= len(calls) and (args.max is None or len(calls) <= args.max)
+    wanted = f"at least {args.min}" if args.max is None else f"{args.min} to {args.max}"
+    reason = f"{len(calls)} matching calls of {' or '.join(args.tool)}"
+    return Finding.of(holds, reason if holds else f"{reason}, expected {wanted}", _quotes(trace, calls))
+
+
+class NotCalledArgs(Args):
+    """Arguments of `not_called`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
+
+    tool: Texts = Field(description="The tool, or several of which none may be called.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Only calls with these arguments count.")
+    outcome: Outcome = Field(default="any", description="Which calls count; `any`: an attempt is enough.")
+
+
+def not_called(trace: Trace, args: NotCalledArgs) -> Finding:
+    """A tool was not called; an attempt counts unless `outcome` says otherwise."""
+    for call in _matching(trace, args.tool, args.arguments, args.outcome):
+        return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(trace, call),))
+    return Finding.of(True, f"{' and '.join(args.tool)} not called")
+
+
+class NoWritesArgs(Args):
+    """Arguments of `no_writes`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tools", "exempt")
+
+    attempts: bool = Field(default=False, description="Whether calls that failed count too.")
+    tools: Texts = Field(default=(), description="The tools that count; all that write if none are named.")
+    exempt: Texts = Field(default=(), description="Tools that do not count.")
+
+
+def no_writes(trace: Trace, args: NoWritesArgs) -> Finding:
+    """No tool that writes was used with success; doing and undoing something is two writes, whatever remains."""
+    for call in _writes(trace, args.tools, args.exempt):
+        if call.ok or args.attempts:
+            how = "wrote" if call.ok else "tried to write"
+            return Finding.of(False, f"{call.name} {how} in turn {call.turn}", (quote_call(trace, call),))
+    return Finding.of(True, "no write was attempted" if args.attempts else "no write succeeded")
+
+
+class ConfirmedWritesArgs(Args):
+    """Arguments of `confirmed_writes`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tools", "exempt")
+
+    tools: Texts = Field(default=(), description="The tools that need one; all that write if none are named.")
+    exempt: Texts = Field(default=(), description="Tools that need none.")
+    attempts: bool = Field(default=True, description="Whether calls that failed need one too.")
+
+
+def confirmed_writes(trace: Trace, args: ConfirmedWritesArgs) -> Finding:
+    """Every write came after a user turn that confirmed, with no other user turn in between."""
+    evidence: dict[Evidence, None] = {}
+    count = 0
+    for call in _writes(trace, args.tools, args.exempt):
+        if not (call.ok or args.attempts):
+            continue
+        turn = _last_before(trace.user_turns, call.event)
+        if turn is None or not _confirms(turn):
+            said = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
+            pieces = [quote_call(trace, call)]
+            if turn is not None and turn.text:
+                pieces.append(quote_text(turn.event, turn.text))
+            return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
+        count += 1
+        evidence[quote_text(turn.event, turn.text)] = None
+    reason = f"{count} writes, each confirmed" if count else "nothing was written"
+    return Finding.of(True, reason, (piece for piece in evidence if piece.quote))
+
+
+class CalledBeforeArgs(Args):
+    """Arguments of `called_before`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tool", "before")
+
+    tool: Texts = Field(description="The tool that must have succeeded first, or several of which any counts.")
+    before: Texts = Field(default=(), description="The tools that must wait for it.")
+    effects: tuple[ToolEffect, ...] = Field(default=(), description="Effects whose tools must wait for it too.")
+
+    @model_validator(mode="after")
+    def _something(self) -> CalledBeforeArgs:
+        if not self.before and not self.effects:
+            raise ValueError("give `before` or `effects`")
+        return self
+
+
+def called_before(trace: Trace, args: CalledBeforeArgs) -> Finding:
+    """A tool succeeded before any call of certain others, such as authentication first; true if those never came."""
+    for call in trace.calls:
+        if call.name in args.tool:
+            if call.ok:
+                return Finding.of(True, f"{call.name} came first", (quote_call(trace, call),))
+        elif call.name in args.before or call.effect in args.effects:
+            reason = f"{call.name} in turn {call.turn} came before {' or '.join(args.tool)}"
+            return Finding.of(False, reason, (quote_call(trace, call),))
+    return Finding.of(True, "nothing that has to wait was called")
+
+
+def _matching(
+    trace: Trace, tools: tuple[str, ...], arguments: Mapping[str, Any], outcome: Outcome
+) -> Iterable[CallMade]:
+    for call in trace.calls:
+        counts = outcome == "any" or call.ok == (outcome == "ok")
+        if counts and call.name in tools and _has(call.arguments, arguments):
+            yield call
+
+
+def _has(given: Any, wanted: Any) -> bool:
+    """Whether a value has at least what is wanted: objects may hold more, everything else must be equal."""
+    if isinstance(wanted, dict) and isinstance(given, dict):
+        return all(key in given and _has(given[key], value) for key, value in wanted.items())
+    return same(given, wanted)
+
+
+def _writes(trace: Trace, tools: tuple[str, ...], exempt: tuple[str, ...]) -> Iterable[CallMade]:
+    for call in trace.calls:
+        if call.name not in exempt and (call.name in tools if tools else call.writes):
+            yield call
+
+
+def _last_before(turns: tuple[UserTurn, ...], event: int) -> UserTurn | None:
+    last = None
+    for turn in turns:
+        if turn.event > event:
+            break
+        last = turn
+    return last
+
+
+def _confirms(turn: UserTurn) -> bool:
+    """The opening confirms nothing: nothing had been proposed."""
+    if turn.opening:
+        return False
+    return "confirm" in turn.acts if turn.acts is not None else consents(turn.text)
+
+
+def _quotes(trace: Trace, calls: Iterable[CallMade]) -> Iterable[Evidence]:
+    return (quote_call(trace, call) for call in calls)

@@ -1,0 +1,102 @@
+"""What a check finds: how far something holds, why, and where in the record that can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.encoding import encode
+from simia_gym.trace import CallMade, Event, Trace
+from simia_gym.types import Evidence
+
+PASS = 1.0 - 1e-9
+"""Values from here on count as met; a sum of shares need not be exactly 1."""
+
+QUOTE_LENGTH = 240
+MOST_EVIDENCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        value: How far the criterion holds, 0 to 1; ``None`` where it cannot be judged, which makes the verdict invalid.
+        reason: One sentence.
+        evidence: Where it can be seen.
+    """
+
+    value: float | None
+    reason: str
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it holds in full; ``None`` where it cannot be judged."""
+        return None if self.value is None else self.value >= PASS
+
+    @classmethod
+    def of(cls, holds: bool, reason: str, evidence: Iterable[Evidence] = ()) -> Finding:
+        """A finding that is a plain yes or no."""
+        return cls(1.0 if holds else 0.0, reason, tuple(evidence)[:MOST_EVIDENCE])
+
+    @classmethod
+    def unknown(cls, reason: str) -> Finding:
+        """A finding that could not be made."""
+        return cls(None, reason)
+
+
+def quote_text(event: int, text: str) -> Evidence:
+    """Quote the start of a text of an event."""
+    return Evidence(event, text[:QUOTE_LENGTH])
+
+
+def quote_call(trace: Trace, call: CallMade) -> Evidence:
+    """Quote a tool call as it stands in the record."""
+    text = encode(trace.events[call.event]["call"]).decode()
+    return Evidence(call.event, text[:QUOTE_LENGTH])
+
+
+def quote_change(trace: Trace, pointer: str) -> tuple[Evidence, ...]:
+    """Quote the last operation that changed the value at a pointer, something in it, or something around it."""
+    for index in range(len(trace.events) - 1, -1, -1):
+        for op in trace.events[index].get("ops") or ():
+            path = op["path"]
+            if path == pointer or path.startswith(f"{pointer}/") or pointer.startswith(f"{path}/"):
+                return (Evidence(index, path),)
+    return ()
+
+
+def stands_in(event: Event, quote: str) -> bool:
+    """Whether the quote occurs verbatim in the event: in one of its texts, or in its JSON as recorded.
+
+    Args:
+        event: An event of the record.
+        quote: The words; an empty quote occurs nowhere.
+    """
+    if not quote:
+        return False
+    if any(isinstance(text, str) and quote in text for text in event.values()):
+        return True
+    return quote in encode(event).decode() or any(quote in text for text in _strings(event))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key)
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def unfounded(trace: Trace, evidence: Iterable[Evidence]) -> Evidence | None:
+    """Give the first piece of evidence that does not stand in the event it names, if there is one."""
+    for piece in evidence:
+        if not 0 <= piece.event < len(trace.events) or not stands_in(trace.events[piece.event], piece.quote):
+            return piece
+    return None

@@ -1,0 +1,64 @@
+"""tau2-bench's deterministic basis: the database matches, and what had to be told was told.
+
+It has no criteria of its own: the database must be as the gold actions leave it, and each required string must occur in
+what the agent told the user, commas taken out of it, letter case ignored. An episode that neither side ended scores 0,
+as it does there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.speech_programs import SaysArgs, says
+from simia_gym.rewards.state_programs import GoalStateArgs, goal_state
+from simia_gym.trace import TURN_LIMIT, Trace
+from simia_gym.types import CriterionResult, Verdict
+
+BASIS = "tau2:db*communicate"
+COMMUNICATE = "communicate_info"
+"""The key of ``Task.options`` with the list of strings that the user must be told."""
+
+_EXACT = GoalStateArgs(tolerance=0.0)
+
+
+class OutcomeReward:
+    """Scores episodes by the published rule, for results that compare with the published ones.
+
+    The goal is `Task.goal`, computed from the gold actions; the strings stand in ``Task.options["communicate_info"]``.
+    """
+
+    io = False
+
+    @classmethod
+    def for_domain(
+        cls, items: Sequence[Any], options: Mapping[str, Any], *, folder: Path | str | None = None, where: str = ""
+    ) -> OutcomeReward:
+        """Make the reward. The rule is fixed, so a domain's rubric and options do not enter into it."""
+        return cls()
+
+    async def score(self, trace: Trace) -> Verdict:
+        """Judge an episode."""
+        database = goal_state(trace, _EXACT)
+        told = tuple(str(text) for text in trace.task.options.get(COMMUNICATE) or ())
+        if told:
+            communicate = says(trace, SaysArgs(all=told, mode="substring"))
+        else:
+            communicate = Finding.of(True, "nothing had to be told")
+        ended = Finding.of(trace.ended != TURN_LIMIT, f"ended by {trace.ended}")
+        criteria = (
+            _result("database", "goal", database),
+            _result("communicate", "communication", communicate),
+            _result("ended", "interaction", ended),
+        )
+        if database.value is None:
+            return Verdict(None, False, False, None, BASIS, criteria, reason=f"database: {database.reason}")
+        reward = float(all(item.passed for item in criteria))
+        parts = {"database": float(bool(database.met)), "communicate": float(bool(communicate.met))}
+        return Verdict(reward, True, reward == 1.0, reward, BASIS, criteria, parts=parts)
+
+
+def _result(name: str, kind: Any, found: Finding) -> CriterionResult:
+    return CriterionResult(name, kind, 1.0, True, found.value, found.met, found.reason, found.evidence)

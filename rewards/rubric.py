@@ -1,0 +1,277 @@
+"""The rubric reward: programs first, forbidden behaviour gates, every point explained.
+
+The reward is the strict pass (1 if every required criterion is met and nothing forbidden happened, else 0), the
+weighted score, or a domain's published grade; the verdict always holds all of them that exist. Where something that
+matters could not be judged the verdict is invalid, never 0: leaving such a criterion out, or counting it as missed,
+would both teach something wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from simia_gym.dotted import load_object
+from simia_gym.errors import DomainError, Fault, InputError
+from simia_gym.goal import check_goal
+from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
+from simia_gym.rewards.finding import PASS, Finding, unfounded
+from simia_gym.rewards.grade import Grade, GradeFunction
+from simia_gym.trace import Trace
+from simia_gym.types import CriterionResult, Task, Verdict
+
+__all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
+
+
+class Judge(Protocol):
+    """Judges what no program can: one criterion a call."""
+
+    async def judge(self, trace: Trace, criterion: Criterion) -> Finding:
+        """Judge a criterion whose check is a `ModelCheck`; a finding without a value where unsure."""
+        ...
+
+
+class RubricOptions(BaseModel):
+    """The ``reward_options`` of a domain."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    value: Literal["strict", "weighted"] = Field(
+        default="strict", description="What the reward is, in domains without a grade."
+    )
+    grade: str | None = Field(
+        default=None, description="The grade function, 'package.module:function' or 'file.py:function'."
+    )
+    name: str | None = Field(default=None, description="What the basis calls the grade.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    criterion: Criterion
+    finding: Finding
+
+    @property
+    def result(self) -> CriterionResult:
+        item, found = self.criterion, self.finding
+        return CriterionResult(
+            item.id, item.kind, item.weight, item.required, found.value, found.met, found.reason, found.evidence
+        )
+
+
+class RubricReward:
+    """Scores episodes by a rubric.
+
+    Args:
+        items: The domain's rubric items, as data.
+        options: See `RubricOptions`.
+        folder: The domain's folder, for code written as ``file.py:name``.
+        where: The rubric's file, for error messages.
+        judge: Judges ``llm`` checks; without one, verdicts that depend on such a check are invalid.
+
+    Raises:
+        DomainError: The rubric or the options have mistakes.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Any] = (),
+        options: Mapping[str, Any] | None = None,
+        *,
+        folder: Path | str | None = None,
+        where: str = "rubric.yaml",
+        judge: Judge | None = None,
+    ) -> None:
+        place = None if folder is None else Path(folder)
+        self.options = _read_options(options or {}, where)
+        self.rubric = Rubric(items, folder=place, where=where)
+        self.io = judge is not None
+        self._judge, self._where = judge, where
+        self._grade: GradeFunction | None = None
+        if self.options.grade is not None:
+            self._grade = cast(GradeFunction, load_object(self.options.grade, folder=place, where=where))
+
+    @classmethod
+    def for_domain(
+        cls, items: Sequence[Any], options: Mapping[str, Any], *, folder: Path | str | None = None, where: str = ""
+    ) -> RubricReward:
+        """Make the reward of a domain.
+
+        Args:
+            items: The content of its ``rubric.yaml``.
+            options: Its ``reward_options``.
+            folder: Its folder.
+            where: Its rubric file, for error messages.
+        """
+        return cls(items, options, folder=folder, where=where or "rubric.yaml")
+
+    def criteria(self, task: Task) -> tuple[Criterion, ...]:
+        """Give the criteria of a task: the domain's, with the task's own on top.
+
+        Raises:
+            DomainError: The task's criteria have mistakes, or nothing is required of the agent.
+        """
+        criteria = self.rubric.for_task(task.id, task.criteria)
+        positive = (c for c in criteria if c.kind != "forbidden")
+        if self._grade is None and not any(c.required if self._strict else c.weight > 0 for c in positive):
+            need = "required" if self._strict else "of weight above 0"
+            fix = f"Make a goal or communication criterion {need}."
+            raise DomainError(
+                f"task {task.id!r} requires nothing: doing nothing would pass", where=self._where, fix=fix
+            )
+        return criteria
+
+    def problems(self, task: Task, tools: Mapping[str, Any] | None = None) -> list[InputError]:
+        """List what is wrong with the rubric of a task, without playing it.
+
+        Args:
+            task: The task.
+            tools: The domain's tools; where given, tools that a criterion names must be among them.
+        """
+        try:
+            criteria = self.criteria(task)
+        except DomainError as error:
+            return list(error.problems or (error,))
+        found: list[InputError] = []
+        for item in criteria:
+            try:
+                _check_tools(item, tools or {})
+            except InputError as error:
+                found.append(error)
+            if not isinstance(item.check, ModelCheck) and item.check.program.name == "goal_state" and task.goal is None:
+                fix = "Give the task a goal (an empty list: nothing may change), or drop this criterion in it."
+                found.append(DomainError(f"task {task.id!r} states no goal", where=item.where, fix=fix))
+        try:
+            check_goal(task.goal or ())
+        except InputError as error:
+            found.append(DomainError(error.what, where=f"task {task.id!r}: {error.where}", fix=error.fix))
+        return found
+
+    async def score(self, trace: Trace) -> Verdict:
+        """Judge an episode.
+
+        Raises:
+            Fault: A program or the judge failed; names the criterion.
+        """
+        judged: list[_Judged] = []
+        for item in self._criteria_of(trace):
+            if not isinstance(item.check, ModelCheck):
+                judged.append(_Judged(item, _run(item, trace)))
+            elif self._judge is None:
+                judged.append(
+                    _Judged(item, Finding.unknown("not judged: it needs a language model and no judge is set"))
+                )
+            else:
+                judged.append(_Judged(item, _founded(item, trace, await self._judge.judge(trace, item))))
+        return self._conclude(judged, self._graded(trace))
+
+    @property
+    def _strict(self) -> bool:
+        return self.options.value == "strict"
+
+    def _criteria_of(self, trace: Trace) -> tuple[Criterion, ...]:
+        try:
+            return self.criteria(trace.task)
+        except InputError as error:
+            raise Fault("rubric", str(error), role="judge") from error
+
+    def _graded(self, trace: Trace) -> Grade | None:
+        if self._grade is None:
+            return None
+        name = self.options.grade
+        try:
+            grade = self._grade(trace)
+        except Fault:
+            raise
+        except Exception as error:
+            raise Fault("bug", f"grade {name} raised {type(error).__name__}: {error}", role="judge") from error
+        reward: object = getattr(grade, "reward", None)
+        if not isinstance(reward, int | float) or not 0 <= reward <= 1:
+            raise Fault("bug", f"grade {name} gave {grade!r:.80}, not a Grade with a reward from 0 to 1", role="judge")
+        return grade
+
+    def _conclude(self, judged: Sequence[_Judged], grade: Grade | None) -> Verdict:
+        own = tuple(item.result for item in judged)
+        results = own if grade is None else own + grade.criteria
+        basis = self._basis()
+        open_ = [item for item in judged if item.finding.value is None and item.criterion.matters]
+        if open_:
+            names = "; ".join(f"criterion {item.criterion.id!r}: {item.finding.reason}" for item in open_)
+            return Verdict(None, False, False, None, basis, results, reason=names)
+        fired = any(item.criterion.kind == "forbidden" and not item.finding.met for item in judged)
+        gate = 0.0 if fired else 1.0
+        score = gate * _weighted(results, 1.0 if grade is None else grade.reward)
+        if grade is not None:
+            reward = gate * grade.reward
+            return Verdict(reward, True, reward >= PASS, score, basis, results, parts=grade.parts)
+        success = not fired and all(item.finding.met for item in judged if item.criterion.required)
+        reward = float(success) if self._strict else score
+        return Verdict(reward, True, success, score, basis, results)
+
+    def _basis(self) -> str:
+        if self.options.grade is None:
+            return f"rubric:{self.options.value}"
+        return f"grade:{self.options.name or self.options.grade} (success: 1)"
+
+
+def _read_options(options: Mapping[str, Any], where: str) -> RubricOptions:
+    try:
+        return RubricOptions.model_validate(dict(options))
+    except ValidationError as error:
+        detail = error.errors()[0]
+        field = ".".join(str(part) for part in detail["loc"])
+        fix = f"Known: {', '.join(RubricOptions.model_fields)}."
+        if detail["type"] == "extra_forbidden":
+            raise DomainError(f"reward_options: there is no option {field!r}", where=where, fix=fix) from error
+        what = f"reward_options.{field}: {detail['msg']}, got {detail['input']!r}"
+        raise DomainError(what, where=where, fix=fix) from error
+
+
+def _check_tools(item: Criterion, tools: Mapping[str, Any]) -> None:
+    if isinstance(item.check, ModelCheck) or not tools:
+        return
+    for name in item.check.tools:
+        if name not in tools:
+            fix = f"The domain's tools: {', '.join(sorted(tools))}."
+            raise DomainError(f"check: there is no tool {name!r}", where=item.where, fix=fix)
+
+
+def _run(item: Criterion, trace: Trace) -> Finding:
+    check = item.check
+    assert not isinstance(check, ModelCheck)
+    try:
+        _check_tools(item, trace.tools)
+        finding = check.program.function(trace, check.args)
+    except Fault:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        message = f"criterion {item.id!r}: program {check.program.name} raised {what}"
+        raise Fault("bug", message, role="judge") from error
+    return _founded(item, trace, finding)
+
+
+def _founded(item: Criterion, trace: Trace, finding: Finding) -> Finding:
+    """Hold a finding to its evidence: a quote that stands nowhere means that the check cannot be trusted."""
+    # A program of somebody's own may return anything; nothing but a finding from 0 to 1 becomes a reward.
+    value: object = getattr(finding, "value", math.nan)
+    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise Fault("bug", f"criterion {item.id!r}: {finding!r:.120} is no finding from 0 to 1", role="judge")
+    piece = unfounded(trace, finding.evidence)
+    if piece is not None:
+        message = f"criterion {item.id!r}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
+        raise Fault("evidence", message, role="judge")
+    return finding
+
+
+def _weighted(results: Sequence[CriterionResult], otherwise: float) -> float:
+    """The weighted mean of the values; ``otherwise`` where nothing has a weight."""
+    total = sum(item.weight for item in results)
+    if total <= 0:
+        return otherwise
+    score = sum(item.weight * (item.value or 0.0) for item in results if item.weight) / total
+    return 1.0 if score >= PASS else score

@@ -1,0 +1,119 @@
+"""Whether a text says something: numbers compared as numbers, words as whole words, layout and letter case ignored."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from functools import cached_property, lru_cache
+
+_LAYOUT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "‑": "-", "*": None, "`": None})
+_SPACE = re.compile(r"\s+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+_OPAQUE = re.compile(
+    r"""
+    https?://\S+ | \S+@\S+              # addresses
+    | \#\w[\w-]*                        # ids such as #W1002
+    | \b[a-z_]\w*(?:-\w+)+              # words with a hyphen, such as item-42
+    | \b\d+(?:(?:-\d+){2,}|(?:/\d+){2,}|(?:\.\d+){2,})   # dates, telephone numbers, versions
+    | \b\w*\d(?::\d+)+                  # times
+    """,
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"(?<![\w.])([-+]?)[$€£¥]?\s?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?")
+_ASKED = re.compile(r"([-+]?)[$€£¥]?\s?([-+]?)(0|[1-9]\d*|\d*\.\d+)(\s?%)?")
+
+
+def normal(text: str) -> str:
+    """Bring a text into the form in which texts are compared.
+
+    Letter case, runs of white space, typographic quotes and dashes, emphasis marks and thousands commas do not count.
+    """
+    return _THOUSANDS.sub("", _SPACE.sub(" ", text.translate(_LAYOUT)).strip().casefold())
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences and lines, as they stand in it."""
+    return [part for part in _SENTENCE.split(text) if part.strip()]
+
+
+class Reading:
+    """A text, read once for any number of questions.
+
+    Args:
+        text: The text as it was said.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def normal(self) -> str:
+        """Its normal form."""
+        return normal(self.text)
+
+    @cached_property
+    def numbers(self) -> frozenset[tuple[Decimal, bool]]:
+        """The numbers in it, and whether each is a percentage; those inside ids, dates and words are left out."""
+        found = set()
+        for lead, inner, digits, percent in _NUMBER.findall(_OPAQUE.sub(" ", self.normal)):
+            value = Decimal(digits)
+            found.add((-value if "-" in (lead, inner) else value, bool(percent)))
+        return frozenset(found)
+
+
+class Wanted:
+    """A text that is looked for. Make it with `wanted`, which keeps those it has made.
+
+    A number matches the same number however it is written: ``12.50`` matches ``$12.5``, ``1234`` matches ``1,234.00``.
+    It does not match inside a longer number, an id, a word or a date. Written without a sign it matches a negative
+    number too, as in "difference: -$12.50". Anything else matches as whole words.
+
+    Args:
+        text: The text to look for.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._plain = normal(text)
+        self._value: Decimal | None = None
+        number = _ASKED.fullmatch(self._plain)
+        if number is not None:
+            value = Decimal(number[3])
+            self._signed = bool(number[1] or number[2])
+            self._value = -value if "-" in (number[1], number[2]) else value
+            self._percent = bool(number[4])
+        else:
+            self._words = re.compile(_bounded(self._plain)) if self._plain else re.compile(r"(?!)")
+
+    def stands_in(self, reading: Reading) -> bool:
+        """Whether the text says it."""
+        if self._value is None:
+            return self._plain in reading.normal and self._words.search(reading.normal) is not None
+        for value, percent in reading.numbers:
+            if self._value == (value if self._signed else abs(value)) and (percent or not self._percent):
+                return True
+        return False
+
+
+def _bounded(plain: str) -> str:
+    """A pattern for the words that does not match inside longer words and numbers."""
+    first, last = plain[0], plain[-1]
+    before = r"(?<!\w)" if first.isalnum() or first == "_" else ""
+    after = r"(?!\w)" if last.isalnum() or last == "_" else ""
+    if first.isdigit():
+        before += r"(?<!\d[.,:/-])(?<!\#)"
+    if last.isdigit():
+        after += r"(?![.,:/-]\d)"
+    return before + re.escape(plain) + after
+
+
+@lru_cache(maxsize=4096)
+def wanted(text: str) -> Wanted:
+    """A text to look for."""
+    return Wanted(text)
+
+
+def contains_plainly(text: str, want: str) -> bool:
+    """The published tau2 rule: a case-insensitive substring, commas taken out of what was said."""
+    return want.lower() in text.lower().replace(",", "")

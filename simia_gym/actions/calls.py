@@ -1,0 +1,108 @@
+"""From a decoded JSON value to calls: the shapes in which models write them, and what is wrong with the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simia_gym.actions.strict_json import JsonProblem, decode_all
+from simia_gym.errors import ActionError
+from simia_gym.types import JsonObject, ToolCall
+
+EXAMPLE = '<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n</tool_call>'
+_CALL_KEYS = frozenset(("name", "arguments", "parameters", "id", "type"))
+_MISSING = object()
+
+
+def broken(code: str, what: str) -> ActionError:
+    """An `ActionError` that says what was wrong and shows what a valid call looks like."""
+    return ActionError(code, f"{what} A valid tool call looks like this:\n{EXAMPLE}")
+
+
+def broken_json(code: str, lead: str, problem: JsonProblem, text: str, offset: int = 0) -> ActionError:
+    """The same for bad JSON, with the place.
+
+    Args:
+        code: The error's code.
+        lead: What was being read, such as ``The tool call is not valid JSON``.
+        problem: What the decoder said.
+        text: The text that the position refers to.
+        offset: Where this text begins in what the policy wrote.
+
+    Returns:
+        The error.
+    """
+    place = ""
+    if problem.position is not None:
+        near = text[problem.position : problem.position + 20].split("\n")[0]
+        place = f" at character {problem.position + offset}" + (f", near {near!r}" if near else ", where it ends")
+    return broken(code, f"{lead}: {problem.message}{place}.")
+
+
+def is_message(value: JsonObject) -> bool:
+    """Whether a JSON object is an OpenAI chat message and not a call."""
+    return "tool_calls" in value or ("role" in value and "name" not in value)
+
+
+def looks_like_call(value: Any) -> bool:
+    """Whether a JSON value in the middle of a text can only be meant as a call."""
+    if isinstance(value, list):
+        return bool(value) and all(looks_like_call(item) for item in value)
+    if not isinstance(value, dict):
+        return False
+    named = "name" in value and ("arguments" in value or "parameters" in value)
+    return named or isinstance(value.get("function"), dict) or "tool_calls" in value
+
+
+def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
+    """Read one call.
+
+    Args:
+        value: ``{"name", "arguments"}`` or OpenAI's ``{"id", "type", "function": {...}}``.
+        lenient: Servers write a call without arguments as an empty string or nothing at all; accept that.
+
+    Returns:
+        The call.
+
+    Raises:
+        ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
+    """
+    if type(value) is not dict:
+        raise broken("malformed_call", "A tool call must be a JSON object.")
+    call_id = value.get("id")
+    if call_id is not None and (not isinstance(call_id, str) or not call_id):
+        raise broken("malformed_call", "The id of a tool call must be a text that is not empty.")
+    inner = value.get("function")
+    if isinstance(inner, dict):
+        value = inner
+    name = value.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise broken("missing_name", 'The tool call has no "name", or it is not a text.')
+    extra = value.keys() - _CALL_KEYS
+    if extra and not lenient:
+        keys = ", ".join(repr(key) for key in sorted(extra))
+        raise broken("bad_arguments", f'The call of {name!r} has {keys} beside "name" and "arguments".')
+    return ToolCall(name, _arguments(value, name, lenient), call_id)
+
+
+def _arguments(value: JsonObject, name: str, lenient: bool) -> JsonObject:
+    arguments = value.get("arguments", _MISSING)
+    other = value.get("parameters", _MISSING)
+    if arguments is _MISSING:
+        arguments = other
+    elif other is not _MISSING:
+        raise broken("bad_arguments", f'The call of {name!r} has both "arguments" and "parameters".')
+    if type(arguments) is dict:
+        return arguments
+    if lenient and (arguments is _MISSING or arguments is None or arguments == ""):
+        return {}
+    if arguments is _MISSING:
+        raise broken("bad_arguments", f'The call of {name!r} has no "arguments"; write {{}} where it needs none.')
+    if isinstance(arguments, str):
+        try:
+            arguments = decode_all(arguments)
+        except JsonProblem as problem:
+            lead = f"The arguments of {name!r} are a text that is not valid JSON"
+            raise broken_json("bad_arguments", lead, problem, str(value.get("arguments", other))) from None
+    if not isinstance(arguments, dict):
+        raise broken("bad_arguments", f"The arguments of {name!r} must be a JSON object.")
+    return arguments

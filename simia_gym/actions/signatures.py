@@ -1,0 +1,102 @@
+"""Tool schemas as text for a prompt: the Hermes ``<tools>`` block, and a compact line for each tool."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simia_gym.types import JsonObject
+
+_SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
+_NAMED = ("properties", "$defs", "patternProperties", "definitions")
+
+
+def public_schema(node: Any, *, names: bool = False) -> Any:
+    """Copy a schema without the keys that start with ``x-``; under ``properties`` and the like, keys are names."""
+    if isinstance(node, Mapping):
+        return {
+            key: public_schema(value, names=not names and key in _NAMED)
+            for key, value in node.items()
+            if names or not str(key).startswith("x-")
+        }
+    if isinstance(node, list | tuple):
+        return [public_schema(item) for item in node]
+    return node
+
+
+def hermes_block(tools: Sequence[JsonObject]) -> str:
+    """The ``<tools>`` block: one JSON object a line."""
+    lines = [json.dumps(public_schema(tool), ensure_ascii=False) for tool in tools]
+    return "\n".join(["<tools>", *lines, "</tools>"])
+
+
+def compact_block(tools: Sequence[JsonObject]) -> str:
+    """One line for each tool: ``name(argument: type, ...) - first sentence``."""
+    return "\n".join(f"- {compact_signature(tool)}" for tool in tools)
+
+
+def compact_signature(tool: JsonObject) -> str:
+    """One tool as ``name(argument: type, optional?: type) - first sentence of its description``."""
+    function = function_of(tool)
+    schema = function.get("parameters") or {}
+    required = set(schema.get("required", ()))
+    arguments = [
+        f"{name}{'' if name in required else '?'}: {type_name(part, schema)}"
+        for name, part in schema.get("properties", {}).items()
+    ]
+    sentence = first_sentence(str(function.get("description", "")))
+    head = f"{function['name']}({', '.join(arguments)})"
+    return f"{head} - {sentence}" if sentence else head
+
+
+def function_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of an OpenAI tool dictionary that names the function; bare function objects are taken as they are."""
+    inner = tool.get("function")
+    return inner if isinstance(inner, Mapping) else tool
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, on one line."""
+    line = " ".join(text.split())
+    match = _SENTENCE.match(line)
+    return match.group(1) if match else line
+
+
+def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follow local references (``#/$defs/Name``); what cannot be followed counts as an open schema."""
+    for _ in range(8):
+        if not isinstance(schema, Mapping):
+            return {}
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return schema
+        node: Any = root
+        for part in reference.removeprefix("#").strip("/").split("/"):
+            node = node.get(part) if isinstance(node, Mapping) else None
+        schema = node
+    return {}
+
+
+def type_name(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+    """A short name for what a schema allows, such as ``list[string]`` or ``"a" | "b"``."""
+    part = resolve(schema, root)
+    if depth > 4:
+        return "any"
+    if "const" in part:
+        return json.dumps(part["const"], ensure_ascii=False)
+    if isinstance(part.get("enum"), list):
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in part["enum"])
+    options = part.get("anyOf") or part.get("oneOf")
+    if isinstance(options, list) and options:
+        return " | ".join(dict.fromkeys(type_name(option, root, depth + 1) for option in options))
+    kind = part.get("type", "any")
+    if isinstance(kind, list):
+        return " | ".join(str(item) for item in kind)
+    if kind == "array":
+        return f"list[{type_name(part.get('items', {}), root, depth + 1)}]"
+    if kind == "object" and part.get("properties"):
+        fields = (f"{key}: {type_name(value, root, depth + 1)}" for key, value in part["properties"].items())
+        return "{" + ", ".join(fields) + "}"
+    return str(kind)

@@ -1,0 +1,130 @@
+"""JSON as the standard says, read from the middle of a text, with the place of a mistake.
+
+Beyond the standard library: NaN and infinities are refused, also those that overflow (``1e999``), keys that occur
+twice, and nesting beyond `MAX_DEPTH`. Lone surrogates written as escapes become U+FFFD.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from simia_gym.actions.thinking import without_surrogates
+
+MAX_DEPTH = 64
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class JsonProblem(Exception):
+    """The text is not valid JSON.
+
+    Args:
+        message: What is wrong.
+        position: Index in the text, or ``None`` where it is not known.
+    """
+
+    def __init__(self, message: str, position: int | None = None) -> None:
+        self.message, self.position = message, position
+        super().__init__(message, position)
+
+
+def skip_space(text: str, position: int) -> int:
+    """The index of the next character that is no JSON white space."""
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def decode_at(text: str, position: int) -> tuple[Any, int]:
+    """Read the JSON value that begins at ``position``.
+
+    Args:
+        text: Any text.
+        position: Where the value begins; no white space there.
+
+    Returns:
+        The value, and the index after it.
+
+    Raises:
+        JsonProblem: There is no valid value.
+    """
+    try:
+        value, end = _DECODER.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        raise JsonProblem(error.msg.removesuffix(" at"), error.pos) from None
+    except ValueError as error:
+        # Python itself refuses integers of thousands of digits, in words about its own settings.
+        words = str(error)
+        raise JsonProblem("A number has too many digits" if words.startswith("Exceeds") else words) from None
+    except RecursionError:
+        raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels") from None
+    if text.count("{", position, end) + text.count("[", position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels")
+    if text.find("\\ud", position, end) >= 0 or text.find("\\uD", position, end) >= 0:
+        value = _clean(value)
+    return value, end
+
+
+def decode_all(text: str) -> Any:
+    """Read a text that is one JSON value, with white space around it allowed.
+
+    Raises:
+        JsonProblem: It is not.
+    """
+    value, end = decode_at(text, skip_space(text, 0))
+    rest = skip_space(text, end)
+    if rest < len(text):
+        raise JsonProblem("Extra data", rest)
+    return value
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        raise ValueError(f"Key {twice!r} occurs twice in one object")
+    return result
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"Number {literal[:20]} is too large")
+    return number
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_refuse)
+
+
+def _depth(value: Any) -> int:
+    """Nesting of a value, without recursion and no further than needed."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        deeper: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                deeper.extend(item.values())
+            elif isinstance(item, list):
+                deeper.extend(item)
+        if any(isinstance(item, dict | list) for item in level):
+            depth += 1
+        level = deeper
+    return depth
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        result = {without_surrogates(key): _clean(item) for key, item in value.items()}
+        if len(result) != len(value):
+            raise JsonProblem("Two keys differ only in characters that are not valid Unicode")
+        return result
+    return value

@@ -1,0 +1,45 @@
+"""What a policy thinks aloud is no part of its action: these functions take it out."""
+
+from __future__ import annotations
+
+import re
+
+OPEN, CLOSE = "<think>", "</think>"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def strip_thinking(text: str) -> str:
+    """Take out what stands between ``<think>`` and ``</think>``.
+
+    A ``</think>`` without an opening tag ends thinking that began in the prompt: all before it goes. A ``<think>``
+    that is never closed makes everything after it thinking.
+
+    Args:
+        text: What the policy wrote.
+
+    Returns:
+        The rest, unchanged where there is no thinking.
+    """
+    if "think>" not in text:
+        return text
+    kept: list[str] = []
+    position = 0
+    while True:
+        opening, closing = text.find(OPEN, position), text.find(CLOSE, position)
+        if closing >= 0 and (opening < 0 or closing < opening):
+            kept.clear()
+            position = closing + len(CLOSE)
+        elif opening < 0:
+            kept.append(text[position:])
+            break
+        else:
+            kept.append(text[position:opening])
+            if closing < 0:
+                break
+            position = closing + len(CLOSE)
+    return "".join(kept)
+
+
+def without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no encoder accepts, by U+FFFD."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

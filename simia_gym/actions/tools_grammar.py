@@ -1,0 +1,341 @@
+"""The grammar ``tools``: messages to a user, and tool calls in the shapes that models write.
+
+Accepted are Hermes ``<tool_call>`` blocks, function-call JSON (alone, as a list, or in a code fence) and an OpenAI
+assistant message as JSON. Everything else is a message to the user, except what clearly tries to be a call: that is
+an error, because a broken call read out to a customer teaches nobody anything.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from simia_gym.actions.calls import broken, broken_json, call_from, is_message, looks_like_call
+from simia_gym.actions.sampling import sample_call, seen_values
+from simia_gym.actions.signatures import compact_block, hermes_block
+from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
+from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking, without_surrogates
+from simia_gym.errors import ActionError, InputError
+from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
+
+_TAG, _END_TAG = "<tool_call>", "</tool_call>"
+_MARK = re.compile(r"<tool_call>|</tool_call>|<think>|</think>|```")
+_FENCE = re.compile(r"```[ \t]*+(?:json|tool_calls?)?+\s*+(?=[{\[])", re.IGNORECASE)
+_JSON_START = re.compile(r"\{|\[\s*+[{\]]")
+# Call syntax of other dialects, cut-off tags, and call JSON in the middle of prose: attempts, not messages.
+_DIALECT = re.compile(r"</?\|?(?:tool_?calls?|function_?calls?)\b|<function=|\[TOOL_CALLS\]", re.IGNORECASE)
+_CUT = re.compile(r"<to(?:o(?:l(?:_(?:c(?:al?)?)?)?)?)?\s*\Z")
+_INLINE = re.compile(r"""\{\s*+["']name["']\s*+:\s*+["'][^"'{}]*+["']\s*+,\s*+["'](?:arguments|parameters)["']\s*+:""")
+_NAME_KEY = re.compile(r"""["']?(?:name|function)["']?\s*+:""")
+_ARGUMENTS_KEY = re.compile(r"""["']?(?:arguments|parameters)["']?\s*+:""")
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+class ToolsGrammar:
+    """See the module. It has no state."""
+
+    name = "tools"
+    observation_role: Literal["tool", "user"] = "tool"
+
+    def parse(self, text: str) -> Action:
+        """Read one action, as `Grammar.parse` says.
+
+        Codes of errors: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``,
+        ``not_text``.
+        """
+        if not isinstance(text, str):
+            raise broken("not_text", f"An action is a text, not a value of type {type(text).__name__}.")
+        text = without_surrogates(text)
+        start = 0
+        while True:
+            start = _after_thinking(text, start)
+            whole = _whole_json(text, start)
+            if whole is not None:
+                return self._from_json(whole[0])
+            parts: list[str] = []
+            calls: list[ToolCall] = []
+            again = _scan(text, start, parts, calls)
+            if again is None:
+                return _conclude(text, "".join(parts).strip(), calls)
+            start = again
+
+    def _from_json(self, value: Any) -> Action:
+        if isinstance(value, list):
+            if not value:
+                raise broken("malformed_call", "The list of tool calls is empty.")
+            return Calls(tuple(call_from(item) for item in value))
+        if not is_message(value):
+            return Calls((call_from(value),))
+        if value.get("role", "assistant") != "assistant":
+            raise broken("malformed_call", f"The message has the role {value.get('role')!r}, not 'assistant'.")
+        content, listed = _content(value.get("content")), value.get("tool_calls")
+        if listed is None or listed == []:
+            return self.parse(content)
+        if not isinstance(listed, list):
+            raise broken("malformed_call", '"tool_calls" must be a list.')
+        calls = tuple(call_from(item, lenient=True) for item in listed)
+        ids = [call.id for call in calls if call.id is not None]
+        if len(set(ids)) != len(ids):
+            raise broken("malformed_call", "Two tool calls have the same id.")
+        return Calls(calls, strip_thinking(content).strip())
+
+    def instructions(self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True) -> str:
+        """Explain how to act, as `Grammar.instructions` says."""
+        several = (
+            "You may put several tool calls into one reply, each in its own tags; they run in the order in which you "
+            "wrote them."
+            if parallel
+            else "Put one tool call into a reply, never more."
+        )
+        head = (
+            "# How to act\n\n"
+            "Every reply of yours is one action: either a message to the user, or tool calls. A reply without a tool "
+            "call is sent to the user as it stands. To call a tool, write a JSON object with its name and its "
+            "arguments between <tool_call> and </tool_call>:\n\n"
+            '<tool_call>\n{"name": "<tool name>", "arguments": {"<argument>": <value>}}\n</tool_call>\n\n'
+            f"{several} Text next to a tool call does not reach the user, so talk and call in separate replies. "
+            "The answers of the tools come back to you, not to the user."
+        )
+        if not tools:
+            return head
+        if compact:
+            note = "These are the tools (a question mark means that the argument may be left out):"
+            return f"{head}\n\n{note}\n\n{compact_block(tools)}"
+        return f"{head}\n\nThese are the tools, one JSON Schema a line:\n\n{hermes_block(tools)}"
+
+    def render(self, action: Action) -> str:
+        """Write an action: Hermes blocks, or an OpenAI message where calls have ids or awkward text beside them."""
+        if isinstance(action, Say):
+            return self._say(action)
+        if isinstance(action, End):
+            raise InputError("the grammar 'tools' has no end action", fix="Call a tool that ends the episode.")
+        text = action.text
+        plain = text == text.strip() and not any(mark in text for mark in ("<", "`", "{"))
+        if plain and action.calls and all(call.id is None for call in action.calls):
+            blocks = "\n".join(f"{_TAG}\n{_call_json(call)}\n{_END_TAG}" for call in action.calls)
+            return f"{text}\n{blocks}" if text else blocks
+        return _ENCODER.encode(_openai_message(action))
+
+    def _say(self, action: Say) -> str:
+        text = action.text
+        if text != text.strip() or not text or any(mark in text for mark in ("<", "`", "{", "[")):
+            try:
+                same = self.parse(text) == action
+            except ActionError:
+                same = False
+            if not same:
+                raise InputError(
+                    f"this message would not be read as a message: {text[:60]!r}",
+                    fix="Give a text that is not empty, has no call syntax and no white space around it.",
+                )
+        return text
+
+    def sample(
+        self,
+        rng: random.Random,
+        tools: Sequence[JsonObject],
+        pool: Sequence[str] = (),
+        messages: Sequence[Message] = (),
+    ) -> str:
+        """Draw from the pool, or make up a call; see `Grammar.sample`."""
+        if pool and (not tools or rng.random() < 0.3):
+            return rng.choice(pool)
+        if not tools:
+            return "Could you tell me more about that?"
+        name, arguments = sample_call(rng, tools, seen_values(messages))
+        return self.render(Calls((ToolCall(name, arguments),)))
+
+
+def _after_thinking(text: str, start: int) -> int:
+    """Pass over white space and whole thinking blocks, so that JSON that follows is seen from its first character."""
+    while True:
+        start = skip_space(text, start)
+        if not text.startswith(OPEN, start):
+            return start
+        close = text.find(CLOSE, start)
+        if close < 0:
+            return start
+        start = close + len(CLOSE)
+
+
+def _whole_json(text: str, start: int) -> tuple[Any] | None:
+    """The JSON object, or list of objects, that the rest of the text is; ``None`` where it is anything else.
+
+    This is asked before tags are looked for, because tags inside JSON strings are just text.
+    """
+    fence = _FENCE.match(text, start) if text.startswith("```", start) else None
+    begin = fence.end() if fence else start
+    if not _JSON_START.match(text, begin):
+        return None
+    try:
+        value, end = decode_at(text, begin)
+    except JsonProblem:
+        return None
+    end = skip_space(text, end)
+    if fence and text.startswith("```", end):
+        end = skip_space(text, end + 3)
+    elif fence:
+        return None
+    return (value,) if end == len(text) else None
+
+
+def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int | None:
+    """Collect calls and the text around them.
+
+    Returns:
+        ``None`` when done, or the place to start again: after a ``</think>`` that nothing opened, which makes all
+        before it thinking.
+    """
+    position = start
+    while True:
+        mark = _MARK.search(text, position)
+        if mark is None:
+            parts.append(text[position:])
+            return None
+        at, end = mark.span()
+        kind = mark.group()
+        if kind == CLOSE:
+            return end
+        parts.append(text[position:at])
+        if kind == OPEN:
+            close = text.find(CLOSE, end)
+            if close < 0:
+                return None
+            position = close + len(CLOSE)
+            continue
+        try:
+            if kind == _TAG:
+                call, position = _tagged(text, end)
+                calls.append(call)
+            elif kind == _END_TAG:
+                raise broken("malformed_call", f"There is a </tool_call> at character {at} that nothing opened.")
+            else:
+                position = _fenced(text, at, parts, calls)
+        except ActionError:
+            again = _thinking_end(text, end)
+            if again is None:
+                raise
+            return again
+
+
+def _thinking_end(text: str, position: int) -> int | None:
+    close = text.find(CLOSE, position)
+    return None if close < 0 or text.find(OPEN, position, close) >= 0 else close + len(CLOSE)
+
+
+def _tagged(text: str, position: int) -> tuple[ToolCall, int]:
+    """Read the call after ``<tool_call>``; give it and the index after ``</tool_call>``."""
+    begin = skip_space(text, position)
+    try:
+        if not text.startswith("{", begin):
+            raise JsonProblem("a JSON object must begin", begin)
+        value, end = decode_at(text, begin)
+        end = skip_space(text, end)
+        if text.startswith(_END_TAG, end):
+            return call_from(value), end + len(_END_TAG)
+        if not text.startswith(_TAG, end) and text.find(_END_TAG, end) >= 0:
+            raise JsonProblem("there is more after the JSON object", end)
+    except JsonProblem as problem:
+        if text.find(_END_TAG, begin) >= 0:
+            raise broken_json("malformed_call", "The tool call is not valid JSON", problem, text) from None
+        raise broken_json("unclosed_call", "The tool call has no </tool_call> and breaks off", problem, text) from None
+    raise broken("unclosed_call", f"The tool call has no </tool_call> at character {end}.")
+
+
+def _fenced(text: str, at: int, parts: list[str], calls: list[ToolCall]) -> int:
+    """Read a call from a code fence; a fence that shows anything else is part of the text."""
+    fence = _FENCE.match(text, at)
+    if fence is None:
+        parts.append("```")
+        return at + 3
+    begin = fence.end()
+    try:
+        value, end = decode_at(text, begin)
+    except JsonProblem as problem:
+        block = text[begin:] if (close := text.find("```", begin)) < 0 else text[begin:close]
+        if _NAME_KEY.search(block) and _ARGUMENTS_KEY.search(block):
+            lead = "The tool call in the code fence is not valid JSON"
+            raise broken_json("malformed_call", lead, problem, text) from None
+        parts.append(text[at:begin])
+        return begin
+    if not looks_like_call(value):
+        parts.append(text[at:end])
+        return end
+    end = skip_space(text, end)
+    if not text.startswith("```", end):
+        raise broken("unclosed_call", f"The code fence around the tool call is not closed at character {end}.")
+    listed = value if isinstance(value, list) else [value]
+    if any(is_message(item) for item in listed):
+        raise broken("malformed_call", "An assistant message as JSON must be the whole reply.")
+    calls.extend(call_from(item) for item in listed)
+    return end + 3
+
+
+def _conclude(text: str, rest: str, calls: list[ToolCall]) -> Action:
+    """Make the action of what the scan found, after a last look for calls that went unseen."""
+    if not rest:
+        if calls:
+            return Calls(tuple(calls))
+        thought = " after its thinking is taken out" if text.strip() else ""
+        raise broken("empty_action", f"The reply is empty{thought}. Write a message to the user or call a tool.")
+    if not calls:
+        _refuse_broken_json(text, rest)
+    if "<" in rest or "{" in rest or "[" in rest:
+        if _CUT.search(rest):
+            raise broken("unclosed_call", "The reply breaks off inside a <tool_call> tag.")
+        attempt = _DIALECT.search(rest) or _INLINE.search(rest)
+        if attempt:
+            near = attempt.group()[:30]
+            raise broken("malformed_call", f"The reply holds a tool call outside of <tool_call> tags, near {near!r}.")
+    return Calls(tuple(calls), rest) if calls else Say(rest)
+
+
+def _refuse_broken_json(text: str, rest: str) -> None:
+    """Raise where the rest begins as call JSON: had it been valid and alone, it would not have come here."""
+    fence = _FENCE.match(rest)
+    begin = fence.end() if fence else 0
+    if not _JSON_START.match(rest, begin):
+        return
+    offset = max(text.find(rest), 0)
+    try:
+        value, end = decode_at(rest, begin)
+    except JsonProblem as problem:
+        raise broken_json("malformed_call", "The reply is not valid JSON", problem, rest, offset) from None
+    if fence and not looks_like_call(value) and "```" in rest[end:]:
+        return
+    end = skip_space(rest, end)
+    if fence and end == len(rest):
+        raise broken("unclosed_call", f"The code fence is not closed at character {end + offset}.")
+    more = JsonProblem("there is more after the JSON value", end)
+    raise broken_json("malformed_call", "A call as plain JSON must be the whole reply", more, rest, offset)
+
+
+def _content(content: Any) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        if len(texts) == len(content) and all(isinstance(item, str) for item in texts):
+            return "".join(str(item) for item in texts)
+    raise broken("malformed_call", '"content" of the message must be a text.')
+
+
+def _call_json(call: ToolCall) -> str:
+    line = _ENCODER.encode({"name": call.name, "arguments": call.arguments})
+    # "<" can only stand inside a string here; escaped, no reader takes a tag in an argument for a tag of the reply.
+    return line.replace("<", "\\u003c") if "<" in line else line
+
+
+def _openai_message(action: Calls) -> JsonObject:
+    listed: list[JsonObject] = []
+    for call in action.calls:
+        function = {"name": call.name, "arguments": _ENCODER.encode(call.arguments)}
+        item: JsonObject = {"type": "function", "function": function}
+        listed.append(item if call.id is None else {"id": call.id, **item})
+    return {"role": "assistant", "content": action.text or None, "tool_calls": listed}

@@ -1,0 +1,188 @@
+"""The grammar ``webshop``: ``search[keywords]`` and ``click[value]``, with a thought before them if the policy likes.
+
+    Thought:
+    The user wants a red lamp.
+
+    Action:
+    search[red lamp]
+
+An action begins a line. After the last line that begins with ``Action:`` only what follows it counts. Values may hold
+brackets. There is nobody to talk to, so a text without an action is an error.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from simia_gym.actions.strict_json import JsonProblem, decode_at
+from simia_gym.actions.thinking import strip_thinking, without_surrogates
+from simia_gym.errors import ActionError, InputError
+from simia_gym.types import Action, Calls, JsonObject, Message, ToolCall
+
+EXAMPLE = "Thought:\nI look for a lamp first.\n\nAction:\nsearch[red desk lamp]"
+_ARGUMENT = {"search": "keywords", "click": "value"}
+_MARK = re.compile(r"^[ \t*]*+action[ \t*]*+:[ \t*]*+", re.IGNORECASE | re.MULTILINE)
+_VERB = re.compile(r"[ \t,;`*]*+(search|click)[ \t]*+\[", re.IGNORECASE)
+_ANYWHERE = re.compile(r"\b(?:search|click)[ \t]*+\[", re.IGNORECASE)
+_AVAILABLE = re.compile(r"Available Actions:\s*+(?=\{)")
+_WORD = re.compile(r"[A-Za-z][a-z]{3,}")
+_COMMON = frozenset(("with", "that", "from", "your", "than", "want", "looking", "need", "price", "lower", "dollars"))
+
+
+class WebshopGrammar:
+    """See the module. It has no state."""
+
+    name = "webshop"
+    observation_role: Literal["tool", "user"] = "user"
+
+    def parse(self, text: str) -> Action:
+        """Read one action, as `Grammar.parse` says.
+
+        Codes of errors: ``empty_action``, ``no_action``, ``unclosed_call``, ``bad_arguments``, ``not_text``.
+        """
+        if not isinstance(text, str):
+            raise _broken("not_text", f"An action is a text, not a value of type {type(text).__name__}.")
+        body = strip_thinking(without_surrogates(text)).strip()
+        if not body:
+            raise _broken("empty_action", "The reply is empty.")
+        thought, start = "", 0
+        for mark in _MARK.finditer(body):
+            thought, start = body[: mark.start()], mark.end()
+        calls: list[ToolCall] = []
+        beside = [thought, *(_read_line(line, calls) for line in body[start:].split("\n"))]
+        if not calls:
+            hint = _ANYWHERE.search(body, start)
+            what = "An action must begin its line." if hint else "The reply holds no action."
+            raise _broken("no_action", what)
+        return Calls(tuple(calls), "\n".join(part.strip() for part in beside if part.strip()))
+
+    def instructions(self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True) -> str:
+        """Explain how to act, as `Grammar.instructions` says; the tools themselves are the two verbs."""
+        head = (
+            "# How to act\n\n"
+            "You use a web shop through two actions. search[keywords] types the keywords into the search bar; it works "
+            "on pages that have one. click[value] presses the button or link, or picks the option, of that name; it "
+            "works for the names that the page lists as clickable. Every page comes with a line of JSON that says "
+            "whether there is a search bar and what can be clicked."
+        )
+        if compact:
+            return f"{head} Reply with the action on a line of its own."
+        several = " Several actions, each on its own line, run in order." if parallel else " Write one action a reply."
+        return (
+            f"{head}\n\nWrite down a short thought if it helps, then the action on a line of its own:\n\n{EXAMPLE}\n\n"
+            f"Only what follows the last Action: counts.{several} Nobody reads anything else that you write."
+        )
+
+    def render(self, action: Action) -> str:
+        """Write calls of ``search`` and ``click``, one a line, after their thought where they have one."""
+        if not isinstance(action, Calls) or not action.calls:
+            raise InputError("the grammar 'webshop' can only search and click", fix="Give calls of these two tools.")
+        lines = "\n".join(_line(call) for call in action.calls)
+        text = f"{action.text}\n\nAction:\n{lines}" if action.text else lines
+        try:
+            same = [call.arguments for call in _calls_of(self.parse(text))] == [c.arguments for c in action.calls]
+        except ActionError:
+            same = False
+        if not same:
+            raise InputError(f"this action cannot be written in the grammar 'webshop': {lines[:80]!r}")
+        return text
+
+    def sample(
+        self,
+        rng: random.Random,
+        tools: Sequence[JsonObject],
+        pool: Sequence[str] = (),
+        messages: Sequence[Message] = (),
+    ) -> str:
+        """Click something that the last page lists, or search for a word of the instruction; see `Grammar.sample`."""
+        page = available_actions(messages)
+        clickables = [str(item) for item in page.get("clickables", ()) if str(item).lower() != "search"]
+        words = _words(messages)
+        if page.get("has_search_bar") and words and (not clickables or rng.random() < 0.7):
+            return f"search[{' '.join(rng.sample(words, min(len(words), rng.randint(1, 3))))}]"
+        if clickables:
+            return f"click[{rng.choice(clickables)}]"
+        return rng.choice(pool) if pool else f"search[{rng.choice(words) if words else 'lamp'}]"
+
+
+def available_actions(messages: Sequence[Message]) -> JsonObject:
+    """The JSON line after ``Available Actions:`` in the newest message that has one; ``{}`` without one."""
+    for message in reversed(messages):
+        content = message.get("content")
+        if message.get("role") == "system" or not isinstance(content, str):
+            continue
+        found: Any = None
+        for mark in _AVAILABLE.finditer(content):
+            try:
+                found = decode_at(content, mark.end())[0]
+            except JsonProblem:
+                continue
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _words(messages: Sequence[Message]) -> list[str]:
+    """Words of the first message that is not the system's: the instruction stands there."""
+    for message in messages:
+        content = message.get("content")
+        if message.get("role") != "system" and isinstance(content, str):
+            text = content.partition("Available Actions:")[0]
+            found = dict.fromkeys(word.lower() for word in _WORD.findall(text))
+            return [word for word in found if word not in _COMMON]
+    return []
+
+
+def _read_line(line: str, calls: list[ToolCall]) -> str:
+    """Take the actions off the front of a line; give what is left."""
+    position = 0
+    while True:
+        verb = _VERB.match(line, position)
+        if verb is None:
+            return line[position:]
+        close = _closing(line, verb.end())
+        if close < 0:
+            raise _broken("unclosed_call", f"{verb.group(0).strip()} has no closing bracket on its line.")
+        name, value = verb.group(1).lower(), line[verb.end() : close].strip()
+        if not value:
+            raise _broken("bad_arguments", f"{name}[] is empty.")
+        calls.append(ToolCall(name, {_ARGUMENT[name]: value}))
+        position = close + 1
+
+
+def _closing(line: str, start: int) -> int:
+    """The bracket that closes the value: the one that balances, unless more of the value follows on the line."""
+    depth, balanced = 1, -1
+    for index in range(start, len(line)):
+        if line[index] == "[":
+            depth += 1
+        elif line[index] == "]":
+            depth -= 1
+            if depth == 0:
+                balanced = index
+                break
+    if _ANYWHERE.search(line, start):
+        return balanced
+    rest = line[balanced + 1 :]
+    if balanced >= 0 and rest.count("[") == rest.count("]"):
+        return balanced
+    last = line.rfind("]")
+    return last if last >= start else -1
+
+
+def _line(call: ToolCall) -> str:
+    argument = _ARGUMENT.get(call.name)
+    if argument is None or list(call.arguments) != [argument]:
+        raise InputError(f"the grammar 'webshop' has no call {call.name!r} with {sorted(call.arguments)}")
+    return f"{call.name}[{call.arguments[argument]}]"
+
+
+def _calls_of(action: Action) -> Sequence[ToolCall]:
+    return action.calls if isinstance(action, Calls) else ()
+
+
+def _broken(code: str, what: str) -> ActionError:
+    return ActionError(code, f"{what} Write search[keywords] or click[value], for example:\n{EXAMPLE}")

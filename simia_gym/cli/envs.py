@@ -1,0 +1,69 @@
+"""From what somebody typed for an environment to its settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from simia_gym.config import CUSTOM
+from simia_gym.errors import InputError
+from simia_gym.registration import env_ids
+
+
+def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
+    """Find the environment that is meant.
+
+    Args:
+        name: An id, its short form (``retail``), or the folder of a domain.
+        domain: The folder given besides.
+
+    Returns:
+        The id, and the folder where it is ``simia/custom-v0``.
+
+    Raises:
+        InputError: There is no such environment.
+    """
+    ids = env_ids()
+    if name == CUSTOM or name in ids:
+        return name, domain
+    if f"simia/{name}-v0" in ids:
+        return f"simia/{name}-v0", domain
+    if domain is None and (Path(name) / "domain.yaml").is_file():
+        return CUSTOM, name
+    known = ", ".join([*ids, CUSTOM])
+    raise InputError(f"there is no environment {name!r}", where="ENV", fix=f"Known: {known}; or the folder of a domain.")
+
+
+def parse_options(words: Iterable[str]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` words; a value that is JSON is taken as such, any other as text.
+
+    Raises:
+        InputError: A word has no ``=``.
+    """
+    options: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise InputError(f"{word!r} is not KEY=VALUE", where="--option", fix="Write for example --option compat=x.")
+        try:
+            options[key] = json.loads(text)
+        except ValueError:
+            options[key] = text
+    return options
+
+
+def slug(text: str) -> str:
+    """A word that is safe in a file name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "x"
+
+
+def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("runs")) -> Path:
+    """Choose the record's path: the first number that is free, or the last one used where that is to be continued."""
+    stem = f"{slug(env.removeprefix('simia/'))}-{slug(policy)}"
+    number = 1
+    while (folder / f"{stem}-{number}.jsonl").exists():
+        number += 1
+    return folder / f"{stem}-{max(1, number - 1) if resume else number}.jsonl"

@@ -1,0 +1,96 @@
+"""How results look: the table by kind of task, the lines on faults, the picture, the JSON value."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from simia_gym.cli.output import number, percent
+from simia_gym.errors import InputError
+from simia_gym.rollout.summary import Summary, Tally, wilson
+
+_WIDTH = 92
+
+
+def results_table(title: str, summary: Summary) -> Table:
+    """Success, reward and length by kind of task, and over all."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("task kind", no_wrap=True)
+    for name in ("n", "success", "95% interval", "mean reward", "mean turns"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind in sorted(summary.kinds):
+        table.add_row(kind, *_cells(summary.kinds[kind]))
+    table.add_section()
+    table.add_row("all", *_cells(summary.all), style="bold")
+    return table
+
+
+def _cells(tally: Tally) -> list[str]:
+    low, high = wilson(tally.successes, tally.valid)
+    interval = f"{100 * low:.0f}–{100 * high:.0f}%" if tally.valid else "–"
+    return [
+        str(tally.valid),
+        percent(tally.success_rate),
+        interval,
+        number(tally.mean_reward, 3),
+        number(tally.mean_turns, 1),
+    ]
+
+
+def fault_lines(summary: Summary) -> list[str]:
+    """One line on faults, and one example of each."""
+    if not summary.invalid:
+        return [f"faults: none, all {summary.all.episodes} episodes are valid"]
+    lines = [f"faults: {summary.invalid} of {summary.all.episodes} episodes are invalid and count in no rate"]
+    lines += [f"  {name} x {count}: {summary.messages[name]}" for name, count in summary.faults.most_common()]
+    return lines
+
+
+def results_json(env: str, summary: Summary, seconds: float, record: Path, **more: Any) -> dict[str, Any]:
+    """The JSON value of a rollout; rates are over valid episodes, ``None`` without any."""
+    low, high = wilson(summary.all.successes, summary.all.valid)
+    return {
+        "env": env,
+        **more,
+        "episodes": summary.all.episodes,
+        "valid": summary.all.valid,
+        "success_rate": summary.all.success_rate,
+        "success_interval": [low, high] if summary.all.valid else None,
+        "mean_reward": summary.all.mean_reward,
+        "mean_turns": summary.all.mean_turns,
+        "faults": summary.invalid,
+        "fault_kinds": dict(sorted(summary.faults.items())),
+        "reused": summary.reused,
+        "kinds": {
+            kind: {
+                "episodes": tally.episodes,
+                "valid": tally.valid,
+                "success_rate": tally.success_rate,
+                "mean_reward": tally.mean_reward,
+                "mean_turns": tally.mean_turns,
+            }
+            for kind, tally in sorted(summary.kinds.items())
+        },
+        "seconds": round(seconds, 3),
+        "record": str(record),
+    }
+
+
+def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
+    """Export what a terminal would show as SVG.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_terminal=True, color_system="truecolor")
+    console.print(Group(Text(f"$ {command}", style="bold green"), *parts))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(console.export_svg(title="simia"), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --svg.") from error

@@ -1,0 +1,197 @@
+"""`simia rollout`."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from rich.console import RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from simia_gym.cli.envs import parse_options, record_path, resolve_env
+from simia_gym.cli.output import Output, complain, percent
+from simia_gym.cli.results import fault_lines, results_json, results_table, write_picture
+from simia_gym.config import EnvConfig
+from simia_gym.policies import PolicyOptions, load_policy
+from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.records import Record
+from simia_gym.rollout.store import RecordStore, create_store, resume_store
+from simia_gym.suite import load_suite
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutOptions:
+    """The options of the command, as they were typed."""
+
+    env: str
+    policy: str = "expert"
+    policy_model: str | None = None
+    policy_base_url: str | None = None
+    episodes: int | None = None
+    split: str = "train"
+    generated: int = 0
+    group: int = 1
+    seed: int = 0
+    concurrency: int = 8
+    simulator: str = "auto"
+    user: str | None = None
+    data: str | None = None
+    domain: str | None = None
+    option: tuple[str, ...] = ()
+    prompt: str = "full"
+    timeout: float | None = None
+    out: Path | None = None
+    resume: bool = False
+    json: bool = False
+    svg: Path | None = None
+
+    def config(self) -> EnvConfig:
+        """The environment's settings.
+
+        Raises:
+            InputError: One of them cannot be.
+        """
+        env, domain = resolve_env(self.env, self.domain)
+        return EnvConfig(
+            env=env,
+            split=cast(Literal["train", "test", "all"], self.split),
+            generated=self.generated,
+            data=self.data,
+            domain=domain,
+            simulator=self.simulator,
+            user=self.user,
+            prompt=cast(Literal["full", "compact"], self.prompt),
+            options=parse_options(self.option),
+        )
+
+    @property
+    def policy_name(self) -> str:
+        """The policy as the record names it: with its model, without its address."""
+        return f"{self.policy}:{self.policy_model}" if self.policy_model else self.policy
+
+
+def run_rollout(asked: RolloutOptions) -> int:
+    """Run it.
+
+    Returns:
+        The exit code: 0, 1 (some episodes invalid), 130 (interrupted).
+
+    Raises:
+        InputError: Something that was typed is wrong.
+    """
+    output = Output(asked.json)
+    suite = load_suite(asked.config())
+    plan = Plan(
+        config=suite.config,
+        domain_hash=suite.domain.hash,
+        policy=asked.policy_name,
+        seed=asked.seed,
+        group=asked.group,
+        episodes=asked.episodes,
+    )
+    make_policy = load_policy(
+        asked.policy,
+        suite.domain.config.policies,
+        PolicyOptions(model=asked.policy_model, base_url=asked.policy_base_url),
+        folder=suite.domain.folder,
+    )
+    env = suite.config.env
+    path = asked.out or record_path(env, asked.policy_name, resume=asked.resume)
+    began = time.monotonic()
+    with resume_store(path, plan) if asked.resume else create_store(path) as store:
+        display = Display(output, env)
+        pool = Pool(
+            suite,
+            plan,
+            make_policy,
+            store,
+            concurrency=asked.concurrency,
+            timeout=asked.timeout,
+            on_done=display.done,
+        )
+        _announce(output, asked, pool, store)
+        try:
+            with display.progress(pool.total):
+                asyncio.run(pool.run())
+        except KeyboardInterrupt:
+            _interrupted(output, pool, store)
+            return 130
+    summary, seconds = pool.summary, time.monotonic() - began
+    shown: list[RenderableType] = [results_table(f"{env} · {asked.policy_name} · {asked.split}", summary)]
+    shown += [Text(line) for line in fault_lines(summary)]
+    shown.append(Text(f"record: {path}"))
+    for part in shown:
+        output.console.print(part, soft_wrap=isinstance(part, Text))
+    if asked.svg is not None:
+        write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
+        output.say(f"picture: {asked.svg}")
+    facts = {"policy": asked.policy_name, "split": asked.split, "prompt": asked.prompt}
+    output.result(results_json(env, summary, seconds, path, **facts))
+    return 1 if summary.invalid else 0
+
+
+class Display:
+    """The progress bar with the running success rate."""
+
+    def __init__(self, output: Output, env: str) -> None:
+        self._env = env
+        self._successes = self._valid = 0
+        self._task = TaskID(0)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("success {task.fields[rate]}"),
+            TimeElapsedColumn(),
+            console=output.console,
+        )
+
+    def progress(self, total: int) -> Progress:
+        """The bar, as a context."""
+        self._task = self._bar.add_task(self._env, total=total, rate="–")
+        return self._bar
+
+    def done(self, record: Record) -> None:
+        """Count one episode."""
+        self._valid += record.valid
+        self._successes += record.success
+        rate = percent(self._successes / self._valid if self._valid else None)
+        self._bar.update(self._task, advance=1, rate=rate)
+
+
+def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordStore) -> None:
+    suite = pool.suite
+    user = suite.config.user or suite.domain.user
+    parts = [suite.config.env, f"policy {asked.policy_name}", f"simulator {suite.simulator_name}"]
+    parts += [f"user {user}"] if user else []
+    parts += [f"prompt {asked.prompt}", f"seed {asked.seed}"]
+    output.say(" · ".join(parts))
+    if store.finished:
+        output.say(f"resuming {store.path}: {len(store.finished)} episodes are there already")
+
+
+def _interrupted(output: Output, pool: Pool, store: RecordStore) -> None:
+    saved = pool.summary.all.episodes
+    output.say(f"interrupted: {saved} of {pool.total} episodes are saved in {store.path}")
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    if "--out" not in words and not any(word.startswith("--out=") for word in words):
+        words += ["--out", str(store.path)]
+    complain(f"interrupted; continue with: {shlex.join(['simia', *words, '--resume'])}")
+
+
+def _typed(asked: RolloutOptions) -> list[str]:
+    """The command for the picture, without where its files went."""
+    words = [asked.env]
+    default = RolloutOptions(env=asked.env)
+    for name in ("policy", "policy_model", "episodes", "split", "generated", "group", "seed"):
+        value = getattr(asked, name)
+        if value != getattr(default, name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words

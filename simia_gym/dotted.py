@@ -1,0 +1,130 @@
+"""Objects named by text: ``package.module:Name``, or ``file.py:Name`` relative to a folder."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from simia_gym.errors import InputError
+
+_FORM = "Write package.module:Name, or file.py:Name for a file in the folder."
+
+
+def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> object:
+    """Import what a text names.
+
+    A file is loaded under a module name that depends on its place and content: the same file gives the same module,
+    a changed one a new module. It may import its neighbours with ``from .neighbour import x``.
+
+    Args:
+        spec: ``package.module:Name`` or ``file.py:Name``; ``Name`` may have dots.
+        folder: What file names are relative to; the current directory without it.
+        where: File and place that the text comes from, for errors.
+
+    Returns:
+        The object.
+
+    Raises:
+        InputError: The text has another form, or the module, or the name in it, is missing or broken.
+    """
+    if not isinstance(spec, str):
+        raise InputError(f"{spec!r} is not a text", where=where, fix=_FORM)
+    source, colon, name = spec.rpartition(":")
+    if not colon or not source or not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(f"{spec!r} names no object", where=where, fix=_FORM)
+    if source.endswith(".py"):
+        module = _module_from_file((folder or Path.cwd()) / source, spec, where)
+    else:
+        module = _module_by_name(source, spec, where)
+    found: object = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise InputError(f"{source} has no {name!r} ({spec})", where=where, fix=_suggest(name, module)) from None
+    return found
+
+
+def _module_by_name(source: str, spec: str, where: str) -> ModuleType:
+    if not all(part.isidentifier() for part in source.split(".")):
+        raise InputError(f"{spec!r} names no object", where=where, fix=_FORM)
+    try:
+        return importlib.import_module(source)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if source == missing or source.startswith(f"{missing}."):
+            fix = "Check the spelling, or install the package, or run from the directory that holds it."
+            raise InputError(f"there is no module {missing!r} ({spec})", where=where, fix=fix) from error
+        raise InputError(
+            f"{source} needs the module {missing!r}, which is not installed ({spec})", where=where, fix="Install it."
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise _cannot_import(source, spec, where, error, None) from error
+
+
+def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
+    try:
+        code = path.read_bytes()
+    except OSError as error:
+        reason = "there is no file" if isinstance(error, FileNotFoundError) else f"cannot read ({error.strerror})"
+        raise InputError(f"{reason} {path} ({spec})", where=where, fix=_FORM) from None
+    path = path.resolve()
+    name = f"{_folder_package(path.parent)}.{path.stem}_{hashlib.sha256(code).hexdigest()[:12]}"
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return loaded
+    module_spec = importlib.util.spec_from_file_location(name, path)
+    if module_spec is None:
+        raise InputError(f"{path} is no Python file ({spec})", where=where, fix=_FORM)
+    module = importlib.util.module_from_spec(module_spec)
+    # In place before it runs, as `import` does it: dataclasses and pickle look modules up by name.
+    sys.modules[name] = module
+    try:
+        # Compiled here and not by the loader, whose cached bytecode goes by the second and the size of the file.
+        exec(compile(code, str(path), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise _cannot_import(str(path), spec, where, error, str(path)) from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _folder_package(folder: Path) -> str:
+    """Give the folder a package of its own, new whenever one of its Python files changes."""
+    digest = hashlib.sha256(str(folder).encode())
+    for neighbour in sorted(folder.glob("*.py")):
+        status = neighbour.stat()
+        digest.update(f"\0{neighbour.name}\0{status.st_mtime_ns}\0{status.st_size}".encode())
+    name = f"_simia_folder_{digest.hexdigest()[:16]}"
+    if name not in sys.modules:
+        package = ModuleType(name, f"The Python files of {folder}.")
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name
+
+
+def _cannot_import(source: str, spec: str, where: str, error: BaseException, file: str | None) -> InputError:
+    line = ""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        line = f", line {error.lineno}"
+    else:
+        places = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        line = f", line {places[-1]}" if places else ""
+    message = f"cannot import {source}{line}: {type(error).__name__}: {error} ({spec})"
+    return InputError(message, where=where, fix="Mend the module so that it can be imported.")
+
+
+def _suggest(name: str, module: ModuleType) -> str:
+    public = [key for key, value in vars(module).items() if not key.startswith("_") and callable(value)]
+    own = [key for key in public if getattr(vars(module)[key], "__module__", "") == module.__name__] or public
+    close = difflib.get_close_matches(name, own, n=3)
+    listed = ", ".join((close or sorted(own))[:8])
+    return f"It has: {listed}." if listed else "It defines nothing that could be meant."

@@ -1,0 +1,295 @@
+"""The domain checker: is a folder a sound domain, and do its tasks measure what they should?
+
+It goes from the outside in: the files, ``tools.json`` against what the world declares, the initial state against its
+schema, the tools' self-tests, and every task: the gold actions must reach the goal, the domain's expert must succeed,
+and two policies that do no work (``null`` and ``claimer``) must fail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.domain import Domain, load_domain
+from simia_gym.encoding import encode
+from simia_gym.errors import DomainError, Fault, InputError, PatchError
+from simia_gym.evaluation.selftests import FILE as SELFTESTS
+from simia_gym.evaluation.selftests import SelfTest, run_selftests
+from simia_gym.files import read_json
+from simia_gym.goal import check_goal, first_difference
+from simia_gym.loop import run_sync
+from simia_gym.policies import Policy, load_policy
+from simia_gym.rollout.play import play
+from simia_gym.state_schema import read_state_schema
+from simia_gym.suite import Suite, load_suite
+from simia_gym.types import Task, ToolCall
+
+IDLE = ("null", "claimer")
+_MARKS = {"effect": "'write', with nothing in its write set", "reads": "no table", "writes": "no table"}
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What became of one task; ``None`` where a check does not apply.
+
+    Attributes:
+        task: Its id.
+        split: Its split.
+        kind: Its kind.
+        gold: Whether the gold actions reach the goal.
+        policies: Whether each policy succeeded; ``None`` where its episode was invalid.
+    """
+
+    task: str
+    split: str
+    kind: str
+    gold: bool | None
+    policies: Mapping[str, bool | None]
+
+
+@dataclass
+class Report:
+    """What the checker found.
+
+    Attributes:
+        folder: The domain's folder.
+        loaded: Whether the folder could be loaded at all.
+        name: The domain's name.
+        problems: Every mistake, with file, place and fix.
+        notes: What is allowed and worth knowing, such as defaults that were filled in.
+        tools: How many tools there are.
+        rows: How many rows the initial state has.
+        selftests: The self-tests.
+        tasks: The tasks.
+    """
+
+    folder: Path
+    loaded: bool = False
+    name: str = ""
+    problems: list[InputError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tools: int = 0
+    rows: int = 0
+    selftests: list[SelfTest] = field(default_factory=list)
+    tasks: list[TaskResult] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no mistake."""
+        return not self.problems
+
+
+def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = lambda step: None) -> Report:
+    """Check a domain.
+
+    Args:
+        path: Its folder.
+        write_tools: Rewrite ``tools.json`` from what the world declares.
+        progress: Called with what is being done.
+
+    Returns:
+        The report. Mistakes are in it, not raised.
+    """
+    report = Report(path)
+    progress("files")
+    try:
+        domain = load_domain(path)
+        domain.make_reward()
+    except DomainError as error:
+        report.problems.extend(error.problems or (error,))
+        return report
+    except InputError as error:
+        report.problems.append(error)
+        return report
+    report.loaded, report.name, report.tools = True, domain.name, len(domain.specs)
+    _collect(report, lambda: _check_tools(domain, report, write_tools))
+    progress("state")
+    _collect(report, lambda: _check_state(domain, report))
+    if domain.world is None:
+        report.notes.append("there is no world, so that tools and tasks cannot be tried")
+        return report
+    progress("self-tests")
+    report.selftests = list(run_selftests(domain.folder, domain.world, domain.base))
+    report.problems += [test.problem for test in report.selftests if test.problem is not None]
+    untested = sorted(set(domain.specs) - {test.tool for test in report.selftests})
+    if untested:
+        report.notes.append(f"tools without a self-test in {SELFTESTS}: {', '.join(untested)}")
+    _collect(report, lambda: _check_tasks(domain, report, progress))
+    return report
+
+
+def _collect(report: Report, part: Callable[[], None]) -> None:
+    """Run one part; what it raises is a mistake like any other, and the next part still runs."""
+    try:
+        part()
+    except DomainError as error:
+        report.problems.extend(error.problems or (error,))
+    except InputError as error:
+        report.problems.append(error)
+
+
+def _check_tools(domain: Domain, report: Report, write: bool) -> None:
+    path = domain.folder / domain.config.tools
+    declared = [spec.entry for spec in domain.specs.values()]
+    if domain.world is not None and write:
+        path.write_text(json.dumps(declared, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        report.notes.append(f"{path} was written: {len(declared)} tools")
+    fix = "Run `simia check PATH --write-tools`."
+    if not path.is_file():
+        raise DomainError("there is no such tools file", where=str(path), fix=fix)
+    written = read_json(path, what="tools file")
+    if not isinstance(written, list):
+        raise DomainError("is not a list of tools", where=str(path), fix=fix)
+    if domain.world is None:
+        report.notes += _defaults(written, path)
+        return
+    by_name = {_name(entry): entry for entry in written}
+    for entry in declared:
+        name = _name(entry)
+        if name not in by_name:
+            report.problems.append(DomainError(f"lacks the tool {name!r} of the world", where=str(path), fix=fix))
+        elif encode(by_name[name]) != encode(entry):
+            what = f"tool {name!r} is not as the world declares it: {_difference(by_name[name], entry)}"
+            report.problems.append(DomainError(what, where=str(path), fix=fix))
+    for name in by_name.keys() - domain.specs.keys():
+        report.problems.append(DomainError(f"the world has no tool {name!r}", where=str(path), fix=fix))
+    report.notes += _defaults(written, path)
+
+
+def _name(entry: Any) -> str:
+    function = entry.get("function", entry) if isinstance(entry, dict) else {}
+    return str(function.get("name", "?")) if isinstance(function, dict) else "?"
+
+
+def _difference(written: Any, declared: Any, place: str = "") -> str:
+    """Where two JSON values first differ."""
+    if isinstance(written, dict) and isinstance(declared, dict):
+        for name in [*declared, *(name for name in written if name not in declared)]:
+            if name not in written:
+                return f"{place}/{name} is missing"
+            if name not in declared:
+                return f"{place}/{name} is not declared"
+            if encode(written[name]) != encode(declared[name]):
+                return _difference(written[name], declared[name], f"{place}/{name}")
+        return f"{place or '/'} has its keys in another order"
+    return f"{place} is {encode(written).decode()[:80]}, declared is {encode(declared).decode()[:80]}"
+
+
+def _defaults(entries: Iterable[Any], path: Path) -> list[str]:
+    """State every default that fills in for a missing ``x-simia`` part."""
+    notes = []
+    for entry in entries:
+        marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
+        missing = [f"{name} ({value})" for name, value in _MARKS.items() if name not in marks]
+        if missing:
+            notes.append(f"{path}: tool {_name(entry)!r} gets the default of x-simia {', '.join(missing)}")
+    return notes
+
+
+def _check_state(domain: Domain, report: Report) -> None:
+    report.rows = sum(domain.base.count(table) for table in domain.base.tables)
+    if domain.config.state_schema is None:
+        report.notes.append("there is no state schema, so that the initial state is not checked")
+        return
+    schema = read_state_schema(domain.folder / domain.config.state_schema)
+    fix = "Mend the row, or the schema."
+    where = str(domain.folder / (domain.config.state or "domain.yaml"))
+    report.problems += [DomainError(text, where=where, fix=fix) for text in schema.problems(domain.base)]
+    for table in schema.tables:
+        if table not in domain.base.tables:
+            report.notes.append(f"{schema.path}: the initial state has no table {table!r}")
+
+
+def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
+    suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all"))
+    names = [name for name in ("expert",) if name in domain.config.policies] + list(IDLE)
+    if "expert" not in names:
+        report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
+    factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
+    tasks = list(suite.tasks)
+    for number, task in enumerate(tasks, start=1):
+        progress(f"task {number} of {len(tasks)}")
+        where = f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"
+        results: dict[str, bool | None] = {}
+        for name, make in factories.items():
+            results[name], problem = _try_policy(suite, task, name, make, where)
+            if problem is not None:
+                report.problems.append(problem)
+        gold, problems = _try_gold(domain, task, where)
+        report.problems += problems
+        report.tasks.append(TaskResult(task.id, task.split, task.kind, gold, results))
+
+
+def _try_policy(
+    suite: Suite, task: Task, name: str, make: Callable[[], Policy], where: str
+) -> tuple[bool | None, InputError | None]:
+    episode = suite.episode()
+    running = play(episode, task, seed=0, policy=make(), env=suite.config.env)
+    run_sync(running, inline=episode.inline)
+    verdict = episode.verdict
+    if verdict is None or not verdict.valid:
+        reason = "" if verdict is None else verdict.reason
+        return None, DomainError(f"the episode of {name} is invalid: {reason}", where=where, fix="Mend what it names.")
+    if name in IDLE and verdict.success:
+        fix = "Ask for what a working agent must do or say: a goal, or a required criterion."
+        return True, DomainError(f"{name} succeeds without doing anything", where=where, fix=fix)
+    if name not in IDLE and not verdict.success:
+        missed = [f"{item.id} ({item.reason})" for item in verdict.criteria if item.required and not item.passed]
+        what = f"{name} does not succeed (reward {verdict.reward}, ended by {episode.ended})"
+        what += f": {'; '.join(missed)}" if missed else ""
+        return False, DomainError(what, where=where, fix="Mend the task, its goal, or the expert.")
+    return verdict.success, None
+
+
+def _try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Sequence[InputError]]:
+    """Run the gold actions in the world and compare the end with the goal."""
+    if task.goal is None or domain.world is None:
+        return None, ()
+    fix = "Mend the task's gold actions or its goal."
+    problems: list[InputError] = []
+    try:
+        check_goal(task.goal)
+        initial = state = domain.base.apply(task.setup) if task.setup else domain.base
+        for number, item in enumerate(task.gold):
+            given = domain.world.call(state, ToolCall(item["name"], dict(item.get("arguments", {}))))
+            state = state if given.state is None else given.state
+            if given.outcome == "error":
+                what = f"gold action {number} ({item['name']}) fails: {given.observation}"
+                problems.append(DomainError(what, where=where, fix=fix))
+        difference = first_difference(task.goal, initial, state)
+    except InputError as error:
+        return False, [type(error)(error.what, where=f"{where}, {error.where}", fix=error.fix)]
+    except (Fault, PatchError, KeyError) as error:
+        return False, [DomainError(f"gold actions cannot be run: {error}", where=where, fix=fix)]
+    if difference is not None:
+        what = f"the gold actions do not reach the goal: {difference.describe()}"
+        problems.append(DomainError(what, where=where, fix=fix))
+    return not problems, problems
+
+
+def report_to_json(report: Report) -> dict[str, Any]:
+    """The report as plain JSON values."""
+    return {
+        "domain": report.name,
+        "folder": str(report.folder),
+        "ok": report.ok,
+        "loaded": report.loaded,
+        "tools": report.tools,
+        "rows": report.rows,
+        "selftests": {
+            "total": len(report.selftests),
+            "passed": sum(test.problem is None for test in report.selftests),
+        },
+        "tasks": [
+            {"task": item.task, "split": item.split, "kind": item.kind, "gold": item.gold, **item.policies}
+            for item in report.tasks
+        ],
+        "problems": [{"where": error.where, "what": error.what, "fix": error.fix} for error in report.problems],
+        "notes": report.notes,
+    }

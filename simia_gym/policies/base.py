@@ -1,0 +1,81 @@
+"""What a policy is: something that reads the transcript and writes the next action."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from simia_gym.actions import Grammar
+from simia_gym.types import JsonObject, Message
+
+
+@dataclass(frozen=True)
+class PolicyStart:
+    """What a policy is told before an episode.
+
+    Attributes:
+        env: The environment's id.
+        seed: The episode's seed; the only source of chance that a policy should use.
+        tools: OpenAI tool dictionaries.
+        grammar: How actions are written here.
+        samples: Typical action texts of the domain.
+    """
+
+    env: str
+    seed: int
+    tools: Sequence[JsonObject]
+    grammar: Grammar
+    samples: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """One agent in one episode at a time.
+
+    A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode.
+    """
+
+    def act(self, messages: Sequence[Message]) -> str | Awaitable[str]:
+        """Write the next action.
+
+        Args:
+            messages: The whole transcript so far in the OpenAI layout: system, user, assistant, tool.
+
+        Returns:
+            The text of the action, or an awaitable of it.
+
+        Raises:
+            Fault: What the policy runs on failed, with role ``policy``.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """Settings of the policy that asks a language model.
+
+    Attributes:
+        model: The model's name; else ``SIMIA_POLICY_MODEL``.
+        base_url: The endpoint, such as ``http://127.0.0.1:8000/v1``; else ``SIMIA_POLICY_BASE_URL`` or
+            ``OPENAI_BASE_URL``.
+        api_key: Its key; else ``SIMIA_POLICY_API_KEY`` or ``OPENAI_API_KEY``. Never shown or stored.
+        temperature: Sampling temperature; ``None`` leaves it to the server.
+        max_tokens: Longest reply; ``None`` leaves it to the server.
+        timeout: Seconds that one request may take.
+        retries: Further tries after a failure that may pass.
+        backoff: Seconds before the first further try; doubled each time.
+        native_tools: Send the tool schemas in the request too, for servers that parse tool calls themselves.
+        extra: Further fields of the request body.
+    """
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    temperature: float | None = None
+    max_tokens: int | None = None
+    timeout: float = 120.0
+    retries: int = 4
+    backoff: float = 0.5
+    native_tools: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)

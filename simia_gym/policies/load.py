@@ -1,0 +1,106 @@
+"""From a policy's name to a factory of policies."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from simia_gym.dotted import load_object
+from simia_gym.errors import InputError
+from simia_gym.policies.base import Policy, PolicyOptions
+from simia_gym.policies.claimer import ClaimerPolicy
+from simia_gym.policies.null import NullPolicy
+from simia_gym.policies.random_policy import RandomPolicy
+
+_BUILT_IN: Mapping[str, Callable[[], Policy]] = {
+    "null": NullPolicy,
+    "claimer": ClaimerPolicy,
+    "random": RandomPolicy,
+}
+
+
+def policy_names(domain_policies: Mapping[str, str] | None = None) -> list[str]:
+    """The names that `load_policy` knows: the built-in ones and the domain's.
+
+    Args:
+        domain_policies: The domain's names.
+
+    Returns:
+        The names, sorted.
+    """
+    return sorted({*_BUILT_IN, "llm", *(domain_policies or {})})
+
+
+def load_policy(
+    spec: str,
+    domain_policies: Mapping[str, str] | None = None,
+    options: PolicyOptions | None = None,
+    *,
+    folder: Path | None = None,
+) -> Callable[[], Policy]:
+    """Find a policy.
+
+    Args:
+        spec: A name (``null``, ``claimer``, ``random``, ``llm``, or one of the domain's), or ``module:Class`` or
+            ``file.py:Class`` of the user's own, as seen from the current directory.
+        domain_policies: The domain's names and what they stand for, as ``package.module:Class``.
+        options: Settings for ``llm``.
+        folder: The domain's folder, for ``file.py:Class`` among its policies.
+
+    Returns:
+        A factory: every call gives a new policy.
+
+    Raises:
+        InputError: There is no such policy, or it cannot be used; says why and lists the known names.
+    """
+    own = dict(domain_policies or {})
+    if spec in own:
+        return _checked(load_object(own[spec], folder=folder, where=f"policy {spec!r}"), own[spec])
+    if spec in _BUILT_IN:
+        return _BUILT_IN[spec]
+    if spec == "llm":
+        from simia_gym.policies.llm import LLMPolicy, resolve_options
+
+        return partial(LLMPolicy, resolve_options(options or PolicyOptions()))
+    known = ", ".join(policy_names(own))
+    if ":" not in spec:
+        fix = f"Known names: {known}; or give module:Class of your own."
+        raise InputError(f"unknown policy {spec!r}", fix=fix)
+    _make_current_directory_importable()
+    try:
+        found = load_object(spec, folder=Path.cwd(), where="policy")
+    except InputError as error:
+        fix = f"{error.fix} Known names: {known}.".strip()
+        raise InputError(error.what, where=error.where, fix=fix) from error
+    return _checked(found, spec)
+
+
+def _checked(found: object, spec: str) -> Callable[[], Policy]:
+    """Make sure that an object is a class of policies which needs no arguments."""
+    fix = "Write a class with a method act(self, messages) -> str."
+    if not inspect.isclass(found):
+        raise InputError(f"{spec} is not a class but a {type(found).__name__}", where="policy", fix=fix)
+    act = getattr(found, "act", None)
+    if not callable(act):
+        raise InputError(f"{spec} has no method 'act'", where="policy", fix=fix)
+    try:
+        inspect.signature(found).bind()
+    except TypeError as error:
+        raise InputError(
+            f"{spec} cannot be made without arguments ({error})", where="policy", fix="Give its parameters defaults."
+        ) from error
+    except ValueError:
+        pass
+    return cast("Callable[[], Policy]", found)
+
+
+def _make_current_directory_importable() -> None:
+    """As ``python -m`` does; at the end of the path, so that nothing installed is shadowed."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)

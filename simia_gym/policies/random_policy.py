@@ -1,0 +1,30 @@
+"""The policy that acts at random, with arguments that fit the tools in form."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from simia_gym.errors import InputError
+from simia_gym.policies.base import PolicyStart
+from simia_gym.types import Message
+
+
+class RandomPolicy:
+    """Draws each action from the grammar; the same seed and transcript give the same action."""
+
+    def __init__(self) -> None:
+        self._start: PolicyStart | None = None
+        self._rng = random.Random(0)
+
+    def start(self, start: PolicyStart) -> None:
+        """Begin an episode: chance comes from its seed and the environment's id."""
+        self._start = start
+        self._rng = random.Random(f"random-policy/{start.env}/{start.seed}")
+
+    def act(self, messages: Sequence[Message]) -> str:
+        """Draw an action that the transcript makes plausible."""
+        if self._start is None:
+            raise InputError("the random policy has not been started", fix="Call start(PolicyStart(...)) first.")
+        start = self._start
+        return start.grammar.sample(self._rng, start.tools, start.samples, messages)

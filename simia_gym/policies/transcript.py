@@ -1,0 +1,74 @@
+"""A transcript as servers of the OpenAI protocol accept it.
+
+Our own keys are stripped, arguments are texts, and every ``tool`` message answers a call of the assistant message
+before it: one that answers nothing becomes a ``user`` message, and a call that was never answered is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from simia_gym.types import JsonObject, Message
+
+_ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
+
+
+def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
+    """Copy a transcript in the form that servers accept.
+
+    Args:
+        messages: The transcript, with whatever extra keys.
+
+    Returns:
+        New messages; the given ones are not changed.
+    """
+    result: list[JsonObject] = []
+    position = 0
+    while position < len(messages):
+        message = messages[position]
+        position += 1
+        role = message.get("role")
+        if role != "assistant":
+            result.append({"role": role if role in _ROLES and role != "tool" else "user", "content": _text(message)})
+            continue
+        answers: list[Message] = []
+        while position < len(messages) and messages[position].get("role") == "tool":
+            answers.append(messages[position])
+            position += 1
+        result.extend(_turn(message, answers))
+    return result
+
+
+def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
+    """An assistant message and the tool messages after it."""
+    answered = {answer.get("tool_call_id") for answer in answers} - {None}
+    listed = message.get("tool_calls")
+    calls = [_call(item) for item in listed if item.get("id") in answered] if isinstance(listed, list) else []
+    known = {call["id"] for call in calls}
+    text = _text(message)
+    turn: JsonObject = {"role": "assistant", "content": text or (None if calls else "")}
+    if calls:
+        turn["tool_calls"] = calls
+    result = [turn]
+    # A server wants each call answered once and before anything else is said.
+    replies = [answer for answer in answers if answer.get("tool_call_id") in known]
+    loose = [answer for answer in answers if answer.get("tool_call_id") not in known]
+    result.extend({"role": "tool", "tool_call_id": one["tool_call_id"], "content": _text(one)} for one in replies)
+    result.extend({"role": "user", "content": _text(one)} for one in loose)
+    return result
+
+
+def _call(item: JsonObject) -> JsonObject:
+    function: Any = item.get("function") or {}
+    arguments = function.get("arguments", "{}")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    name = str(function.get("name", ""))
+    return {"id": item["id"], "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _text(message: Message) -> Any:
+    content = message.get("content")
+    return "" if content is None else content

@@ -1,0 +1,215 @@
+"""Replay: run a record's actions again and prove that every event comes out the same, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from simia_gym.config import EnvConfig
+from simia_gym.encoding import encode
+from simia_gym.episode import Episode
+from simia_gym.errors import Fault, InputError
+from simia_gym.ledger import ABSENT, Ledger, first_divergence
+from simia_gym.loop import run_sync
+from simia_gym.rollout.play import play
+from simia_gym.rollout.records import Record, read_records
+from simia_gym.suite import Suite, load_suite
+from simia_gym.types import JsonObject, Message, Task
+from simia_gym.verdict import to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What replaying one record showed.
+
+    Attributes:
+        line: The record's line in its file.
+        task: Its task.
+        proven: Every event, the hash and the verdict came out the same.
+        event: Number of the first event that did not; ``None`` where the events agree and another field does not.
+        path: JSON Pointer into that event, or into the record.
+        expected: What the record holds there.
+        got: What running it again gave.
+        reason: One sentence.
+    """
+
+    line: int
+    task: str
+    proven: bool
+    event: int | None = None
+    path: str = ""
+    expected: Any = None
+    got: Any = None
+    reason: str = ""
+
+
+class Replayer:
+    """Replays records, loading each environment once.
+
+    Args:
+        data: The user's own data, where it lies elsewhere than when the record was written.
+    """
+
+    def __init__(self, data: str | None = None) -> None:
+        self._data = data
+        self._suites: dict[bytes, Suite] = {}
+        self._tasks: dict[bytes, _Tasks] = {}
+
+    def check(self, record: Record) -> Proof:
+        """Run one record again.
+
+        Raises:
+            InputError: Its environment or task cannot be loaded.
+        """
+        suite, task = self._load(record)
+        if suite.domain.hash != record.domain_hash:
+            return _differs(
+                record, 0, "/domain_hash", record.domain_hash, suite.domain.hash, "the domain or its data has changed"
+            )
+        events = record.events
+        try:
+            Ledger.verify(events, record.head)
+            broken = ""
+        except InputError as error:
+            broken = error.what
+        episode = self._run(suite, task, record)
+        fresh = [dict(event) for event in episode.ledger.events]
+        cut = _cut(record)
+        if cut is not None:
+            # the clock ended it in the middle of a step; what came before must agree
+            events, fresh = events[:cut], fresh[:cut]
+        divergence = first_divergence(events, fresh)
+        if divergence is not None:
+            return Proof(
+                record.line,
+                record.task,
+                False,
+                divergence.index,
+                divergence.path,
+                _plain(divergence.expected),
+                _plain(divergence.got),
+                divergence.describe(),
+            )
+        if broken:
+            return _differs(record, None, "/head", record.head, episode.ledger.head, broken)
+        return _compare_rest(record, _own_words(record) if cut is not None else _outcome(episode))
+
+    def _load(self, record: Record) -> tuple[Suite, Task]:
+        config = EnvConfig.from_json(record.config)
+        if self._data is not None:
+            config = replace(config, data=self._data)
+        started = record.events[0] if record.events else {}
+        if isinstance(started.get("simulator"), str):
+            config = replace(config, simulator=started["simulator"])
+        name = encode(config.to_json())
+        if name not in self._suites:
+            self._suites[name] = load_suite(config)
+            self._tasks[name] = _Tasks(self._suites[name])
+        return self._suites[name], self._tasks[name].find(record.task)
+
+    def _run(self, suite: Suite, task: Task, record: Record) -> Episode:
+        episode = suite.episode()
+        policy = _Recorded(record)
+        run_sync(play(episode, task, seed=record.seed, policy=policy), inline=episode.inline)
+        return episode
+
+
+class _Recorded:
+    """Acts as the record says; where the record ends with a fault from outside, so does this."""
+
+    def __init__(self, record: Record) -> None:
+        self._actions = iter(record.actions)
+        self._fault = record.fault
+
+    def act(self, messages: Sequence[Message]) -> str:
+        for action in self._actions:
+            return action
+        if self._fault is not None:
+            raise Fault(self._fault["kind"], self._fault["message"], role=self._fault["role"])
+        raise Fault("no_action", "the record has no further action, and the episode has not ended", role="policy")
+
+
+class _Tasks:
+    """Finds tasks by id and makes each generated one at most once."""
+
+    def __init__(self, suite: Suite) -> None:
+        domain = suite.domain
+        self._known = {task.id: task for tasks in domain.tasks.values() for task in tasks}
+        self._further: Iterator[Task] = (suite.tasks[i] for i in range(len(suite.tasks)))
+
+    def find(self, task_id: str) -> Task:
+        if task_id in self._known:
+            return self._known[task_id]
+        for task in self._further:
+            self._known.setdefault(task.id, task)
+            if task.id == task_id:
+                return task
+        raise InputError(f"there is no task {task_id!r} any more", where="record", fix="Replay it where it was made.")
+
+
+def _cut(record: Record) -> int | None:
+    """Where the clock cut the ledger, if it did."""
+    if (record.fault or {}).get("kind") != "timeout":
+        return None
+    return next((i for i, event in enumerate(record.events) if event["type"] == "fault"), None)
+
+
+def _outcome(episode: Episode) -> JsonObject:
+    """What a record's line should say about an episode, besides its events."""
+    verdict = to_json(episode.verdict) if episode.verdict is not None else {}
+    return {**_facts(verdict), "turns": episode.turn, "ended": episode.ended, "head": episode.ledger.head}
+
+
+def _own_words(record: Record) -> JsonObject:
+    """What a record's line should say, going by its last events alone."""
+    last = record.events[-1] if record.events else {}
+    return _facts({name: value for name, value in last.items() if name not in ("i", "type")})
+
+
+def _facts(verdict: JsonObject) -> JsonObject:
+    names = ("reward", "valid", "success", "score", "fault")
+    return {**{name: verdict.get(name) for name in names}, "verdict": verdict}
+
+
+def _compare_rest(record: Record, outcome: JsonObject) -> Proof:
+    """The ledgers agree; what the line says about them must agree too."""
+    started = record.events[0] if record.events else {}
+    fresh = {**{name: started.get(name) for name in ("task", "kind", "split", "seed")}, **outcome}
+    for name, got in fresh.items():
+        expected = getattr(record, name)
+        if encode(expected) != encode(got):
+            return _differs(record, None, f"/{name}", expected, got, "the line says something else than its events")
+    return _proven(record)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a divergence as JSON: what is absent becomes ``None``."""
+    return None if value is ABSENT else value
+
+
+def _proven(record: Record) -> Proof:
+    return Proof(record.line, record.task, True)
+
+
+def _differs(record: Record, event: int | None, path: str, expected: Any, got: Any, reason: str) -> Proof:
+    return Proof(record.line, record.task, False, event, path, expected, got, reason)
+
+
+def replay_file(path: Path | str, *, data: str | None = None) -> Iterator[Proof]:
+    """Replay every record of a file.
+
+    Args:
+        path: The record file.
+        data: The user's own data, where it lies elsewhere now.
+
+    Yields:
+        One proof per record, in the file's order.
+
+    Raises:
+        InputError: The file or an environment cannot be read.
+    """
+    replayer = Replayer(data)
+    for record in read_records(path):
+        yield replayer.check(record)

@@ -1,0 +1,108 @@
+"""What a rollout came to: counts, rates over valid episodes, and how sure one can be of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from simia_gym.rollout.records import Record
+
+_Z95 = 1.959963984540054
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """The 95% Wilson score interval of a proportion.
+
+    Args:
+        successes: How often it happened.
+        trials: How often it could have.
+
+    Returns:
+        Lower and upper bound; (0, 1) without any trial.
+    """
+    if not trials:
+        return 0.0, 1.0
+    rate, square = successes / trials, _Z95**2
+    centre = (rate + square / (2 * trials)) / (1 + square / trials)
+    half = _Z95 / (1 + square / trials) * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
+    # at 0 and at all of them the bound is exact; rounding must not push it out of [0, 1]
+    return (0.0 if not successes else max(0.0, centre - half)), (1.0 if successes == trials else min(1.0, centre + half))
+
+
+@dataclass
+class Tally:
+    """Sums over episodes.
+
+    Attributes:
+        episodes: All of them.
+        valid: Those with a reward; everything below counts these alone.
+        successes: Strict passes.
+        reward: Sum of rewards.
+        turns: Sum of turns.
+    """
+
+    episodes: int = 0
+    valid: int = 0
+    successes: int = 0
+    reward: float = 0.0
+    turns: int = 0
+
+    def add(self, record: Record) -> None:
+        """Count one episode."""
+        self.episodes += 1
+        if record.valid and record.reward is not None:
+            self.valid += 1
+            self.successes += record.success
+            self.reward += record.reward
+            self.turns += record.turns
+
+    @property
+    def success_rate(self) -> float | None:
+        """Share of successes among valid episodes."""
+        return self.successes / self.valid if self.valid else None
+
+    @property
+    def mean_reward(self) -> float | None:
+        """Mean reward of valid episodes."""
+        return self.reward / self.valid if self.valid else None
+
+    @property
+    def mean_turns(self) -> float | None:
+        """Mean number of turns of valid episodes."""
+        return self.turns / self.valid if self.valid else None
+
+
+@dataclass
+class Summary:
+    """A rollout's results so far.
+
+    Attributes:
+        all: Every episode.
+        kinds: The same by kind of task.
+        faults: How often each fault occurred, by ``role:kind``.
+        messages: One message for each of them, the first.
+        reused: How many were taken from the file instead of run.
+    """
+
+    all: Tally = field(default_factory=Tally)
+    kinds: dict[str, Tally] = field(default_factory=dict)
+    faults: Counter[str] = field(default_factory=Counter)
+    messages: dict[str, str] = field(default_factory=dict)
+    reused: int = 0
+
+    def add(self, record: Record, *, reused: bool = False) -> None:
+        """Count one episode."""
+        self.all.add(record)
+        self.kinds.setdefault(record.kind, Tally()).add(record)
+        self.reused += reused
+        if not record.valid:
+            fault = record.fault or {}
+            name = f"{fault['role']}:{fault['kind']}" if fault else "reward:invalid"
+            self.faults[name] += 1
+            self.messages.setdefault(name, fault.get("message") or str(record.verdict.get("reason", "")))
+
+    @property
+    def invalid(self) -> int:
+        """Episodes without a reward."""
+        return self.all.episodes - self.all.valid

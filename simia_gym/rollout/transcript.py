@@ -1,0 +1,92 @@
+"""From a record back to the conversation, without running anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from simia_gym.config import EnvConfig
+from simia_gym.domain import Domain
+from simia_gym.errors import InputError
+from simia_gym.rollout.records import Record
+from simia_gym.suite import load_suite
+from simia_gym.types import Calls, End, Message
+
+
+def transcript(record: Record, *, data: str | None = None) -> list[Message]:
+    """Rebuild the whole conversation of a record in the OpenAI layout.
+
+    The system message is not in the record; it is made from the domain, which must be the one that the record names.
+
+    Args:
+        record: The record.
+        data: The user's own data, where it lies elsewhere than when the record was written.
+
+    Returns:
+        The messages as `Episode.messages` held them at the end.
+
+    Raises:
+        InputError: The domain cannot be loaded, or is another one by now.
+    """
+    config = EnvConfig.from_json(record.config)
+    domain = load_suite(config if data is None else replace(config, data=data)).domain
+    if domain.hash != record.domain_hash:
+        raise InputError("the domain has changed since", where=f"record of {record.task}", fix="Use its own version.")
+    messages: list[Message] = []
+    for event, following in zip(record.events, [*record.events[1:], {}], strict=True):
+        if event["type"] == "message":
+            messages.append({"role": "system", "content": domain.prompts[config.prompt]})
+            messages.append({"role": "user", "content": event["text"]})
+        elif event["type"] == "action":
+            messages += _action(event, following, domain)
+        elif event["type"] == "invalid":
+            messages.append({"role": "user", "content": event["text"], "error_code": event["code"]})
+        elif event["type"] == "transition":
+            messages += _transition(event, domain)
+    return messages
+
+
+def _action(event: Mapping[str, Any], following: Mapping[str, Any], domain: Domain) -> list[Message]:
+    """The policy's turn. What it said to the user stands in the transition, as it was delivered."""
+    raw: Message = {"role": "assistant", "content": event["text"]}
+    if following.get("type") == "invalid":
+        return [raw]
+    parsed = domain.grammar.parse(event["text"])
+    if isinstance(parsed, End):
+        return [raw]
+    if not isinstance(parsed, Calls):
+        return []
+    if domain.grammar.observation_role != "tool":
+        return [raw]
+    calls = [
+        call if call.id else replace(call, id=f"call_{event['turn']}_{number}")
+        for number, call in enumerate(parsed.calls)
+    ]
+    made = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+        }
+        for call in calls
+    ]
+    return [{"role": "assistant", "content": parsed.text, "tool_calls": made}]
+
+
+def _transition(event: Mapping[str, Any], domain: Domain) -> list[Message]:
+    call, say = event["call"], event["say"]
+    answer: Message = {"role": "user", "content": event["observation"]}
+    if say is not None:
+        return [{"role": "assistant", "content": say}, answer]
+    if domain.grammar.observation_role == "tool":
+        answer = {
+            "role": "tool",
+            "tool_call_id": call["id"],
+            "name": call["name"],
+            "content": event["observation"],
+        }
+    if event["error_code"] is not None:
+        answer["error_code"] = event["error_code"]
+    return [answer]

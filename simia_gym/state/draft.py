@@ -1,0 +1,249 @@
+"""Draft: what a tool works on. It copies the rows that are changed, and only those."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from simia_gym.errors import InputError
+from simia_gym.state.diff import make_op, make_remove, reconcile
+from simia_gym.state.frozen import FrozenDict, freeze, thaw
+from simia_gym.state.index import IndexView
+from simia_gym.state.table import Change, IndexFn
+from simia_gym.types import Op, Row
+
+if TYPE_CHECKING:
+    from simia_gym.state.state import State
+
+#: A draft's row: a frozen one that was put, a private copy that was handed out, None if removed; and whether it goes
+#: behind all others, as an added row does.
+_Pending = tuple[dict[str, Any] | None, bool]
+
+_NOTHING: dict[str, _Pending] = {}
+
+
+class Draft:
+    """A view of a state in which rows can be changed.
+
+    The state itself never changes. A draft that is dropped has changed nothing; `commit` turns it into a new state
+    and the operations that lead there.
+
+    Args:
+        state: The state to start from.
+    """
+
+    __slots__ = ("_changes", "_state")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._changes: dict[str, dict[str, _Pending]] = {}
+
+    @property
+    def state(self) -> State:
+        """The state that the draft started from."""
+        return self._state
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables as they are now, in the order of `State.tables`."""
+        origin, names = self._state.origin_tables, {*self._state.tables, *self._changes}
+        return (*origin, *sorted(name for name in names if name not in origin and self.count(name)))
+
+    def get(self, table: str, key: str) -> FrozenDict | None:
+        """Read a row as it is now.
+
+        Args:
+            table: The table's name.
+            key: The row's key.
+
+        Returns:
+            The read-only row (of a row being edited, a snapshot), or None where there is none.
+        """
+        if self._changes:
+            pending = self._changes.get(table, _NOTHING).get(key)
+            if pending is not None:
+                return None if pending[0] is None else cast(FrozenDict, freeze(pending[0]))
+        return self._state.get(table, key)
+
+    def row(self, table: str, key: str) -> FrozenDict:
+        """Read a row that must be there.
+
+        Raises:
+            KeyError: There is no such row.
+        """
+        found = self.get(table, key)
+        if found is None:
+            raise _missing(table, key)
+        return found
+
+    def has(self, table: str, key: str) -> bool:
+        """Whether there is such a row now."""
+        pending = self._changes.get(table, _NOTHING).get(key)
+        return self._state.has(table, key) if pending is None else pending[0] is not None
+
+    def rows(self, table: str) -> Iterator[tuple[str, FrozenDict]]:
+        """Every row of a table as it is now, with its key: kept rows in their order, then added ones."""
+        changes = self._changes.get(table)
+        if not changes:
+            yield from self._state.rows(table)
+            return
+        # A copy, so that rows can be edited, added or removed while they are gone through.
+        now = dict(changes)
+        for key, row in self._state.rows(table):
+            pending = now.get(key)
+            if pending is None:
+                yield key, row
+            elif pending[0] is not None and not pending[1]:
+                yield key, freeze(pending[0])
+        for key, (new, behind) in now.items():
+            if new is not None and behind:
+                yield key, freeze(new)
+
+    def keys(self, table: str) -> Iterator[str]:
+        """Every key of a table as it is now, in row order."""
+        return (key for key, _ in self.rows(table))
+
+    def count(self, table: str) -> int:
+        """How many rows a table has now."""
+        total = self._state.count(table)
+        for key, (row, _) in self._changes.get(table, _NOTHING).items():
+            total += (row is not None) - self._state.has(table, key)
+        return total
+
+    def edit(self, table: str, key: str) -> dict[str, Any]:
+        """Get a row for changing.
+
+        Args:
+            table: The table's name.
+            key: The row's key.
+
+        Returns:
+            A private copy, the same one each time; whatever is done to it until `commit` becomes the change.
+
+        Raises:
+            KeyError: There is no such row.
+        """
+        changes = self._changes.get(table)
+        if changes is None:
+            changes = self._changes[table] = {}
+        pending = changes.get(key)
+        if pending is None:
+            row = self._state.get(table, key)
+            if row is None:
+                raise _missing(table, key)
+            copy: dict[str, Any] = thaw(row)
+            changes[key] = (copy, False)
+            return copy
+        held, behind = pending
+        if held is None:
+            raise _missing(table, key)
+        if type(held) is FrozenDict:
+            held = thaw(held)
+            changes[key] = (held, behind)
+        return held
+
+    def put(self, table: str, key: str, row: Row) -> None:
+        """Add a row, or replace it as a whole.
+
+        Args:
+            table: The table's name.
+            key: The row's key.
+            row: The row; copied, so that later changes to it do not count (use `edit` for those).
+
+        Raises:
+            InputError: The row is no object, or something in it is not JSON.
+        """
+        for what, given, kind in (("table", table, str), ("key", key, str), ("row", row, Mapping)):
+            if not isinstance(given, kind):
+                raise InputError(
+                    f"the {what} {given!r:.60} is a {type(given).__name__}",
+                    where=f"Draft.put({table!r}, {key!r}, ...)",
+                    fix="Tables and keys are strings, rows are objects.",
+                )
+        frozen: FrozenDict = freeze(row)
+        changes = self._changes.setdefault(table, {})
+        pending = changes.get(key)
+        if pending is None:
+            changes[key] = (frozen, not self._state.has(table, key))
+        elif pending[0] is not None:
+            changes[key] = (frozen, pending[1])
+        else:
+            # A row that comes back after its removal stands behind all others.
+            del changes[key]
+            changes[key] = (frozen, True)
+
+    def remove(self, table: str, key: str) -> None:
+        """Remove a row.
+
+        Raises:
+            KeyError: There is no such row.
+        """
+        if not self.has(table, key):
+            raise _missing(table, key)
+        changes = self._changes.setdefault(table, {})
+        changes.pop(key, None)
+        if self._state.has(table, key):
+            changes[key] = (None, False)
+
+    def index(self, table: str, name: str, fn: IndexFn) -> IndexView:
+        """Look rows up by a value computed from them.
+
+        The index over the rows that the state began with is built once and shared by all states of the same origin;
+        a lookup costs as much as it finds, plus the rows that this draft has changed.
+
+        Args:
+            table: The table's name.
+            name: Names the index; one name must always mean the same function.
+            fn: Gives the value of a row from its key and the row; None leaves the row out. Must be pure.
+
+        Returns:
+            A mapping from value to the keys of the rows that have it, in row order.
+        """
+        changes = self._changes.get(table)
+        return IndexView(self._state.table(table), name, fn, changes or _NOTHING)
+
+    def find(self, table: str, name: str, fn: IndexFn, value: Hashable) -> list[str]:
+        """Keys of the rows that have a value, in row order; see `index`."""
+        changes = self._changes.get(table)
+        return IndexView(self._state.table(table), name, fn, changes or _NOTHING).find(value)
+
+    def commit(self) -> tuple[State, tuple[Op, ...]]:
+        """Turn the draft into a new state and the operations that lead there from the old one.
+
+        The draft itself stays as it is. Rows that were edited without effect make no operation.
+
+        Returns:
+            The new state (the old one where nothing changed), and the smallest operations; both read-only.
+
+        Raises:
+            InputError: A row was given something that is not JSON.
+        """
+        if not self._changes:
+            return self._state, ()
+        ops: list[Op] = []
+        changes: dict[str, dict[str, Change]] = {}
+        for table, pending in self._changes.items():
+            changed: dict[str, Change] = {}
+            for key, (row, behind) in pending.items():
+                path = (("", table), key)
+                before = self._state.get(table, key)
+                if row is None:
+                    ops.append(make_remove(path))
+                    changed[key] = (None, False)
+                elif behind or before is None:
+                    if before is not None:
+                        ops.append(make_remove(path))
+                    frozen = freeze(row)
+                    ops.append(make_op("add", path, frozen))
+                    changed[key] = (frozen, True)
+                else:
+                    after = reconcile(before, row, path, ops)
+                    if after is not before:
+                        changed[key] = (after, False)
+            if changed:
+                changes[table] = changed
+        return self._state.updated(changes), tuple(ops)
+
+
+def _missing(table: str, key: str) -> KeyError:
+    return KeyError(f"no row {key!r} in table {table!r}")

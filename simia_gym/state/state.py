@@ -1,0 +1,283 @@
+"""State: JSON tables of JSON rows, as a value that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from simia_gym.errors import InputError, PatchError
+from simia_gym.state.draft import Draft
+from simia_gym.state.equality import strict_equal
+from simia_gym.state.frozen import FrozenDict, frozen_dict, thaw
+from simia_gym.state.patch import ParsedOp, check_test, located, parse_op, write
+from simia_gym.state.pointer import pointer_parts, resolve
+from simia_gym.state.table import Change, Table
+from simia_gym.types import Row
+
+
+class State:
+    """An immutable document ``{table: {key: row}}``.
+
+    A change makes a new state, which shares everything with the old one except the rows that changed. States that
+    descend from one another can be told apart at the cost of the rows touched, whatever the size of the tables.
+    """
+
+    __slots__ = ("_origin", "_tables")
+
+    def __init__(self, tables: Mapping[str, Table], origin: Mapping[str, Table] | None = None) -> None:
+        """Used inside this package; call `State.from_tables`."""
+        self._tables = tables
+        self._origin = tables if origin is None else origin
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, Mapping[str, Row]]) -> State:
+        """Make a state from plain data, which is copied and frozen once.
+
+        Args:
+            tables: Rows by table and key.
+
+        Returns:
+            The state.
+
+        Raises:
+            InputError: A table or a row is no object, or something in it is not JSON.
+        """
+        made: dict[str, Table] = {}
+        for name, rows in tables.items():
+            if not isinstance(name, str):
+                raise InputError(f"table name {name!r} is no string", fix="Name tables by strings.")
+            if not isinstance(rows, Mapping):
+                raise InputError(f"table {name!r} is a {type(rows).__name__}", fix="A table is an object of rows.")
+            for key, row in rows.items():
+                if not isinstance(row, Mapping):
+                    raise InputError(
+                        f"row {key!r} is a {type(row).__name__}", where=f"table {name!r}", fix="A row is an object."
+                    )
+            try:
+                made[name] = Table.of(rows)
+            except InputError as error:
+                raise InputError(error.what, where=f"table {name!r}, {error.where}", fix=error.fix) from None
+        return cls(made)
+
+    def fork(self) -> State:
+        """Give an independent state with the same content, at no cost: states never change."""
+        return self
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables: those it began with in their order, then others that have rows, by name."""
+        others = sorted(name for name, held in self._tables.items() if held.count and name not in self._origin)
+        return (*self._origin, *others)
+
+    @property
+    def origin_tables(self) -> tuple[str, ...]:
+        """Names of the tables that the state began with, in their order; they stay even when they are empty."""
+        return tuple(self._origin)
+
+    def get(self, table: str, key: str) -> FrozenDict | None:
+        """Read a row.
+
+        Args:
+            table: The table's name.
+            key: The row's key.
+
+        Returns:
+            The read-only row, or None where there is none.
+        """
+        held = self._tables.get(table)
+        if held is None:
+            return None
+        entry = held.delta.get(key) or held.main.entries.get(key)
+        return held.base.rows.get(key) if entry is None else entry[1]
+
+    def has(self, table: str, key: str) -> bool:
+        """Whether there is such a row."""
+        return self.get(table, key) is not None
+
+    def rows(self, table: str) -> Iterator[tuple[str, FrozenDict]]:
+        """Every row of a table with its key: those of the base in their order, then added ones in order of adding."""
+        held = self._tables.get(table)
+        return iter(()) if held is None else held.rows()
+
+    def keys(self, table: str) -> Iterator[str]:
+        """Every key of a table, in row order."""
+        return (key for key, _ in self.rows(table))
+
+    def count(self, table: str) -> int:
+        """How many rows a table has; 0 where there is no such table."""
+        held = self._tables.get(table)
+        return 0 if held is None else held.count
+
+    def apply(self, ops: Iterable[Mapping[str, Any]]) -> State:
+        """Apply JSON Patch operations, all or none.
+
+        ``add``, ``replace`` and ``remove`` address a row (``/table/key``) or a place inside one; a table that is not
+        there yet comes into being with its first row. ``test`` addresses anything.
+
+        Args:
+            ops: Operations, in order.
+
+        Returns:
+            The new state; this one where nothing is written.
+
+        Raises:
+            PatchError: An operation cannot be applied; names which and where.
+        """
+        work = _Work(self)
+        for number, op in enumerate(ops):
+            try:
+                parsed = parse_op(op)
+                if parsed.name == "test":
+                    work.test(parsed)
+                else:
+                    work.write(parsed)
+            except PatchError as error:
+                raise located(error, number, op) from None
+        return self.updated(work.changes)
+
+    def updated(self, changes: Mapping[str, Mapping[str, Change]]) -> State:
+        """Make the state that has these rows changed.
+
+        Args:
+            changes: By table and key: the frozen new row (None removes it), and whether it goes behind all others.
+
+        Returns:
+            The new state; this one where there are no changes.
+        """
+        tables: dict[str, Table] | None = None
+        for name, rows in changes.items():
+            if rows:
+                if tables is None:
+                    tables = dict(self._tables)
+                tables[name] = (tables.get(name) or Table.of({})).updated(rows)
+        return self if tables is None else State(tables, self._origin)
+
+    def table(self, name: str) -> Table | None:
+        """The table itself, for indexes; None where there is no such table."""
+        return self._tables.get(name)
+
+    def draft(self) -> Draft:
+        """Start a draft: a view in which rows can be changed and then committed."""
+        return Draft(self)
+
+    def touched_since(self, base_state: State) -> list[tuple[str, str]]:
+        """Find the rows that differ from another state of the same origin.
+
+        Rows are compared as JSON values (``1`` equals ``1.0``, a boolean equals no number, order of keys is ignored);
+        a row that was changed and changed back is not listed. Costs as much as rows were touched.
+
+        Args:
+            base_state: A state that this one comes from, or any other that comes from the same `from_tables`.
+
+        Returns:
+            Table and key of each row that was added, removed or changed, sorted.
+
+        Raises:
+            InputError: The two states have no common origin.
+        """
+        if base_state._origin is not self._origin:
+            raise InputError(
+                "the two states have no common origin",
+                where="State.touched_since",
+                fix="Compare with a state that this one was derived from.",
+            )
+        touched: list[tuple[str, str]] = []
+        for name in {**self._tables, **base_state._tables}:
+            mine, other = self._tables.get(name), base_state._tables.get(name)
+            if mine is other:
+                continue
+            keys: set[str] = set()
+            for held in (mine, other):
+                if held is not None:
+                    keys.update(held.delta)
+            if mine is None or other is None or mine.main is not other.main:
+                for held in (mine, other):
+                    if held is not None:
+                        keys.update(held.main.entries)
+            for key in keys:
+                new, old = self.get(name, key), base_state.get(name, key)
+                if new is not old and not strict_equal(new, old):
+                    touched.append((name, key))
+        touched.sort()
+        return touched
+
+    def at(self, pointer: str) -> Any:
+        """Read the value at a JSON Pointer.
+
+        Args:
+            pointer: ``/table/key`` and further; a table or the whole document can be read too, at the cost of its size.
+
+        Returns:
+            The read-only value.
+
+        Raises:
+            PatchError: There is no such place.
+        """
+        try:
+            parts = pointer_parts(pointer)
+            if len(parts) < 2:
+                return self._whole(parts)
+            row = self.get(parts[0], parts[1])
+            if row is None:
+                raise PatchError(_no_row(parts))
+            return resolve(row, parts[2:])
+        except PatchError as error:
+            raise PatchError(error.message, path=pointer) from None
+
+    def _whole(self, parts: tuple[str, ...]) -> FrozenDict:
+        if not parts:
+            return frozen_dict([{name: frozen_dict([dict(self.rows(name))]) for name in self.tables}])
+        if parts[0] not in self.tables:
+            raise PatchError(f"no table {parts[0]!r}")
+        return frozen_dict([dict(self.rows(parts[0]))])
+
+    def to_tables(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Copy everything into plain data, for writing it out; costs as much as the tables are large."""
+        return {name: {key: thaw(row) for key, row in self.rows(name)} for name in self.tables}
+
+    def __repr__(self) -> str:
+        return f"State({', '.join(f'{name}: {self.count(name)} rows' for name in self.tables)})"
+
+
+def _no_row(parts: tuple[str, ...]) -> str:
+    return f"no row {parts[1]!r} in table {parts[0]!r}"
+
+
+class _Work:
+    """The rows that a patch has written so far, on top of a state."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.changes: dict[str, dict[str, Change]] = {}
+
+    def _get(self, table: str, key: str) -> FrozenDict | None:
+        change = self.changes.get(table, {}).get(key)
+        return self.state.get(table, key) if change is None else change[0]
+
+    def test(self, op: ParsedOp) -> None:
+        if len(op.parts) < 2:
+            check_test(self.state.updated(self.changes).at(op.path), op.value)
+            return
+        row = self._get(op.parts[0], op.parts[1])
+        if row is None:
+            raise PatchError(_no_row(op.parts))
+        check_test(resolve(row, op.parts[2:]), op.value)
+
+    def write(self, op: ParsedOp) -> None:
+        if len(op.parts) < 2:
+            raise PatchError(f"{op.name!r} must address a row ('/table/key') or a place inside one")
+        table, key = op.parts[:2]
+        row = self._get(table, key)
+        if row is None and not (op.name == "add" and len(op.parts) == 2):
+            raise PatchError(_no_row(op.parts))
+        new = None if op.name == "remove" and len(op.parts) == 2 else write(row, op.parts[2:], op.name, op.value)
+        if new is not None and not isinstance(new, FrozenDict):
+            raise PatchError(f"a row is an object, not a {type(new).__name__}")
+        changes = self.changes.setdefault(table, {})
+        earlier = changes.pop(key, None) if row is None or new is None else changes.get(key)
+        if new is None:
+            # A row that this very patch added leaves no trace.
+            if self.state.has(table, key):
+                changes[key] = (None, False)
+        else:
+            changes[key] = (new, row is None or (earlier is not None and earlier[1]))

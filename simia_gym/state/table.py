@@ -1,0 +1,196 @@
+"""One table of a state: a base that all states share, and what has changed since.
+
+Changes live in two layers. The small one is copied at each commit; when it outgrows about the square root of the large
+one, it is merged into a new large one. So a commit costs next to nothing however large the base is, and stays cheap
+when thousands of rows have changed. No layer is altered once a table holds it, which makes tables values.
+
+An entry is a row, or None for a row that is gone, with its place: 0 for its place in the base, else its turn among the
+rows that were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from math import isqrt
+from typing import TypeAlias
+
+from simia_gym.state.frozen import FrozenDict, freeze
+from simia_gym.types import Row
+
+IndexFn: TypeAlias = Callable[[str, Row], Hashable | None]
+Buckets: TypeAlias = dict[Hashable, tuple[str, ...]]
+Entry: TypeAlias = tuple[int, FrozenDict | None]
+#: A new row (None: removed), and whether it goes behind all others, as an added row does.
+Change: TypeAlias = tuple[FrozenDict | None, bool]
+
+
+def _fill(buckets: Buckets, fn: IndexFn, rows: Iterator[tuple[str, FrozenDict]]) -> Buckets:
+    lists: dict[Hashable, list[str]] = {}
+    for key, row in rows:
+        value = fn(key, row)
+        if value is not None:
+            lists.setdefault(value, []).append(key)
+    buckets.update((value, tuple(keys)) for value, keys in lists.items())
+    return buckets
+
+
+class BaseTable:
+    """The rows that a table began with, with caches that depend on nothing else.
+
+    Attributes:
+        rows: Every row by key, frozen.
+    """
+
+    __slots__ = ("_indexes", "_places", "rows")
+
+    def __init__(self, rows: Mapping[str, Row]) -> None:
+        self.rows: FrozenDict = freeze(rows)
+        self._indexes: dict[str, Buckets] = {}
+        self._places: dict[str, int] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Indexes may hold functions that cannot travel; they are rebuilt at need.
+        return BaseTable, (self.rows,)
+
+    def index(self, name: str, fn: IndexFn) -> Buckets:
+        """Keys by value, in row order; built once by a name."""
+        buckets = self._indexes.get(name)
+        if buckets is None:
+            buckets = self._indexes[name] = _fill({}, fn, iter(self.rows.items()))
+        return buckets
+
+    def place(self, key: str) -> int:
+        """Position of a row among all rows of the base."""
+        if not self._places:
+            self._places = {each: place for place, each in enumerate(self.rows)}
+        return self._places[key]
+
+
+class Layer:
+    """Changed rows that many tables may share; never altered once it is made.
+
+    Attributes:
+        entries: Changed rows by key.
+    """
+
+    __slots__ = ("_indexes", "entries")
+
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        self.entries = entries
+        self._indexes: dict[str, tuple[IndexFn, Buckets]] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Layer, (self.entries,)
+
+    def index(self, name: str, fn: IndexFn) -> Buckets:
+        """Keys of changed rows by value, in no particular order; built once by a name."""
+        known = self._indexes.get(name)
+        if known is None:
+            rows = ((key, row) for key, (_, row) in self.entries.items() if row is not None)
+            known = self._indexes[name] = (fn, _fill({}, fn, rows))
+        return known[1]
+
+    def merged(self, newer: Mapping[str, Entry], base: FrozenDict) -> Layer:
+        """Make the layer that holds these entries and newer ones; its indexes are carried over, not rebuilt."""
+        entries = dict(self.entries)
+        for key, entry in newer.items():
+            if entry[1] is None and key not in base:
+                entries.pop(key, None)
+            else:
+                entries[key] = entry
+        layer = Layer(entries)
+        for name, (fn, buckets) in self._indexes.items():
+            layer._indexes[name] = (fn, self._carried(fn, buckets, newer))
+        return layer
+
+    def _carried(self, fn: IndexFn, buckets: Buckets, newer: Mapping[str, Entry]) -> Buckets:
+        result = dict(buckets)
+        for key, (_, row) in newer.items():
+            _, old_row = self.entries.get(key, (0, None))
+            old = None if old_row is None else fn(key, old_row)
+            new = None if row is None else fn(key, row)
+            if old == new:
+                continue
+            if old is not None:
+                left = tuple(each for each in result[old] if each != key)
+                if left:
+                    result[old] = left
+                else:
+                    del result[old]
+            if new is not None:
+                result[new] = (*result.get(new, ()), key)
+        return result
+
+
+class Table:
+    """A table as a value.
+
+    Attributes:
+        base: What it began with.
+        main: The large layer of changes.
+        delta: The small layer of changes, which covers the large one.
+        turns: How many rows have ever been added.
+        count: How many rows there are now.
+    """
+
+    __slots__ = ("base", "count", "delta", "main", "turns")
+
+    def __init__(self, base: BaseTable, main: Layer, delta: dict[str, Entry], turns: int, count: int) -> None:
+        self.base, self.main, self.delta, self.turns, self.count = base, main, delta, turns, count
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Row]) -> Table:
+        """Make a table in which nothing has changed yet."""
+        return cls(BaseTable(rows), Layer({}), {}, 0, len(rows))
+
+    def entry(self, key: str) -> Entry | None:
+        """What has changed about a row, if anything has."""
+        return self.delta.get(key) or self.main.entries.get(key)
+
+    def get(self, key: str) -> FrozenDict | None:
+        """The row, or None."""
+        entry = self.delta.get(key) or self.main.entries.get(key)
+        return self.base.rows.get(key) if entry is None else entry[1]
+
+    def rows(self) -> Iterator[tuple[str, FrozenDict]]:
+        """Rows of the base in their order, then added ones in the order of adding."""
+        if not self.delta and not self.main.entries:
+            yield from self.base.rows.items()
+            return
+        for key, row in self.base.rows.items():
+            entry = self.entry(key)
+            if entry is None:
+                yield key, row
+            elif entry[0] == 0 and entry[1] is not None:
+                yield key, entry[1]
+        if self.turns:
+            for _, key, row in sorted(
+                ((turn, key, row) for key, (turn, row) in self.changes() if turn and row is not None),
+                key=lambda item: item[0],
+            ):
+                yield key, row
+
+    def changes(self) -> Iterator[tuple[str, Entry]]:
+        """Every entry that counts, in no particular order."""
+        yield from self.delta.items()
+        for key, entry in self.main.entries.items():
+            if key not in self.delta:
+                yield key, entry
+
+    def updated(self, changes: Mapping[str, Change]) -> Table:
+        """Make the table that has these rows changed; costs as much as there are changes."""
+        delta, turns, count = dict(self.delta), self.turns, self.count
+        for key, (row, behind) in changes.items():
+            entry = self.delta.get(key) or self.main.entries.get(key)
+            before = self.base.rows.get(key) if entry is None else entry[1]
+            count += (row is not None) - (before is not None)
+            if row is None:
+                delta[key] = (0, None)
+            elif behind:
+                turns += 1
+                delta[key] = (turns, row)
+            else:
+                delta[key] = (0 if entry is None else entry[0], row)
+        if len(delta) > 8 + isqrt(len(self.main.entries)) // 4:
+            return Table(self.base, self.main.merged(delta, self.base.rows), {}, turns, count)
+        return Table(self.base, self.main, delta, turns, count)

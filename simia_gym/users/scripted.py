@@ -1,0 +1,394 @@
+"""The scripted user: a customer played by code, who gives only what is asked for.
+
+It listens with the domain's cue patterns, watches the ledger for calls that settle what it wants, and speaks the words
+of its script. Everything it remembers lies in one row of the state table ``_user``, so that a reply is a function of
+(message, state, ledger, seed) and a record can be replayed.
+
+What it does with a message, in this order: it leaves when it has been handed over; it moves on when its wish is
+settled; it objects to a refusal as often as its script says and then accepts; it answers a request for confirmation
+with an explicit yes (act ``confirm``), a change of mind, or a correction if the proposal names the wrong thing; it
+answers questions; it believes claims. When nothing of this applies it restates, then says that it has nothing to add,
+then gives up. All dialogue acts stand in ``Transition.meta``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from simia_gym.encoding import encode
+from simia_gym.scene import Scene
+from simia_gym.types import JsonObject, Task, Transition
+from simia_gym.users.cues import Cues, Heard, mentions
+from simia_gym.users.scripted_script import Answer, Expect, Request, Script, script_from_json
+
+TABLE, KEY = "_user", "script"
+_PATH = f"/{TABLE}/{KEY}"
+
+_YES = ("Yes, please go ahead.", "Yes, that's right. Please proceed.", "Yes, I confirm.", "Yes, go ahead please.")
+_AGREE = ("Yes, please.", "Yes, that's right.", "Sure, please do.")
+_NO = ("No, that's not right.", "No, wait, that is not what I want.", "No, please don't do that.")
+_THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, thank you.")
+_WAIT = ("Sure, take your time.", "Okay, I'll wait.", "Alright, I am here.")
+_ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
+_INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
+_MORE = ("I have nothing more to add, can you go on?", "That is all I can tell you. Could you please carry on?")
+_GIVE_UP = ("This is not getting anywhere. I'll leave it, goodbye.", "Never mind, I'll try another time. Goodbye.")
+_CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "That's everything, thank you. Bye.")
+_UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
+_RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
+_PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the user remembers between its turns.
+
+    Attributes:
+        at: Position of the present request.
+        seen: How many events of the ledger it has looked at.
+        known: Slots it has told during this request.
+        insisted: How often it has objected to a refusal of this request.
+        changed: Whether it has changed its mind about this request.
+        proposed: Whether the agent's last message spoke of this request's action.
+        stuck: Position on the fallback ladder.
+        waits: How often in a row it was told to wait.
+        objections: How often it has said no to a wrong proposal of this request.
+        told: Groups of ``told`` that have been said.
+        done: Calls of ``done`` that have been seen.
+    """
+
+    at: int = 0
+    seen: int = 0
+    known: tuple[str, ...] = ()
+    insisted: int = 0
+    changed: bool = False
+    proposed: bool = False
+    stuck: int = 0
+    waits: int = 0
+    objections: int = 0
+    told: tuple[int, ...] = ()
+    done: tuple[int, ...] = ()
+
+    def to_row(self) -> JsonObject:
+        """As a row of the state."""
+        return {
+            "at": self.at, "seen": self.seen, "known": list(self.known), "insisted": self.insisted,
+            "changed": self.changed, "proposed": self.proposed, "stuck": self.stuck, "waits": self.waits,
+            "objections": self.objections, "told": list(self.told), "done": list(self.done),
+        }  # fmt: skip
+
+    @staticmethod
+    def from_row(row: Mapping[str, Any]) -> Memory:
+        """From a row of the state."""
+        return Memory(**{name: tuple(v) if isinstance(v, list | tuple) else v for name, v in row.items()})
+
+
+@dataclass
+class Reply:
+    """A reply in the making: what is said, and the marks for the record."""
+
+    parts: list[str] = field(default_factory=list)
+    acts: list[str] = field(default_factory=list)
+    slots: list[str] = field(default_factory=list)
+    end: str | None = None
+
+
+class ScriptedUser:
+    """Plays the customer from the task's script.
+
+    Args:
+        cues: The domain's cue patterns, as in its cue file.
+    """
+
+    name = "scripted"
+    io = False
+
+    def __init__(self, cues: Mapping[str, Any]) -> None:
+        self.cues = load_cues(cues)
+        self._script: tuple[Task, Script] | None = None
+
+    async def open(self, scene: Scene) -> Transition:
+        """Say the opening line; where the script has none, the first request."""
+        script = self._read(scene.task)
+        line = script.opening or script.requests[0].say
+        reply = Reply([_pick(line, scene.seed, "opening")], ["open"])
+        return self._transition(reply, Memory(seen=len(scene.ledger.events)), script)
+
+    async def reply(self, text: str, scene: Scene) -> Transition:
+        """Answer what the agent said."""
+        script = self._read(scene.task)
+        row = scene.state.get(TABLE, KEY)
+        memory = Memory() if row is None else Memory.from_row(row)
+        events = scene.ledger.events
+        calls = _calls(events[memory.seen :])
+        memory = replace(memory, seen=len(events))
+        turn = _Turn(self.cues, script, self.cues.hear(text), calls, scene.seed)
+        reply, memory = turn.answer(memory)
+        return self._transition(reply, memory, script)
+
+    def _read(self, task: Task) -> Script:
+        if self._script is None or self._script[0] is not task:
+            self._script = (task, script_from_json(task.user, f"task {task.id}: user"))
+        return self._script[1]
+
+    def _transition(self, reply: Reply, memory: Memory, script: Script) -> Transition:
+        meta: JsonObject = {"acts": reply.acts, "slots": reply.slots}
+        if memory.at < len(script.requests):
+            meta["request"] = script.requests[memory.at].id
+        return Transition(
+            observation=" ".join(reply.parts),
+            ops=({"op": "add", "path": _PATH, "value": memory.to_row()},),
+            speaker="user",
+            end=reply.end,
+            meta=meta,
+        )
+
+
+class _Turn:
+    """One message of the agent and the answer to it."""
+
+    def __init__(self, cues: Cues, script: Script, heard: Heard, calls: Sequence[Mapping[str, Any]], seed: int) -> None:
+        self.cues, self.script, self.heard, self.calls, self.seed = cues, script, heard, calls, seed
+        self.said = Reply()
+
+    def answer(self, memory: Memory) -> tuple[Reply, Memory]:
+        if any(call["name"] in self.cues.leave_after for call in self.calls):
+            return self._leave("Okay, thank you.", "handed_over"), memory
+        request = self._present(memory)
+        memory = self._notice(request, memory)
+        if self._settled(request, memory):
+            return self._next(memory, "thank", _THANKS)
+        heard = self.heard
+        confirms = "confirm" in heard.acts
+        new = [slot for slot in heard.asks if slot not in memory.known and self._knows(request, slot)]
+        if "refuse" in heard.acts and not new and not (confirms and request.done and self._about(request, memory)):
+            return self._refused(request, memory)
+        if confirms and (request.action is None or self._about(request, memory)):
+            return self._proposed(request, memory)
+        if heard.asks:
+            memory = self._inform(request, memory)
+            if confirms:
+                self.said.parts.insert(0, self._pick(_AGREE, "agree"))
+                self.said.acts.insert(0, "agree")
+            return self.said, self._calm(request, memory)
+        if confirms:
+            self._say(_AGREE, "agree")
+            return (
+                self._climb(request, memory)
+                if memory.stuck > 1
+                else (self.said, replace(memory, stuck=memory.stuck + 1))
+            )
+        return self._other(request, memory)
+
+    def _other(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        """Neither a refusal, nor a proposal, nor a question for a detail."""
+        acts = self.heard.acts
+        if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.text):
+            return self._next(memory, "thank", _THANKS)
+        if "wait" in acts and memory.waits < _PATIENCE:
+            self._say(_WAIT, "wait")
+            return self.said, replace(memory, waits=memory.waits + 1)
+        if "invite" in acts and "offer" not in acts and "claim" not in acts and "request" not in memory.known:
+            self._say(request.say, "request")
+            self.said.slots.append("request")
+            return self.said, self._calm(request, replace(memory, known=(*memory.known, "request")))
+        if "claim" in acts or "offer" in acts:
+            return self._next(memory, "thank", _THANKS)
+        return self._climb(request, memory)
+
+    def _notice(self, request: Request, memory: Memory) -> Memory:
+        """Enter what has been done and said since the user's last turn."""
+        done = list(memory.done)
+        for call in self.calls:
+            for index, wanted in enumerate(request.done):
+                if index not in done and _fits(call, wanted.tool, wanted.arguments):
+                    done.append(index)
+                    break
+        text = self.heard.text
+        told = [
+            index
+            for index, group in enumerate(request.told)
+            if index in memory.told or any(mentions(text, words) for words in group)
+        ]
+        return replace(memory, done=tuple(done), told=tuple(told))
+
+    def _settled(self, request: Request, memory: Memory) -> bool:
+        if request.done:
+            return len(memory.done) == len(request.done)
+        return bool(request.told) and len(memory.told) == len(request.told)
+
+    def _refused(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        # A wish that policy forbids has its own number of objections; one that could be granted gets one.
+        times = request.insist if request.accept or request.insist else 1
+        if memory.insisted < times:
+            line = request.insist_say or _INSIST
+            self.said.parts.append(line[memory.insisted % len(line)])
+            self.said.acts.append("insist")
+            return self.said, replace(memory, insisted=memory.insisted + 1, proposed=False, waits=0)
+        return self._next(memory, "accept_refusal", request.accept or _ACCEPT)
+
+    def _proposed(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        wrong = self._wrong(request)
+        if wrong:
+            if memory.objections >= _PATIENCE:
+                return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
+            self._say(_NO, "deny")
+            for slot in wrong:
+                self._tell(request, slot)
+            return self.said, replace(memory, objections=memory.objections + 1, proposed=False, waits=0)
+        if request.change is not None and not memory.changed:
+            memory = replace(memory, changed=True, proposed=False, stuck=0, waits=0)
+            self._say(request.change.say, "change")
+            if request.change.withdraw:
+                self.said.acts.append("withdraw")
+                return self._next(memory, None, ())
+            self.said.slots.extend(request.change.slots)
+            return self.said, memory
+        if request.action is None:
+            self._say(_AGREE, "agree")
+        else:
+            self._say(request.confirm or _YES, "confirm")
+        if self.heard.asks:
+            memory = self._inform(request, memory)
+        return self.said, replace(self._calm(request, memory), proposed=True)
+
+    def _inform(self, request: Request, memory: Memory) -> Memory:
+        known = list(memory.known)
+        for slot in self._wanted(request):
+            self._tell(request, slot)
+            if slot not in known:
+                known.append(slot)
+        self.said.acts.append("inform")
+        repeated = all(slot in memory.known for slot in self.said.slots) and bool(self.said.slots)
+        return replace(memory, known=tuple(known), stuck=memory.stuck if repeated else 0)
+
+    def _wanted(self, request: Request) -> list[str]:
+        """The slots to answer: of alternatives that were offered together, the first that the user has."""
+        asks = list(self.heard.asks)
+        for ways in self.cues.alternatives:
+            offered = [way for way in ways if any(slot in asks for slot in way)]
+            if len(offered) > 1:
+                best = next((way for way in offered if all(self._knows(request, slot) for slot in way)), None)
+                if best is not None:
+                    dropped = {slot for way in offered for slot in way} - set(best)
+                    asks = [slot for slot in asks if slot not in dropped]
+        return asks
+
+    def _knows(self, request: Request, slot: str) -> bool:
+        return slot in request.slots or slot in self.script.facts
+
+    def _tell(self, request: Request, slot: str) -> None:
+        answer: Answer | None = request.slots.get(slot) or self.script.facts.get(slot)
+        cue = self.cues.slots.get(slot)
+        line = answer.say if answer is not None else (cue.unknown if cue is not None and cue.unknown else _UNKNOWN)
+        text = self._pick(line, slot)
+        if text not in self.said.parts:
+            self.said.parts.append(text)
+        if slot not in self.said.slots:
+            self.said.slots.append(slot)
+
+    def _wrong(self, request: Request) -> list[str]:
+        """Slots about which the proposal says something, and nothing right."""
+        return [item.slot for item in request.expect if self._off(item)]
+
+    def _off(self, item: Expect) -> bool:
+        text = self.heard.text
+        if any(mentions(text, words.lstrip("#")) for words in item.any):
+            return False
+        if item.token is not None and self.cues.tokens_in(item.token, text):
+            return True
+        return any(mentions(text, words) for words in item.avoid)
+
+    def _about(self, request: Request, memory: Memory) -> bool:
+        """Whether a request for a yes is about what the user wants done, by its words or by those just before."""
+        return request.action is not None and (request.action in self.heard.actions or memory.proposed)
+
+    def _calm(self, request: Request, memory: Memory) -> Memory:
+        spoke = request.action is not None and request.action in self.heard.actions and not self.heard.asks
+        return replace(memory, waits=0, proposed=spoke)
+
+    def _climb(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        """The fallback ladder."""
+        proposed = request.action is not None and request.action in self.heard.actions
+        memory = replace(memory, stuck=memory.stuck + 1, waits=0, proposed=proposed)
+        if memory.stuck == 1:
+            self.said.parts.append(self._pick(_RESTATE, "restate") + self._pick(request.say, "request"))
+            self.said.acts.append("restate")
+        elif memory.stuck == 2:
+            self._say(_MORE, "nothing_to_add")
+        else:
+            return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
+        return self.said, memory
+
+    def _next(self, memory: Memory, act: str | None, line: Sequence[str]) -> tuple[Reply, Memory]:
+        """The present request is settled: bring up the next one, or leave."""
+        if act is not None:
+            self._say(line, act)
+        at = memory.at + 1
+        if at >= len(self.script.requests):
+            return self._leave(self._pick(self.script.close or _CLOSE, "close"), "leave"), replace(memory, at=at)
+        self._say(self.script.requests[at].say, "request")
+        return self.said, Memory(at=at, seen=memory.seen)
+
+    def _leave(self, words: str, act: str) -> Reply:
+        self.said.parts.append(words)
+        self.said.acts.append(act)
+        self.said.end = "user_stop"
+        return self.said
+
+    def _present(self, memory: Memory) -> Request:
+        request = self.script.requests[min(memory.at, len(self.script.requests) - 1)]
+        change = request.change
+        if change is None or not memory.changed or change.withdraw:
+            return request
+        return replace(
+            request,
+            action=change.action or request.action,
+            slots={**request.slots, **change.slots},
+            expect=request.expect if change.expect is None else change.expect,
+            done=request.done if change.done is None else change.done,
+        )
+
+    def _say(self, line: Sequence[str], act: str) -> None:
+        self.said.parts.append(self._pick(line, act))
+        self.said.acts.append(act)
+
+    def _pick(self, line: Sequence[str], key: str) -> str:
+        return _pick(line, self.seed, key)
+
+
+def load_cues(config: Mapping[str, Any]) -> Cues:
+    """The compiled patterns of a cue file; the same content is compiled once."""
+    return _cues(encode(dict(config)))
+
+
+@lru_cache(maxsize=16)
+def _cues(encoded: bytes) -> Cues:
+    return Cues(orjson.loads(encoded))
+
+
+def _pick(line: Sequence[str], seed: int, key: str) -> str:
+    """One wording: the same for the same seed and key, spread evenly over seeds."""
+    if len(line) == 1:
+        return line[0]
+    return line[zlib.crc32(f"{seed}:{key}:{line[0]}".encode()) % len(line)]
+
+
+def _calls(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The successful tool calls among some events."""
+    return [
+        event["call"]
+        for event in events
+        if event["type"] == "transition" and event["call"] is not None and event["outcome"] == "ok"
+    ]
+
+
+def _fits(call: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]) -> bool:
+    given = call["arguments"]
+    return bool(call["name"] == tool and all(given.get(name) == value for name, value in arguments.items()))

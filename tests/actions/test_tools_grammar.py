@@ -1,0 +1,325 @@
+"""The grammar `tools`: every shape of call that models write, every way to get it wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simia_gym.actions import get_grammar, grammar_names
+from simia_gym.errors import ActionError, InputError
+from simia_gym.types import Action, Calls, End, JsonObject, Say, ToolCall
+
+GRAMMAR = get_grammar("tools")
+CALL = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
+ORDER = ToolCall("get_order", {"id": "#W1"})
+TOOLS: list[JsonObject] = [
+    {
+        "type": "function",
+        "x-simia": {"effect": "read"},
+        "function": {
+            "name": "get_order",
+            "description": "Look an order up. Needs its id.",
+            "parameters": {
+                "type": "object",
+                "properties": {"id": {"type": "string", "x-note": 1}, "x-ray": {"type": "boolean"}},
+                "required": ["id"],
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "pay",
+            "description": "Pay\nan order.",
+            "parameters": {
+                "type": "object",
+                "$defs": {"Card": {"type": "object", "properties": {"number": {"type": "integer"}}}},
+                "properties": {
+                    "how": {"enum": ["card", "cash"]},
+                    "card": {"anyOf": [{"$ref": "#/$defs/Card"}, {"type": "null"}]},
+                    "items": {"type": "array", "items": {"type": "string"}},
+                    "amount": {"type": "number", "minimum": 1, "maximum": 2},
+                },
+                "required": ["how", "items"],
+            },
+        },
+    },
+]
+
+
+def openai(*calls: JsonObject, content: object = None) -> str:
+    return json.dumps({"role": "assistant", "content": content, "tool_calls": list(calls)})
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        (CALL, Calls((ORDER,))),
+        (f"{CALL}\n{CALL}", Calls((ORDER, ORDER))),
+        (f"One moment.\n{CALL}", Calls((ORDER,), "One moment.")),
+        (f"<think>Which order?</think>\n\n{CALL}", Calls((ORDER,))),
+        (f"Which order? {CALL}</think>{CALL}", Calls((ORDER,))),
+        ("<think>a</think>Hello<think>b</think> there", Say("Hello there")),
+        ("Hello <think>never closed <tool_call>", Say("Hello")),
+        ("hm <tool_call>{ broken </think>Hello", Say("Hello")),
+        ('{"name": "get_order", "arguments": {"id": "#W1"}}', Calls((ORDER,))),
+        ('  {"name": "get_order", "parameters": {"id": "#W1"}}\n', Calls((ORDER,))),
+        ('{"name": "get_order", "arguments": "{\\"id\\": \\"#W1\\"}"}', Calls((ORDER,))),
+        ('[{"name": "get_order", "arguments": {"id": "#W1"}}]', Calls((ORDER,))),
+        ('```json\n{"name": "get_order", "arguments": {"id": "#W1"}}\n```', Calls((ORDER,))),
+        ('```\n[{"name": "get_order", "arguments": {"id": "#W1"}}]\n```', Calls((ORDER,))),
+        ('Wait.\n```json\n{"name": "get_order", "arguments": {"id": "#W1"}}\n```', Calls((ORDER,), "Wait.")),
+        ('<think>x</think>{"name": "say", "arguments": {"t": "<think>y</think>"}}', None),
+        ('Here it is:\n```json\n{"total": 3}\n```', Say('Here it is:\n```json\n{"total": 3}\n```')),
+        ("```python\nprint()\n```", Say("```python\nprint()\n```")),
+        ("[Note] It is [1, 2].", Say("[Note] It is [1, 2].")),
+        ("[1, 2]", Say("[1, 2]")),
+        ("5 < 6 and {x} is a set", Say("5 < 6 and {x} is a set")),
+        ("  Hello.  ", Say("Hello.")),
+        ("Caf\u00e9 \ud800!", Say("Caf\u00e9 \ufffd!")),
+        (
+            openai({"id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}),
+            Calls((ToolCall("f", {}, "c1"),)),
+        ),
+        (
+            openai({"function": {"name": "f", "arguments": '{"a": 1}'}}, content="<think>x</think>Now"),
+            Calls((ToolCall("f", {"a": 1}),), "Now"),
+        ),
+        (json.dumps({"role": "assistant", "content": "Hi"}), Say("Hi")),
+        (json.dumps({"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}), Say("Hi")),
+        (json.dumps({"role": "assistant", "content": CALL, "tool_calls": []}), Calls((ORDER,))),
+        ('{"type": "function", "function": {"name": "f", "arguments": {}}}', Calls((ToolCall("f", {}),))),
+    ],
+)
+def test_reads(text: str, action: Action | None) -> None:
+    if action is None:
+        action = Calls((ToolCall("say", {"t": "<think>y</think>"}),))
+    assert GRAMMAR.parse(text) == action
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("", "empty_action", "empty"),
+        ("  \n", "empty_action", "empty"),
+        ("<think>only thought", "empty_action", "thinking"),
+        (f"{CALL}</think>", "empty_action", "thinking"),
+        ('<tool_call>{"name": "f" "arguments": {}}</tool_call>', "malformed_call", "character 24, near"),
+        ("<tool_call>get_order</tool_call>", "malformed_call", "character 11"),
+        ('<tool_call>{"name": "f", "arguments": {}}}</tool_call>', "malformed_call", "character 41"),
+        ("<tool_call>{'name': 'f', 'arguments': {}}</tool_call>", "malformed_call", "character 12"),
+        ('<tool_call>{"name": "f", "arguments": {"a": NaN}}</tool_call>', "malformed_call", "NaN"),
+        ('<tool_call>{"name": "f", "arguments": {"a": -Infinity}}</tool_call>', "malformed_call", "-Infinity"),
+        ('<tool_call>{"name": "f", "arguments": {"a": 1e999}}</tool_call>', "malformed_call", "too large"),
+        ('<tool_call>{"name": "f", "arguments": {"a": ' + "9" * 5000 + "}}</tool_call>", "malformed_call", "digits"),
+        ('<tool_call>{"name": "f", "arguments": {"a": 1, "a": 2}}</tool_call>', "malformed_call", "'a' occurs twice"),
+        ('{"name": "f", "arguments": {"a": ' + "[" * 80 + "]" * 80 + "}}", "malformed_call", "nested"),
+        ('{"name": "f", "arguments": {"a": ' + "[" * 9999 + "]" * 9999 + "}}", "malformed_call", "nested"),
+        ('<tool_call>{"name": "f", "arguments": {}}', "unclosed_call", "no </tool_call>"),
+        ('<tool_call>{"name": "f", "argum', "unclosed_call", "breaks off"),
+        (f'<tool_call>{{"name": "f", "arguments": {{}}}}{CALL}', "unclosed_call", "character 41"),
+        ("<tool_call>", "unclosed_call", "breaks off"),
+        ("Let me look <tool_ca", "unclosed_call", "breaks off"),
+        ('{"name": "f", "arguments": {}}</tool_call>', "malformed_call", "nothing opened"),
+        ('{"name": "f", "argu', "malformed_call", "character 14"),
+        ('Sure. {"name": "f", "arguments": {}}', "malformed_call", "outside of <tool_call> tags"),
+        ('{"name": "f", "arguments": {}} Sure.', "malformed_call", "character 31"),
+        ('{"name": "f", "arguments": {}}\n{"name": "g", "arguments": {}}', "malformed_call", "character 31"),
+        ('```json\n{"name": "f", "arguments": {}}', "unclosed_call", "not closed"),
+        ('Hm\n```json\n{"name": "f", "arguments": {}}', "unclosed_call", "not closed"),
+        ('Hm\n```json\n{"name": "f", "arguments": {]}\n```', "malformed_call", "code fence"),
+        ('```json\n{"name": "f", "argu', "malformed_call", "not valid JSON"),
+        ("<function=f>{}</function>", "malformed_call", "outside"),
+        ('[TOOL_CALLS] [{"name": "f"}]', "malformed_call", "outside"),
+        ("<TOOL_CALL>{}</TOOL_CALL>", "malformed_call", "outside"),
+        ('<tool_call>{"arguments": {}}</tool_call>', "missing_name", "name"),
+        ('{"name": "", "arguments": {}}', "missing_name", "name"),
+        ('{"name": 3, "arguments": {}}', "missing_name", "name"),
+        ('{"total": 3}', "missing_name", "name"),
+        ('{"name": "f"}', "bad_arguments", '"arguments"'),
+        ('{"name": "f", "arguments": [1]}', "bad_arguments", "object"),
+        ('{"name": "f", "arguments": null}', "bad_arguments", "object"),
+        ('{"name": "f", "arguments": "{x}"}', "bad_arguments", "character 1"),
+        ('{"name": "f", "arguments": "[1]"}', "bad_arguments", "object"),
+        ('{"name": "f", "arguments": {}, "parameters": {}}', "bad_arguments", "both"),
+        ('{"name": "f", "arguments": {}, "order_id": 1}', "bad_arguments", "'order_id'"),
+        ("[]", "malformed_call", "empty"),
+        ('[{"name": "f", "arguments": {}}, 3]', "malformed_call", "object"),
+        ('{"role": "user", "content": "Hi"}', "malformed_call", "'user'"),
+        ('{"role": "assistant", "tool_calls": 3}', "malformed_call", "list"),
+        ('{"role": "assistant", "content": 3}', "malformed_call", "content"),
+        ('{"role": "assistant", "content": null}', "empty_action", "empty"),
+        (
+            openai({"id": "a", "function": {"name": "f"}}, {"id": "a", "function": {"name": "f"}}),
+            "malformed_call",
+            "id",
+        ),
+        (openai({"id": 7, "function": {"name": "f"}}), "malformed_call", "id"),
+        (openai({"id": "a", "function": {"name": "f", "arguments": "{"}}), "bad_arguments", "character 1"),
+    ],
+)
+def test_refuses(text: str, code: str, words: str) -> None:
+    with pytest.raises(ActionError) as caught:
+        GRAMMAR.parse(text)
+    assert caught.value.code == code
+    assert words in caught.value.message.split(" A valid tool call")[0]
+    assert '<tool_call>\n{"name": ' in caught.value.message
+
+
+@pytest.mark.parametrize("value", [None, 3, b"x", {"name": "f"}])
+def test_refuses_what_is_no_text(value: object) -> None:
+    with pytest.raises(ActionError) as caught:
+        GRAMMAR.parse(value)  # type: ignore[arg-type]
+    assert caught.value.code == "not_text"
+
+
+def test_the_example_in_messages_is_valid() -> None:
+    with pytest.raises(ActionError) as caught:
+        GRAMMAR.parse("")
+    example = caught.value.message.split("looks like this:\n")[1]
+    assert GRAMMAR.parse(example) == Calls((ToolCall("tool_name", {"argument": "value"}),))
+
+
+def test_escaped_lone_surrogates_are_replaced() -> None:
+    action = GRAMMAR.parse('{"name": "f", "arguments": {"\\ud800a": ["x\\uDFFF", {"b": "\\ud83d\\ude00"}]}}')
+    assert action == Calls((ToolCall("f", {"\ufffda": ["x\ufffd", {"b": "\U0001f600"}]}),))
+    with pytest.raises(ActionError, match="differ only"):
+        GRAMMAR.parse('{"name": "f", "arguments": {"\\ud800": 1, "\\ud801": 2}}')
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+NASTY = st.sampled_from(
+    [
+        "<tool_call>",
+        "</tool_call>",
+        "<think>",
+        "</think>",
+        "```",
+        "```json\n{",
+        '{"name": "f", "arguments": {}}',
+        "\\",
+        '"',
+    ]
+)
+ARGUMENTS = st.dictionaries(st.text(), JSON | st.lists(NASTY | st.text(), max_size=4).map("".join), max_size=4)
+NAMES = st.text(min_size=1).filter(lambda name: bool(name.strip()))
+PLAIN_CALLS = st.builds(ToolCall, NAMES, ARGUMENTS)
+WITH_IDS = st.lists(st.builds(ToolCall, NAMES, ARGUMENTS, st.text(min_size=1)), min_size=1, unique_by=lambda c: c.id)
+
+
+@given(st.lists(PLAIN_CALLS, min_size=1, max_size=3) | WITH_IDS, st.sampled_from(["", "One moment.", "5 < 6 {x}"]))
+def test_rendered_calls_read_back(calls: list[ToolCall], text: str) -> None:
+    action = Calls(tuple(calls), text)
+    assert GRAMMAR.parse(GRAMMAR.render(action)) == action
+
+
+@given(st.lists(PLAIN_CALLS, min_size=1, max_size=2))
+def test_any_json_spelling_of_a_call_reads_back(calls: list[ToolCall]) -> None:
+    plain = [{"name": call.name, "arguments": call.arguments} for call in calls]
+    texts = [json.dumps(plain), json.dumps(plain, indent=1, ensure_ascii=False), f"```json\n{json.dumps(plain)}\n```"]
+    texts.append("\n".join(f"<tool_call>{json.dumps(item, ensure_ascii=False)}</tool_call>" for item in plain))
+    for text in texts:
+        assert GRAMMAR.parse(text) == Calls(tuple(calls))
+        assert GRAMMAR.parse(f"<think>x</think>\n{text}") == Calls(tuple(calls))
+
+
+@given(st.text())
+def test_a_message_is_read_back_or_refused(text: str) -> None:
+    try:
+        written = GRAMMAR.render(Say(text))
+    except InputError:
+        return
+    assert GRAMMAR.parse(written) == Say(text)
+
+
+def check(text: str) -> None:
+    try:
+        action = GRAMMAR.parse(text)
+    except ActionError as error:
+        assert error.code
+        return
+    assert isinstance(action, Say | Calls)
+    if isinstance(action, Say):
+        assert "<tool_call>" not in action.text
+        assert "</tool_call>" not in action.text
+        assert action.text.strip()
+    else:
+        assert action.calls
+        for call in action.calls:
+            json.dumps(call.arguments, allow_nan=False).encode()
+
+
+@given(st.text() | st.lists(NASTY | st.text(max_size=5), max_size=8).map("".join))
+def test_any_text_gives_an_action_or_an_action_error(text: str) -> None:
+    check(text)
+
+
+@settings(max_examples=150)
+@given(st.data(), st.lists(PLAIN_CALLS, min_size=1, max_size=2), st.sampled_from(["", "Wait.", "<think>a</think>"]))
+def test_broken_calls_are_never_messages(data: st.DataObject, calls: list[ToolCall], before: str) -> None:
+    text = before + GRAMMAR.render(Calls(tuple(calls)))
+    cut = data.draw(st.integers(0, len(text)))
+    check(text[:cut])
+    check(text[cut:])
+    other = data.draw(st.integers(0, len(text)))
+    check(text[: min(cut, other)] + text[max(cut, other) :])
+    check(text[:cut] + data.draw(NASTY | st.characters()) + text[cut:])
+
+
+def test_an_end_cannot_be_said() -> None:
+    with pytest.raises(InputError, match="no end action"):
+        GRAMMAR.render(End())
+
+
+@pytest.mark.parametrize("text", ["", " x", CALL, '{"a": 1}', "<think>x</think>y"])
+def test_messages_that_would_be_read_otherwise_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="not be read as a message"):
+        GRAMMAR.render(Say(text))
+
+
+def test_instructions() -> None:
+    full = GRAMMAR.instructions(TOOLS)
+    block = full.split("<tools>\n")[1].split("\n</tools>")[0].split("\n")
+    assert [json.loads(line)["function"]["name"] for line in block] == ["get_order", "pay"]
+    assert "x-simia" not in full
+    assert "x-note" not in full
+    assert "x-ray" in full  # a property may be called so
+    compact = GRAMMAR.instructions(TOOLS, compact=True)
+    assert "- get_order(id: string, x-ray?: boolean) - Look an order up." in compact
+    assert 'pay(how: "card" | "cash", card?: {number: integer} | null, items: list[string], amount?: number)' in compact
+    assert len(compact) < len(full)
+    assert "several tool calls" in full
+    assert "never more" in GRAMMAR.instructions(TOOLS, parallel=False)
+    assert "tools>" not in GRAMMAR.instructions([])
+
+
+def test_samples_are_actions_and_depend_on_the_seed() -> None:
+    texts = [GRAMMAR.sample(random.Random(seed), TOOLS, ["Hello."]) for seed in range(60)]
+    assert texts == [GRAMMAR.sample(random.Random(seed), TOOLS, ["Hello."]) for seed in range(60)]
+    actions = [GRAMMAR.parse(text) for text in texts]
+    assert Say("Hello.") in actions
+    calls = [call for action in actions if isinstance(action, Calls) for call in action.calls]
+    assert {call.name for call in calls} == {"get_order", "pay"}
+    for call in calls:
+        assert isinstance(call.arguments.get("id", ""), str)
+        assert call.arguments.get("how", "card") in ("card", "cash")
+        assert 1 <= call.arguments.get("amount", 1) <= 2
+    seen = [{"role": "system", "content": "#S9"}, {"role": "user", "content": "It is #W77."}]
+    drawn = [GRAMMAR.sample(random.Random(seed), TOOLS[:1], messages=seen) for seed in range(40)]
+    assert any("#W77" in text for text in drawn)
+    assert not any("#S9" in text for text in drawn)
+    assert GRAMMAR.sample(random.Random(0), [])
+
+
+def test_unknown_grammars_are_named() -> None:
+    assert grammar_names() == ["tools", "webshop"]
+    with pytest.raises(InputError, match="'tool'.*tools, webshop"):
+        get_grammar("tool")

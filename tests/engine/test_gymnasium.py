@@ -1,0 +1,189 @@
+"""The environments are Gymnasium environments for real: checked, vectorised, forked, repeated."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import simia_gym
+from simia_gym.errors import EpisodeOver, InputError
+
+IDS = simia_gym.env_ids()
+
+
+def actions(env_id: str, n: int, seed: int) -> list[str]:
+    """Plausible actions of an environment."""
+    space = gym.make(env_id).action_space
+    space.seed(seed)
+    return [space.sample() for _ in range(n)]
+
+
+def rollout(env: gym.Env[str, str], moves: list[str], seed: int) -> list[Any]:
+    seen: list[Any] = [env.reset(seed=seed)]
+    for move in moves:
+        seen.append(env.step(move))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(env.reset())
+    return seen
+
+
+def test_both_environments_are_there() -> None:
+    assert {"simia/retail-v0", "simia/webshop-v0"} <= set(IDS)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_check_env_without_a_warning(env_id: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make(env_id, render_mode="ansi").unwrapped, skip_render_check=False)
+        check_env(gym.make(env_id).unwrapped)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_same_seed_same_bytes(env_id: str) -> None:
+    moves = actions(env_id, 60, seed=3)
+    first, second = (rollout(gym.make(env_id), moves, seed=11) for _ in range(2))
+    assert first == second
+    assert pickle.dumps(first) == pickle.dumps(second)
+    other = rollout(gym.make(env_id), moves, seed=12)
+    assert first[0] != other[0]
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_nothing_private_is_in_info_before_the_end(env_id: str) -> None:
+    env = gym.make(env_id)
+    _, info = env.reset(seed=5)
+    for _ in range(4):
+        assert not {"verdict", "goal", "kind", "rubric", "reward_valid"} & set(info)
+        _, _, terminated, truncated, info = env.step("hello")
+        if terminated or truncated:
+            return
+    episode = env.unwrapped.episode  # type: ignore[attr-defined]
+    text = repr(info)
+    for op in episode.task.goal or ():
+        assert op["path"] not in text
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("mode", ["sync", "async", "native"])
+def test_vectors_agree_with_single_environments(env_id: str, mode: str) -> None:
+    n, moves = 3, actions(env_id, 45, seed=9)
+    options: dict[str, Any] = {"vector_kwargs": {"shared_memory": False}} if mode == "async" else {}
+    if mode != "native":
+        options["vectorization_mode"] = mode
+    vector = gym.make_vec(env_id, num_envs=n, **options)
+    singles = [gym.make(env_id) for _ in range(n)]
+    observations, _ = vector.reset(seed=100)
+    assert list(observations) == [env.reset(seed=100 + i)[0] for i, env in enumerate(singles)]
+    again = [False] * n
+    for move in moves:
+        observations, rewards, terminated, truncated, info = vector.step((move,) * n)
+        assert rewards.shape == terminated.shape == truncated.shape == (n,)
+        for i, env in enumerate(singles):
+            if again[i]:
+                observation, _ = env.reset()
+                expected: tuple[Any, ...] = (observation, 0.0, False, False)
+            else:
+                expected = env.step(move)[:4]
+            assert (observations[i], rewards[i], terminated[i], truncated[i]) == expected
+            again[i] = bool(expected[2] or expected[3])
+            if again[i]:
+                assert info["verdict"][i].valid
+                assert info["success"].dtype == np.float64
+    vector.close()
+
+
+def test_native_is_the_default() -> None:
+    vector = gym.make_vec("simia/retail-v0", num_envs=2)
+    assert type(vector.unwrapped).__name__ == "SimiaVectorEnv"
+    assert vector.metadata["autoreset_mode"] == gym.vector.AutoresetMode.NEXT_STEP
+
+
+def _in_child(queue: Any) -> None:
+    env = gym.make("simia/retail-v0")
+    env.reset(seed=1)
+    queue.put(env.step("hello")[0])
+
+
+def test_a_forked_worker_works() -> None:
+    from simia_gym.loop import background_loop, run_sync
+
+    async def value() -> int:
+        return 7
+
+    background_loop()  # the parent has a running loop that the child must not use
+    parent = gym.make("simia/retail-v0")
+    parent.reset(seed=1)
+    context = multiprocessing.get_context("fork")
+    queue: Any = context.Queue()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # fork with threads is the point of this test
+        child = context.Process(target=_in_child, args=(queue,))
+        child.start()
+    assert queue.get(timeout=60) == parent.step("hello")[0]
+    child.join(60)
+    assert child.exitcode == 0
+    assert run_sync(value(), inline=False) == 7
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_step_after_the_end_says_so(env_id: str) -> None:
+    env = gym.make(env_id).unwrapped
+    with pytest.raises(EpisodeOver, match="reset"):
+        env.step("x")
+    env.reset(seed=0)
+    for _ in range(1000):
+        if any(env.step("")[2:4]):
+            break
+    with pytest.raises(EpisodeOver, match="reset"):
+        env.step("x")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "word"),
+    [
+        ({"split": "dev"}, "split"),
+        ({"simulator": "magic"}, "simulator"),
+        ({"colour": "red"}, "colour"),
+        ({"prompt": "long"}, "prompt"),
+        ({"max_turns": 0}, "max_turns"),
+        ({"generated": -1}, "generated"),
+        ({"user": "nobody"}, "user"),
+        ({"data": "/no/such/folder"}, "/no/such/folder"),
+        ({"domain": "/tmp"}, "domain"),
+    ],
+)
+def test_wrong_settings_are_named(kwargs: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word) as error:
+        gym.make("simia/retail-v0", **kwargs)
+    assert "\n" not in str(error.value)
+
+
+def test_reset_options_choose_the_task() -> None:
+    env = gym.make("simia/retail-v0")
+    suite = env.unwrapped.suite  # type: ignore[attr-defined]
+    task = random.Random(0).choice(list(suite.tasks))
+    assert env.reset(seed=1, options={"task": task.id})[1]["task"] == task.id
+    assert env.reset(seed=1, options={"task": task})[1]["task"] == task.id
+    with pytest.raises(InputError, match="no-such-task"):
+        env.reset(options={"task": "no-such-task"})
+    with pytest.raises(InputError, match="colour"):
+        env.reset(options={"colour": 1})
+
+
+def test_render_shows_the_transcript() -> None:
+    env = gym.make("simia/retail-v0", render_mode="ansi")
+    first, _ = env.reset(seed=1)
+    second = env.step("May I have your email?")[0]
+    text = env.render()
+    assert isinstance(text, str)
+    assert first in text
+    assert second in text

@@ -1,0 +1,103 @@
+"""The package installs as a wheel and editable, with three of its four folders mapped below ``simia_gym``."""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+import sys
+import time
+import zipfile
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "ray", "verl", "vllm", "transformers")
+EPISODE = """
+import gymnasium as gym, simia_gym, sys
+import simia_gym.envs, simia_gym.rewards, simia_gym.rl
+env = gym.make("simia/retail-v0")
+observation, info = env.reset(seed=1)
+assert observation and info["tools"]
+env.step("hello")
+print(simia_gym.__file__, simia_gym.envs.__path__[0], simia_gym.rewards.__file__)
+"""
+
+
+def run(code: str, cwd: Path, **env: str) -> str:
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=cwd,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    checkout = Path(__file__).resolve().parent.parent
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(checkout)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return next(out.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_wheel_holds_every_module_and_data_file(wheel: Path, checkout: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "simia_gym/py.typed" in names
+    mapping = {"simia_gym": "simia_gym", "envs": "simia_gym/envs", "rewards": "simia_gym/rewards", "rl": "simia_gym/rl"}
+    suffixes = {".py", ".yaml", ".md", ".json", ".jsonl"}
+    missing = [
+        str(path)
+        for folder, target in mapping.items()
+        for path in (checkout / folder).rglob("*")
+        if path.suffix in suffixes and f"{target}/{path.relative_to(checkout / folder).as_posix()}" not in names
+    ]
+    assert not missing
+    assert not [name for name in names if name.split("/")[0] in ("envs", "rewards", "rl", "tests", "benchmarks")]
+
+
+@pytest.mark.slow
+def test_wheel_runs_an_episode(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    out = run(EPISODE, tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    assert out.count(str(tmp_path / "site")) == 3
+
+
+def test_installed_package_runs_an_episode_from_anywhere(tmp_path: Path) -> None:
+    run(EPISODE, tmp_path)
+
+
+def test_every_package_folder_is_listed(checkout: Path) -> None:
+    parser = configparser.ConfigParser()
+    parser.read(checkout / "setup.cfg")
+    listed = set(parser["options"]["packages"].split())
+    for folder, package in (("simia_gym", "simia_gym"), *((f, f"simia_gym.{f}") for f in ("envs", "rewards", "rl"))):
+        for init in (checkout / folder).rglob("__init__.py"):
+            inner = init.parent.relative_to(checkout / folder).parts
+            assert ".".join((package, *inner)) in listed
+
+
+def test_core_install_is_light(tmp_path: Path) -> None:
+    core = [line for line in requires("simia-gym") or [] if "extra ==" not in line]
+    assert not [line for line in core if line.lower().startswith(HEAVY)]
+    check = f"import sys; assert not [m for m in {HEAVY!r} if m in sys.modules]"
+    run(EPISODE + check, tmp_path)
+
+
+def test_import_is_quick(tmp_path: Path) -> None:
+    def seconds(code: str) -> float:
+        start = time.perf_counter()
+        run(code, tmp_path)
+        return time.perf_counter() - start
+
+    bare = min(seconds("pass") for _ in range(3))
+    assert min(seconds("import simia_gym") for _ in range(3)) - bare < 0.5
