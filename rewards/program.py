@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from simia_gym.rewards.finding import Finding
 
 from simia_gym.dotted import load_object
-from simia_gym.errors import DomainError
-from simia_gym.rewards.finding import Finding
+from simia_gym.errors import DomainError, InputError
 from simia_gym.trace import Trace
 
 
@@ -125,7 +125,11 @@ def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None
     if isinstance(name, str) and name in known:
         return known[name]
     if isinstance(name, str) and ":" in name:
-        return read_program(cast(ProgramFunction, load_object(name, folder=folder, where=where)), name, where)
+        try:
+            function = load_object(name, folder=folder, where=where)
+        except InputError as error:
+            raise DomainError(f"check.program: {error.what}", where=where, fix=error.fix) from error
+        return read_program(cast(ProgramFunction, function), name, where)
     near = difflib.get_close_matches(str(name), known, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     fix = f"{hint}Known: {', '.join(sorted(known))}; or write your own as 'package.module:function'."

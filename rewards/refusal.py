@@ -13,7 +13,7 @@ from simia_gym.rewards.wording import normal, sentences
 
 _MAYBE = re.compile(r"n't|not\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib|prohibit|against|outside|forbid")
 
-_ABLE = r"(?:able|possible|permitted|allowed|eligible|authori[sz]ed|in a position|something (?:i|we))"
+_ABLE = r"(?:able|possible|permitted|allowed|eligible|authori[sz]ed|in\ a\ position|something\ (?:that\ )?(?:i|we))"
 _CUE = re.compile(
     rf"""
       \b(?:can't|cannot|can\ not|couldn't|could\ not)\b

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
+from simia_gym.rewards.finding import PASS, Finding, unfounded
+from simia_gym.rewards.grade import Grade, GradeFunction
 
 from simia_gym.dotted import load_object
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.goal import check_goal
-from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
-from simia_gym.rewards.finding import PASS, Finding, unfounded
-from simia_gym.rewards.grade import Grade, GradeFunction
 from simia_gym.trace import Trace
 from simia_gym.types import CriterionResult, Task, Verdict
 
@@ -93,7 +93,7 @@ class RubricReward:
         self._judge, self._where = judge, where
         self._grade: GradeFunction | None = None
         if self.options.grade is not None:
-            self._grade = cast(GradeFunction, load_object(self.options.grade, folder=place, where=where))
+            self._grade = _find_grade(self.options.grade, place, where)
 
     @classmethod
     def for_domain(
@@ -229,6 +229,17 @@ def _read_options(options: Mapping[str, Any], where: str) -> RubricOptions:
             raise DomainError(f"reward_options: there is no option {field!r}", where=where, fix=fix) from error
         what = f"reward_options.{field}: {detail['msg']}, got {detail['input']!r}"
         raise DomainError(what, where=where, fix=fix) from error
+
+
+def _find_grade(name: str, folder: Path | None, where: str) -> GradeFunction:
+    try:
+        function = load_object(name, folder=folder, where=where)
+    except InputError as error:
+        raise DomainError(f"reward_options.grade: {error.what}", where=where, fix=error.fix) from error
+    if not callable(function):
+        fix = "Write `def grade(trace: Trace) -> Grade`."
+        raise DomainError(f"reward_options.grade: {name!r} is not a function", where=where, fix=fix)
+    return cast(GradeFunction, function)
 
 
 def _check_tools(item: Criterion, tools: Mapping[str, Any]) -> None:

@@ -6,14 +6,12 @@ vectors; this one holds any string, and shared memory refuses it aloud (use ``sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Tuple
-from gymnasium.vector.utils import batch_differing_spaces, create_empty_array
+from gymnasium.vector.utils import create_empty_array
 
 from simia_gym.errors import InputError
 
@@ -92,14 +90,9 @@ class TextSpace(gymnasium.Space[str]):
         return f"TextSpace(max_length={self.max_length}, samples=<{len(self.samples)}>)"
 
 
-def _batch_differing(spaces: Sequence[TextSpace]) -> Tuple[str]:
-    return Tuple([deepcopy(space) for space in spaces])
-
-
 def _empty(space: TextSpace, n: int = 1, fn: Callable[..., Any] = np.zeros) -> tuple[str, ...]:
     return ("",) * n
 
 
 # Everything else that vectors need of a space has a working default for spaces that Gymnasium does not know.
-batch_differing_spaces.register(TextSpace, _batch_differing)
 create_empty_array.register(TextSpace, _empty)

@@ -11,8 +11,8 @@
         {"id": "shelf", "table": "books", "left": "/available", "op": "<=", "right": "/copies"},
         {"id": "dates", "check": "world.py:late_loans"}]}    # function(state) -> texts of what is wrong
 
-A missing or null value at a foreign key's path refers to nothing and is fine; whether it may be missing is for ``row`` to
-say. ``*`` stands for every element of a list or object. ``right`` may be a pointer or a plain value.
+A missing or null value at a foreign key's path refers to nothing and is fine; whether it may be missing is for
+``row`` to say. ``*`` stands for every element of a list or object. ``right`` may be a pointer or a plain value.
 """
 
 from __future__ import annotations

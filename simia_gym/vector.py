@@ -83,7 +83,9 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
                 self._generators[lane] = np.random.default_rng(value)
         self._again[:] = False
         self._broken.clear()
-        results = run_sync(self._gather([self._begin(lane, options) for lane in range(self.num_envs)]), inline=self.inline)
+        results = run_sync(
+            self._gather([self._begin(lane, options) for lane in range(self.num_envs)]), inline=self.inline
+        )
         infos: dict[str, Any] = {}
         for lane, (_, info) in enumerate(results):
             infos = self._add_info(infos, info, lane)
@@ -91,9 +93,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
             raise next(iter(self._broken.values()))
         return tuple(observation for observation, _ in results), infos
 
-    def step(
-        self, actions: Sequence[str]
-    ) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
+    def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
         """Take one action a lane; an action for a lane that begins anew is passed over.
 
         Returns:

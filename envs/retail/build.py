@@ -1,4 +1,7 @@
-"""Build the shop's database from a seed: ``python -m simia_gym.envs.retail.build`` writes ``state.json``."""
+"""Build the shop's database from a seed, and write down its tools.
+
+``python -m simia_gym.envs.retail.build`` writes ``state.json`` and ``tools.json``.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from typing import Any
 from simia_gym.envs.retail.catalogue import TYPES, make_product
 from simia_gym.envs.retail.orders import Status, make_order
 from simia_gym.envs.retail.people import FIRST_NAMES, LAST_NAMES, make_address, make_user
+from simia_gym.envs.retail.world import RetailWorld
 
 SEED = 20_240
 N_VARIANTS, N_USERS, N_ORDERS = 150, 40, 100
 STATE_FILE = Path(__file__).with_name("state.json")
+TOOLS_FILE = Path(__file__).with_name("tools.json")
 
 Tables = dict[str, dict[str, dict[str, Any]]]
 
@@ -91,9 +96,21 @@ def to_text(tables: Tables) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
+def load_tables() -> Tables:
+    """Read the database as it was written, each time afresh."""
+    tables: Tables = json.loads(STATE_FILE.read_text(encoding="utf-8"))
+    return tables
+
+
+def tools_text() -> str:
+    """The world's tool declarations as JSON text, as they stand in ``tools.json``."""
+    return json.dumps([spec.entry for spec in RetailWorld.tools.values()], indent=2) + "\n"
+
+
 def main() -> None:
-    """Write ``state.json`` beside this module."""
+    """Write ``state.json`` and ``tools.json`` beside this module."""
     STATE_FILE.write_text(to_text(build()), encoding="utf-8")
+    TOOLS_FILE.write_text(tools_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-ALLOWED = frozenset("0123456789+-*/(). ")
+CHARACTERS = "0123456789+-*/(). "
 MAX_LENGTH = 2_000
 MAX_BITS = 20_000
 
@@ -45,7 +45,7 @@ def evaluate(expression: str) -> str:
         TypeError: An operand or the result is no real number.
         ArithmeticError: Division by zero, or the number is too large.
     """
-    if not all(char in ALLOWED for char in expression):
+    if not all(char in CHARACTERS for char in expression):
         raise ValueError("Invalid characters in expression")
     if len(expression) > MAX_LENGTH:
         raise ValueError(f"Expression longer than {MAX_LENGTH} characters")

@@ -10,34 +10,55 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simia_gym.envs.retail.calculator import CHARACTERS
+
 from simia_gym.errors import ToolError
 
 _CALLER = "Environment.make_tool_call()"
 
 
-def binding_problem(owner: str, name: str, parameters: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
-    """What Python says of a call whose arguments do not fit, or ``None`` if they fit.
+def calling_problem(
+    owner: str, name: str, parameters: Sequence[str] | None, arguments: Mapping[str, Any]
+) -> tuple[str, str] | None:
+    """What is said of a call whose tool does not exist or whose arguments do not fit, or ``None`` if all fits.
 
     Args:
         owner: Name of the class that the tool is a method of, as it stands in the message.
         name: The tool's name.
-        parameters: Its parameters, all required.
+        parameters: Its parameters, all required; ``None`` if there is no such tool.
         arguments: The arguments given.
+
+    Returns:
+        The message and its code.
     """
+    problem = _passing_problem(arguments)
+    if problem is None:
+        if parameters is None:
+            return f"Tool '{name}' not found.", "unknown_tool"
+        problem = _binding_problem(f"{owner}.{name}()", parameters, arguments)
+    return None if problem is None else (problem, "invalid_arguments")
+
+
+def _passing_problem(arguments: Mapping[str, Any]) -> str | None:
+    """Arguments whose names the benchmark uses itself on the way to the tool."""
     if "requestor" in arguments:
         return f"tau2.environment.environment.{_CALLER} got multiple values for keyword argument 'requestor'"
     for given in arguments:
         if given in ("self", "tool_name"):
             return f"{_CALLER} got multiple values for argument {given!r}"
+    return None
+
+
+def _binding_problem(function: str, parameters: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
     for given in arguments:
         if given not in parameters:
-            return f"{owner}.{name}() got an unexpected keyword argument {given!r}"
+            return f"{function} got an unexpected keyword argument {given!r}"
     missing = [repr(parameter) for parameter in parameters if parameter not in arguments]
     if not missing:
         return None
     noun = "argument" if len(missing) == 1 else "arguments"
     listed = " and ".join(missing) if len(missing) < 3 else f"{', '.join(missing[:-1])}, and {missing[-1]}"
-    return f"{owner}.{name}() missing {len(missing)} required positional {noun}: {listed}"
+    return f"{function} missing {len(missing)} required positional {noun}: {listed}"
 
 
 def check_hashable(key: object) -> None:
@@ -59,3 +80,22 @@ def lower(text: object) -> str:
     if not isinstance(text, str):
         raise ToolError(f"{type(text).__name__!r} object has no attribute 'lower'", "invalid_arguments")
     return text.lower()
+
+
+def check_evaluable(expression: object) -> None:
+    """Fail as going through the characters of an expression, and then evaluating it, would.
+
+    Raises:
+        ToolError: It is no text; the message is Python's.
+    """
+    if isinstance(expression, str):
+        return
+    if not isinstance(expression, list | dict):
+        raise ToolError(f"{type(expression).__name__!r} object is not iterable", "invalid_arguments")
+    for part in expression:
+        if not isinstance(part, str):
+            message = f"'in <string>' requires string as left operand, not {type(part).__name__}"
+            raise ToolError(message, "invalid_arguments")
+        if part not in CHARACTERS:
+            raise ToolError("Invalid characters in expression", "bad_expression")
+    raise ToolError("eval() arg 1 must be a string, bytes or code object", "invalid_arguments")

@@ -17,9 +17,10 @@ from simia_gym.envs.retail.address import make_address
 from simia_gym.envs.retail.calculator import evaluate
 from simia_gym.envs.retail.orders import REASONS
 from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
-from simia_gym.envs.retail.plain_calls import binding_problem, check_hashable, lower
+from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable, lower
 from simia_gym.envs.retail.shelves import Shelves
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
+
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.tools import tool
@@ -54,10 +55,9 @@ class RetailWorld(World):
         """Check name and arguments; in compatibility the arguments are checked as a Python call checks them."""
         if not self.tau2:
             return super().refuse(call)
-        if call.name not in self.tools:
-            return error_transition(f"Error: Tool '{call.name}' not found.", "unknown_tool")
-        problem = binding_problem("RetailTools", call.name, self._names(call.name), call.arguments)
-        return None if problem is None else error_transition(f"Error: {problem}", "invalid_arguments")
+        parameters = self._names(call.name) if call.name in self.tools else None
+        problem = calling_problem("RetailTools", call.name, parameters, call.arguments)
+        return None if problem is None else error_transition(f"Error: {problem[0]}", problem[1])
 
     def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
         """Run a tool; in compatibility Python's own errors are answers, as no argument was checked before."""
@@ -157,6 +157,8 @@ class RetailWorld(World):
         Args:
             expression: Numbers, the operators + - * /, parentheses and spaces, such as '(19.99 + 5) * 2'.
         """
+        if self.tau2:
+            check_evaluable(expression)
         try:
             return evaluate(expression)
         except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:

@@ -12,6 +12,7 @@ from functools import cache
 from simia_gym.envs.webshop.categories import CATEGORIES, Category
 from simia_gym.envs.webshop.products import normalise
 from simia_gym.envs.webshop.vocabulary import ATTRIBUTES, FIRST_SYLLABLES, LAST_SYLLABLES, LINES
+
 from simia_gym.types import JsonObject
 
 SEED = 20_240
@@ -94,15 +95,19 @@ def _brands(rng: random.Random, n: int) -> list[str]:
 
 
 def _product(rng: random.Random, category: Category, brand: str, line: str, taken: set[str]) -> JsonObject:
-    attributes = rng.sample(category.attributes, rng.choice((4, 5, 5, 6)))
+    # What a search can find: the first attributes stand in the title, the next heads the features, two more are told
+    # in the description. What is left stands among the further features only.
+    attributes = rng.sample(category.attributes, rng.choice((3, 4, 4)))
     head = rng.choice(category.heads)
-    in_title = attributes[: rng.choice((1, 2))]
-    told = attributes[2:4]
+    n = rng.choice((1, 1, 2))
+    in_title, first = attributes[:n], attributes[n]
+    told = attributes[n + 1 : n + rng.choice((2, 3))] or [first]
+    others = [phrase for phrase in attributes if phrase != first]
     extras = ", ".join(phrase.title() for phrase in in_title)
     name = f"{brand} {line} {head}, {extras}, for {rng.choice(category.uses)}"
     opening = rng.choice(_OPENINGS).format(brand=brand, line=line)
     description = f"{opening} {rng.choice(category.story)} Worth knowing: {' and '.join(told)}."
-    features = [ATTRIBUTES[phrase].feature for phrase in [attributes[-1], *rng.sample(attributes[:-1], len(attributes) - 1)]]
+    features = [ATTRIBUTES[phrase].feature for phrase in [first, *rng.sample(others, len(others))]]
     reviews = rng.sample(_PRAISE, rng.randrange(4))
     return {
         "asin": _asin(rng, taken),

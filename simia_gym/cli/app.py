@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -21,12 +21,13 @@ app = typer.Typer(
     name="simia",
     help="Environments for tool-using agents, with rewards that can be traced to evidence.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-class SplitName(str, Enum):
+class SplitName(StrEnum):
     """Choices of --split."""
 
     train = "train"
@@ -34,7 +35,7 @@ class SplitName(str, Enum):
     all = "all"
 
 
-class PromptName(str, Enum):
+class PromptName(StrEnum):
     """Choices of --prompt."""
 
     full = "full"
@@ -77,7 +78,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _command(arguments: list[str]) -> str:
-    known = {command.name for command in app.registered_commands}
+    """The command that was meant, if the first word is one."""
+    known = {item.name or getattr(item.callback, "__name__", "") for item in app.registered_commands}
     return f"{arguments[0]} " if arguments and arguments[0] in known else ""
 
 
@@ -197,7 +199,7 @@ def replay(
 
 @app.command("verify-recorded")
 def verify_recorded(
-    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Such as retail.")],
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="An id from `simia list`, or its short name.")],
     data: Annotated[Path, typer.Option(metavar="DIR", help="The benchmark's own data.")],
     rollouts: Annotated[Path, typer.Option(metavar="FILE", help="Recorded rollouts, one JSON object a line.")],
     json: AsJson = False,
@@ -239,8 +241,3 @@ def doctor(json: AsJson = False) -> None:
     from simia_gym.cli.doctor import examine
 
     raise typer.Exit(examine(json=json))
-
-
-def command_names() -> list[Any]:
-    """The names of all commands, as they are typed."""
-    return list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]

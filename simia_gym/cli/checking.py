@@ -20,9 +20,7 @@ def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
     output = Output(json)
     folder = path if path.exists() else domain_folders().get(f"simia/{path}-v0", domain_folders().get(str(path), path))
     with output.console.status("checking") as status:
-        report = check_folder(
-            folder, write_tools=write_tools, progress=lambda step: status.update(f"checking: {step}")
-        )
+        report = check_folder(folder, write_tools=write_tools, progress=lambda step: status.update(f"checking: {step}"))
     if report.loaded:
         output.console.print(_table(report))
     for note in report.notes:
@@ -30,7 +28,8 @@ def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
     for problem in report.problems:
         output.say(f"problem: {problem}")
     count = len(report.problems)
-    output.say(f"{folder}: {'sound' if report.ok else f'{count} problem{"s" if count > 1 else ""}'}")
+    verdict = "sound" if report.ok else "1 problem" if count == 1 else f"{count} problems"
+    output.say(f"{folder}: {verdict}")
     output.result(report_to_json(report))
     if not report.loaded:
         return 2

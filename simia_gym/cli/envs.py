@@ -17,7 +17,7 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
     """Find the environment that is meant.
 
     Args:
-        name: An id, its short form (``retail``), or the folder of a domain.
+        name: An id, its short form (``x`` for ``simia/x-v0``), or the folder of a domain.
         domain: The folder given besides.
 
     Returns:
@@ -34,7 +34,9 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
     if domain is None and (Path(name) / "domain.yaml").is_file():
         return CUSTOM, name
     known = ", ".join([*ids, CUSTOM])
-    raise InputError(f"there is no environment {name!r}", where="ENV", fix=f"Known: {known}; or the folder of a domain.")
+    raise InputError(
+        f"there is no environment {name!r}", where="ENV", fix=f"Known: {known}; or the folder of a domain."
+    )
 
 
 def parse_options(words: Iterable[str]) -> dict[str, Any]:

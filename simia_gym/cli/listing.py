@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from simia_gym.cli.output import Output
+from simia_gym.cli.output import Output, complain
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.registration import env_ids
@@ -72,6 +72,6 @@ def list_environments(*, json: bool) -> int:
     if not json:
         output.console.print(table)
     for problem in broken:
-        output.say(problem)
+        complain(problem)
     output.result(rows)
     return 2 if broken else 0

@@ -15,6 +15,7 @@ from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
 from simia_gym.suite import Suite
+from simia_gym.types import JsonObject
 from simia_gym.verdict import to_json
 
 OnDone = Callable[[Record], None]
@@ -99,19 +100,22 @@ class Pool:
     async def _work(self, queue: Iterator[Job]) -> None:
         for job in queue:
             known = self.store.finished.get(job.key)
-            if known is None:
-                began = time.monotonic()
-                episode, trace = await self._episode(job)
-                record = make_record(self.plan, job, episode)
-                times = {"key": job.key, "task": job.task.id, "member": job.member, "turns": episode.turn}
-                times["seconds"] = round(time.monotonic() - began, 6)
-                if trace is not None:
-                    times["traceback"] = trace
-                self.store.write(record.to_json(), times)
-            self.summary.add(known or record, reused=known is not None)
+            record = known or await self._run(job)
+            self.summary.add(record, reused=known is not None)
             if self._on_done is not None:
-                self._on_done(known or record)
+                self._on_done(record)
             await asyncio.sleep(0)  # an interrupt is delivered here, between two episodes that never wait
+
+    async def _run(self, job: Job) -> Record:
+        began = time.monotonic()
+        episode, trace = await self._episode(job)
+        record = make_record(self.plan, job, episode)
+        times: JsonObject = {"key": job.key, "task": job.task.id, "member": job.member, "turns": episode.turn}
+        times["seconds"] = round(time.monotonic() - began, 6)
+        if trace is not None:
+            times["traceback"] = trace
+        self.store.write(record.to_json(), times)
+        return record
 
     async def _episode(self, job: Job) -> tuple[Episode, str | None]:
         episode, policy = self.suite.episode(), self._make_policy()

@@ -157,6 +157,4 @@ def _open(path: Path, finished: Mapping[str, Record]) -> RecordStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         return RecordStore(path, finished)
     except OSError as error:
-        raise InputError(
-            f"cannot be written ({error.strerror})", where=str(path), fix="Give another --out."
-        ) from error
+        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --out.") from error

@@ -27,7 +27,9 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
     centre = (rate + square / (2 * trials)) / (1 + square / trials)
     half = _Z95 / (1 + square / trials) * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
     # at 0 and at all of them the bound is exact; rounding must not push it out of [0, 1]
-    return (0.0 if not successes else max(0.0, centre - half)), (1.0 if successes == trials else min(1.0, centre + half))
+    return (0.0 if not successes else max(0.0, centre - half)), (
+        1.0 if successes == trials else min(1.0, centre + half)
+    )
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 _CONTAINERS = (dict, list)
+_SEQUENCES = (list, tuple)
 
 
 def strict_equal(a: Any, b: Any) -> bool:
@@ -56,10 +57,9 @@ def identical(a: Any, b: Any) -> bool:
         except (TypeError, RecursionError):
             # Big integers, lone surrogates.
             return _identical_containers(a, b)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return _identical_containers(list(a), list(b))
     if type(a) is not type(b):
-        return False
+        both_sequences = isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES)
+        return both_sequences and _identical_containers(list(a), list(b))
     # 0.0 and -0.0 are equal, and written differently.
     return repr(a) == repr(b) if isinstance(a, float) else bool(a == b)
 

@@ -32,6 +32,8 @@ class IndexView(Mapping[Hashable, tuple[str, ...]]):
 
     def find(self, value: Hashable) -> list[str]:
         """Keys of the rows that have a value, in row order; empty where none has."""
+        if value is None:
+            return []
         table, fn, pending = self._table, self._fn, self._pending
         delta, entries = table.delta, table.main.entries
         found = table.base.index(self._name, fn).get(value, ())

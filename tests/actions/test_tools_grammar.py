@@ -243,8 +243,7 @@ def test_a_message_is_read_back_or_refused(text: str) -> None:
 def check(text: str) -> None:
     try:
         action = GRAMMAR.parse(text)
-    except ActionError as error:
-        assert error.code
+    except ActionError:
         return
     assert isinstance(action, Say | Calls)
     if isinstance(action, Say):
@@ -321,5 +320,5 @@ def test_samples_are_actions_and_depend_on_the_seed() -> None:
 
 def test_unknown_grammars_are_named() -> None:
     assert grammar_names() == ["tools", "webshop"]
-    with pytest.raises(InputError, match="'tool'.*tools, webshop"):
+    with pytest.raises(InputError, match=r"'tool'.*tools, webshop"):
         get_grammar("tool")

@@ -24,7 +24,7 @@ from simia_gym.state import (
     strict_equal,
     thaw,
 )
-from simia_gym.types import Row
+from simia_gym.types import Op, Row
 
 settings.register_profile("state", deadline=None, database=None, max_examples=150)
 PROFILE = settings.get_profile("state")
@@ -194,7 +194,8 @@ def test_drafts_and_patches_agree_with_a_plain_document(
     origin = State.from_tables(start)
     kept = encode(origin.to_tables())
     model: dict[str, Any] = copy.deepcopy(start)
-    state, replayed, ops_so_far = origin, origin, []
+    state, replayed = origin, origin
+    ops_so_far: list[Op] = []
     draft = state.draft()
     for name, table, key, field, value in [*commands, ("commit", "t", "a", "x", None)]:
         rows = model.get(table, {})

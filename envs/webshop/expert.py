@@ -1,0 +1,224 @@
+"""The scripted expert: reads the request, searches, looks at promising products, chooses options, buys.
+
+It knows nothing but its messages: searches use words of the request, clicks use what the page lists.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from simia_gym.envs.webshop.request_reading import Request, read_request
+
+from simia_gym.types import Message
+
+SEP = " [SEP] "
+TURNS = 20
+"""How many actions it plans with; the domain's turn limit."""
+
+
+@dataclass
+class Candidate:
+    """A product as far as it has been seen.
+
+    Attributes:
+        asin: Its id as the page lists it for clicking.
+        title: Its title, in lower case.
+        prices: Its price, or the two ends of its range.
+        options: Option values by option name, once its page was open.
+        features: The text of its features page, once that was open.
+    """
+
+    asin: str
+    title: str
+    prices: tuple[float, ...]
+    options: dict[str, list[str]] | None = None
+    features: str | None = None
+
+    def is_thing(self, request: Request) -> bool:
+        """Whether its title names the wanted kind of thing."""
+        return all(word in self.title for word in request.thing.split())
+
+    def price_fits(self, request: Request) -> float:
+        """1 if every possible price is within the bound, 0 if none is, a half in between."""
+        if request.bound is None:
+            return 1.0
+        return (min(self.prices) <= request.bound) / 2 + (max(self.prices) <= request.bound) / 2
+
+    def chosen(self, request: Request) -> list[str]:
+        """The wanted option values that it has."""
+        have = self.options or {}
+        return [value for name, value in request.options.items() if value in have.get(name, ())]
+
+    def has(self, attribute: str) -> bool | None:
+        """Whether it has an attribute; ``None`` if that cannot be told yet."""
+        if attribute in self.title or (self.features is not None and attribute in self.features):
+            return True
+        return None if self.features is None else False
+
+    def merit(self, request: Request, benefit: float) -> float:
+        """How much of the request it meets, an open question counting as much as given."""
+        open_options = self.options is None
+        met = self.price_fits(request)
+        met += len(request.options) * benefit if open_options else len(self.chosen(request))
+        for attribute in request.attributes:
+            known = self.has(attribute)
+            met += benefit if known is None else known
+        return met if self.is_thing(request) else met / 4
+
+
+@dataclass
+class Page:
+    """A page, taken apart.
+
+    Attributes:
+        kind: ``start``, ``results``, ``item``, ``sub`` or ``other``.
+        parts: The texts between separators.
+        clickables: What can be clicked.
+    """
+
+    kind: str
+    parts: list[str]
+    clickables: list[str]
+
+
+@dataclass
+class _Memory:
+    request: Request
+    known: dict[str, Candidate] = field(default_factory=dict)
+    open: Candidate | None = None
+    given_up: set[str] = field(default_factory=set)
+    picked: list[str] = field(default_factory=list)
+    searched: int = 0
+    turns: int = 0
+
+
+class WebShopExpert:
+    """Buys what the request asks for. One object serves one episode after another."""
+
+    def __init__(self) -> None:
+        self._memory: _Memory | None = None
+
+    def act(self, messages: Sequence[Message]) -> str:
+        """Give the next action."""
+        page = read_page(str(messages[-1]["content"]))
+        memory = self._memory
+        if memory is None or sum(message["role"] == "assistant" for message in messages) == 0:
+            memory = self._memory = _Memory(read_request(page.parts[2] if len(page.parts) > 2 else ""))
+        memory.turns += 1
+        return _next(memory, page)
+
+
+def read_page(text: str) -> Page:
+    """Take an observation apart.
+
+    Args:
+        text: The page with its line of available actions.
+    """
+    body, _, line = text.partition("\n\nAvailable Actions:\n")
+    parts = body.split(SEP)
+    clickables = list(json.loads(line)["clickables"]) if line else []
+    kind = "other"
+    if parts[0] == "WebShop":
+        kind = "start"
+    elif len(parts) > 3 and parts[3].startswith("Page "):
+        kind = "results"
+    elif "buy now" in clickables:
+        kind = "item"
+    elif "< prev" in clickables:
+        kind = "sub"
+    return Page(kind, parts, clickables)
+
+
+def _next(memory: _Memory, page: Page) -> str:
+    if page.kind == "start":
+        memory.searched += 1
+        return f"search[{memory.request.keywords}]"
+    if page.kind == "results":
+        memory.open = None
+        memory.picked = []
+        _read_results(memory, page)
+        return _choose(memory, page)
+    if page.kind == "item" and memory.open is not None:
+        return _judge(memory, memory.open, page)
+    if page.kind == "sub" and memory.open is not None:
+        memory.open.features = SEP.join(page.parts[4:]).lower()
+        return "click[< prev]"
+    return f"click[{page.clickables[0]}]" if page.clickables else "click[back to search]"
+
+
+def _read_results(memory: _Memory, page: Page) -> None:
+    """Remember the products on a page of results: id, title, price."""
+    for place, part in enumerate(page.parts[:-2]):
+        if part.lower() in page.clickables and page.parts[place + 2].startswith("$"):
+            prices = tuple(float(price.strip().lstrip("$")) for price in page.parts[place + 2].split(" to "))
+            memory.known.setdefault(part.lower(), Candidate(part.lower(), page.parts[place + 1].lower(), prices))
+
+
+def _choose(memory: _Memory, page: Page) -> str:
+    """On a page of results: open the most promising product that is listed."""
+    request = memory.request
+    listed = [memory.known[name] for name in page.clickables if name in memory.known]
+    fresh = [item for item in listed if item.asin not in memory.given_up and item.merit(request, 1.0) >= _full(request)]
+    left = TURNS - memory.turns
+    best = _best(memory)
+    enough = left >= 6 + len(request.options)
+    if fresh and (enough or best is None):
+        memory.open = max(fresh, key=lambda item: item.merit(request, 0.5))
+    elif enough and not fresh and "next >" in page.clickables and len(listed) == 10:
+        return "click[next >]"
+    elif best is not None and best in listed:
+        memory.open = best
+    elif best is not None and "< prev" in page.clickables:
+        return "click[< prev]"
+    else:
+        memory.open = max(listed, key=lambda item: item.merit(request, 0.5)) if listed else None
+    return f"click[{memory.open.asin}]" if memory.open is not None else "click[back to search]"
+
+
+def _full(request: Request) -> float:
+    return len(request.attributes) + len(request.options) + 1.0
+
+
+def _best(memory: _Memory) -> Candidate | None:
+    """The best of the products that were looked at and put back."""
+    seen = [memory.known[asin] for asin in sorted(memory.given_up)]
+    return max(seen, key=lambda item: item.merit(memory.request, 0.5)) if seen else None
+
+
+def _judge(memory: _Memory, item: Candidate, page: Page) -> str:
+    """On a product's page: look closer, put it back, choose an option, or buy."""
+    request = memory.request
+    if item.options is None:
+        item.options = _read_options(page)
+    wanted = item.chosen(request)
+    left = TURNS - memory.turns
+    perfect = item.merit(request, 0.0) >= _full(request)
+    final = item.asin in memory.given_up or left <= len(wanted) + 1
+    if not perfect and not final:
+        possible = item.merit(request, 1.0) >= _full(request)
+        if possible and item.features is None and left > 2 + len(wanted):
+            return "click[features]"
+        if left >= 3 + len(request.options):
+            memory.given_up.add(item.asin)
+            return "click[< prev]"
+    for value in wanted:
+        if value not in memory.picked:
+            memory.picked.append(value)
+            return f"click[{value}]"
+    return "click[buy now]"
+
+
+def _read_options(page: Page) -> dict[str, list[str]]:
+    """The options on a product's page: names cannot be clicked, the values after them can."""
+    options: dict[str, list[str]] = {}
+    name = ""
+    for part in page.parts[4:]:
+        if part in page.clickables:
+            options.setdefault(name, []).append(part)
+        elif part.startswith("Price: "):
+            break
+        else:
+            name = part
+    return {name: values for name, values in options.items() if values}

@@ -1,0 +1,177 @@
+"""The engine by itself, on a domain of four small tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from simia_gym.episode import Episode
+from simia_gym.errors import EpisodeOver, Fault
+from simia_gym.ledger import Ledger
+from simia_gym.loop import run_inline, run_sync
+from simia_gym.scene import Scene
+from simia_gym.suite import Suite
+from simia_gym.types import Step, ToolCall, Transition
+from simia_gym.verdict import from_json, to_json
+
+Call = Callable[..., str]
+Take = Callable[[Episode, str], Step]
+
+
+def kinds(episode: Episode) -> list[str]:
+    return [event["type"] for event in episode.ledger.events]
+
+
+def test_an_episode_from_start_to_verdict(episode: Episode, make_call: Call, step: Take) -> None:
+    first = step(episode, make_call("add", name="a", amount=3))
+    assert (first.observation, first.reward, first.terminated) == ("3", 0.0, False)
+    last = step(episode, make_call("stop"))
+    assert (last.reward, last.terminated, last.truncated) == (1.0, True, False)
+    assert last.info["ended"] == "terminal_tool"
+    assert last.verdict is not None
+    assert [c.id for c in last.verdict.criteria] == ["counted"]
+    assert kinds(episode) == ["start", "message", "action", "transition", "action", "transition", "end", "verdict"]
+    assert from_json(to_json(last.verdict)) == last.verdict
+
+
+def test_doing_nothing_fails_and_is_valid(episode: Episode, step: Take) -> None:
+    steps = [step(episode, "") for _ in range(6)]
+    assert [s.truncated for s in steps] == [False] * 5 + [True]
+    assert steps[-1].verdict is not None
+    assert (steps[-1].verdict.valid, steps[-1].verdict.reward) == (True, 0.0)
+    assert steps[-1].info["ended"] == "turn_limit"
+    assert {s.info["error_code"] for s in steps} == {"empty_action"}
+
+
+def test_calls_run_in_order_and_stop_at_an_end(episode: Episode, make_call: Call, step: Take) -> None:
+    last = step(episode, make_call("add", name="a", amount=3) + make_call("stop") + make_call("add", name="a"))
+    assert [m["content"] for m in last.messages] == ["3", "stopped"]
+    assert last.reward == 1.0
+    ids = [m["tool_call_id"] for m in last.messages]
+    assert ids == ["call_1_0", "call_1_1"]
+
+
+def test_a_declared_value_in_the_state_ends_the_episode(episode: Episode, make_call: Call, step: Take) -> None:
+    last = step(episode, make_call("add", name="a", amount=5))
+    assert last.terminated
+    assert last.info["ended"] == "full"
+    assert last.reward == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "text"),
+    [
+        ("fly", {}, "unknown_tool", "'fly' not found"),
+        ("add", {}, "invalid_arguments", "name"),
+        ("add", {"name": "a", "amount": "three"}, "invalid_arguments", "amount"),
+        ("add", {"name": "a", "colour": 1}, "invalid_arguments", "colour"),
+        ("add", {"name": "z"}, "not_found", "Counter z not found"),
+    ],
+)
+def test_refused_calls_change_nothing(
+    episode: Episode, make_call: Call, step: Take, name: str, arguments: dict[str, Any], code: str, text: str
+) -> None:
+    before = episode.state
+    result = step(episode, make_call(name, **arguments))
+    assert result.info["error_code"] == result.messages[0]["error_code"] == code
+    assert result.observation.startswith("Error: ")
+    assert text in result.observation
+    assert not episode.state.touched_since(before)
+    assert episode.ledger.events[-1]["ops"] == []
+
+
+@pytest.mark.parametrize("name", ["crash", "stray"])
+def test_a_bug_in_the_world_is_a_fault_and_never_a_zero(
+    episode: Episode, make_call: Call, step: Take, name: str
+) -> None:
+    before = episode.state
+    last = step(episode, make_call(name))
+    assert last.truncated
+    assert not last.terminated
+    assert last.verdict is not None
+    assert (last.verdict.valid, last.verdict.reward) == (False, None)
+    assert last.verdict.fault is not None
+    assert (last.verdict.fault.role, last.verdict.fault.kind) == ("world", "bug")
+    assert last.info["reward_valid"] is False
+    assert name in last.info["fault"]
+    assert not episode.state.touched_since(before)
+    with pytest.raises(EpisodeOver):
+        step(episode, "")
+
+
+def test_nobody_reads_messages_where_there_is_no_user(episode: Episode, step: Take) -> None:
+    assert step(episode, "Hello?").info["error_code"] == "no_user"
+
+
+def test_too_many_calls_in_one_action(episode: Episode, make_call: Call, step: Take) -> None:
+    result = step(episode, make_call("add", name="a") * 4)
+    assert result.info["error_code"] == "too_many_calls"
+    assert episode.state.at("/counters/a/value") == 0
+
+
+def test_thinking_reaches_nobody(episode: Episode, make_call: Call, step: Take) -> None:
+    step(episode, f"<think>{make_call('add', name='b')}</think>" + make_call("add", name="a"))
+    assert episode.state.at("/counters/b/value") == 0
+    assert episode.state.at("/counters/a/value") == 1
+
+
+def test_applying_the_recorded_operations_gives_the_same_state(episode: Episode, make_call: Call, step: Take) -> None:
+    step(episode, make_call("add", name="a") + make_call("add", name="b", amount=2))
+    state = episode.initial
+    for event in episode.ledger.events:
+        state = state.apply(event.get("ops") or ())
+    assert state.to_tables() == episode.state.to_tables()
+
+
+def test_the_ledger_is_a_chain(episode: Episode, make_call: Call, step: Take) -> None:
+    step(episode, make_call("add", name="a"))
+    Ledger.verify(episode.ledger.events, episode.ledger.head)
+
+
+class Waiting:
+    """A simulator that has to wait, as a remote one would."""
+
+    name, io = "waiting", True
+
+    def __init__(self, fail: bool = False) -> None:
+        self.fail = fail
+
+    async def open(self, scene: Scene) -> Transition:
+        return Transition(scene.task.instruction or "", speaker="env")
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        await asyncio.sleep(0.001)
+        if self.fail:
+            raise Fault("timeout", "no answer", role="simulator")
+        ops = ({"op": "replace", "path": "/counters/a/value", "value": 3},)
+        return Transition("3", ops)
+
+
+def test_a_waiting_simulator_runs_on_the_background_loop(suite: Suite, make_call: Call) -> None:
+    episode = Episode(suite.domain, simulator=Waiting(), user=None, reward=suite.domain.make_reward())
+    assert not episode.inline
+    run_sync(episode.reset(suite.tasks[0]), inline=False)
+    assert run_sync(episode.step(make_call("add", name="a")), inline=False).observation == "3"
+    assert episode.state.at("/counters/a/value") == 3
+
+
+def test_whoever_waits_without_saying_so_is_told() -> None:
+    async def waits() -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="io=True"):
+        run_inline(waits())
+
+
+def test_a_fault_of_the_simulator_has_no_reward(suite: Suite, make_call: Call) -> None:
+    episode = Episode(suite.domain, simulator=Waiting(fail=True), user=None, reward=suite.domain.make_reward())
+    run_sync(episode.reset(suite.tasks[0]), inline=False)
+    last = run_sync(episode.step(make_call("add", name="a")), inline=False)
+    assert last.truncated
+    assert last.verdict is not None
+    assert last.verdict.fault is not None
+    assert last.verdict.fault.kind == "timeout"
+    assert kinds(episode)[-3:] == ["fault", "end", "verdict"]

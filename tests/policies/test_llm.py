@@ -1,0 +1,289 @@
+"""The policy that asks a model, against a real HTTP server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from simia_gym.actions import get_grammar
+from simia_gym.errors import Fault
+from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
+from simia_gym.policies.llm import LLMPolicy, close_clients, resolve_options
+from simia_gym.policies.transcript import openai_messages
+from simia_gym.types import Calls, JsonObject, Message, Say, ToolCall
+
+SECRET = "sk-very-secret-1234567890"
+TALK: list[Message] = [
+    {"role": "system", "content": "Rules."},
+    {"role": "user", "content": "Hi", "speaker": "user"},
+    {
+        "role": "assistant",
+        "content": "",
+        "turn": 1,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "index": 0, "function": {"name": "f", "arguments": {"a": "é"}, "x": 1}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "Error: no", "error_code": "not_found"},
+]
+Answer = web.StreamResponse | JsonObject
+
+
+def completion(message: JsonObject, reason: str = "stop") -> JsonObject:
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+    }
+
+
+def says(text: str | None) -> JsonObject:
+    return completion({"role": "assistant", "content": text})
+
+
+class Server:
+    """Answers requests from a list, the last answer for ever, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[Callable[[], Answer]] = []
+        self.bodies: list[JsonObject] = []
+        self.headers: list[dict[str, str]] = []
+        self.url = ""
+        self.peers: set[object] = set()
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        self.bodies.append(await request.json())
+        self.headers.append(dict(request.headers))
+        self.peers.add(request.transport)
+        answer = (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])()
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        if "hang" in answer:
+            await asyncio.sleep(answer["hang"])
+        if "reset" in answer and request.transport is not None:
+            request.transport.close()
+        return web.json_response(answer)
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Server]:
+    it = Server()
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", it.chat)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    it.url = f"http://127.0.0.1:{port}/v1"
+    yield it
+    await close_clients()
+    await runner.cleanup()
+
+
+def policy(server: Server, **changes: Any) -> LLMPolicy:
+    settings: dict[str, Any] = {
+        "model": "m",
+        "base_url": server.url,
+        "api_key": SECRET,
+        "backoff": 0.001,
+        "timeout": 5.0,
+    }
+    made = load_policy("llm", options=PolicyOptions(**{**settings, **changes}))()
+    assert isinstance(made, LLMPolicy)
+    return made
+
+
+def error(status: int, **headers: str) -> Callable[[], Answer]:
+    body = {"error": {"message": f"bad key {SECRET}", "code": "some_code"}}
+    return lambda: web.json_response(body, status=status, headers=headers)
+
+
+async def test_text_becomes_itself_and_the_request_is_clean(server: Server) -> None:
+    server.answers = [lambda: says("<think>x</think>Hello!")]
+    assert await policy(server, temperature=0.5, max_tokens=7, extra={"top_k": 3}).act(TALK) == "<think>x</think>Hello!"
+    (body,) = server.bodies
+    assert body == {
+        "model": "m",
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "top_k": 3,
+        "messages": [
+            {"role": "system", "content": "Rules."},
+            {"role": "user", "content": "Hi"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": "é"}'}},
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "Error: no"},
+        ],
+    }
+    assert server.headers[0]["Authorization"] == f"Bearer {SECRET}"
+
+
+async def test_tool_calls_become_an_action(server: Server) -> None:
+    call = {"id": "c9", "index": 0, "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"}
+    server.answers = [lambda: completion(message)]
+    tool = {"type": "function", "x-simia": {}, "function": {"name": "f", "parameters": {"type": "object"}}}
+    one = policy(server, native_tools=True)
+    one.start(PolicyStart(env="x", seed=0, tools=[tool], grammar=get_grammar("tools")))
+    text = await one.act(TALK)
+    assert get_grammar("tools").parse(text) == Calls((ToolCall("f", {"a": 1}, "c9"),))
+    assert server.bodies[0]["tools"] == [{"type": "function", "function": tool["function"]}]
+    one.start(PolicyStart(env="x", seed=0, tools=[tool], grammar=get_grammar("webshop")))
+    await one.act(TALK)
+    assert "tools" not in server.bodies[1]
+
+
+async def test_refusals_are_what_the_model_says(server: Server) -> None:
+    server.answers = [lambda: completion({"role": "assistant", "content": None, "refusal": "I cannot."})]
+    assert get_grammar("tools").parse(await policy(server).act(TALK)) == Say("I cannot.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "requests"),
+    [
+        (error(429), "rate_limit", 3),
+        (error(500), "server_error", 3),
+        (error(503), "server_error", 3),
+        (error(408), "timeout", 3),
+        (error(401), "auth", 1),
+        (error(403), "auth", 1),
+        (error(404), "not_found", 1),
+        (error(400), "bad_request", 1),
+        (lambda: says(""), "bad_reply", 3),
+        (lambda: says(None), "bad_reply", 3),
+        (lambda: {"choices": []}, "bad_reply", 3),
+        (lambda: {"error": "no"}, "bad_reply", 3),
+        (lambda: completion({"role": "assistant", "tool_calls": [3]}), "bad_reply", 3),
+        (lambda: web.Response(text="{broken", content_type="application/json"), "bad_reply", 3),
+        (lambda: web.Response(text="<html>", content_type="text/html"), "bad_reply", 3),
+        (lambda: web.Response(body=b"\xff", content_type="application/json"), "bad_reply", 3),
+        (lambda: {"hang": 1.0, **says("late")}, "timeout", 3),
+        (lambda: {"reset": True}, "connection", 3),
+    ],
+)
+async def test_failures_become_faults(server: Server, answer: Callable[[], Answer], kind: str, requests: int) -> None:
+    server.answers = [answer]
+    with pytest.raises(Fault) as caught:
+        await policy(server, retries=2, timeout=0.2).act(TALK)
+    fault = caught.value
+    assert (fault.kind, fault.role) == (kind, "policy")
+    assert len(server.bodies) == requests
+    assert f"{requests} tr" in fault.message
+    assert "127.0.0.1" in fault.message
+    assert SECRET not in f"{fault} {fault!r} {fault.__cause__!r} {fault.__context__!r}"
+    assert str(pickle.loads(pickle.dumps(fault))) == str(fault)
+
+
+async def test_a_failure_that_passes_is_forgotten(server: Server) -> None:
+    server.answers = [error(429), error(500), lambda: says(" "), lambda: {"reset": True}, lambda: says("Hello")]
+    assert await policy(server).act(TALK) == "Hello"
+    assert len(server.bodies) == 5
+
+
+async def test_empty_replies_are_asked_for_again_twice_at_most(server: Server) -> None:
+    server.answers = [lambda: completion({"role": "assistant", "content": ""}, "length")]
+    with pytest.raises(Fault, match=r"empty.*'length'"):
+        await policy(server, retries=9).act(TALK)
+    assert len(server.bodies) == 3
+
+
+async def test_the_server_says_how_long_to_wait(server: Server) -> None:
+    server.answers = [error(429, **{"Retry-After": "0.3"}), lambda: says("Hello")]
+    began = time.monotonic()
+    assert await policy(server).act(TALK) == "Hello"
+    assert time.monotonic() - began >= 0.3
+
+
+async def test_no_credit_is_not_tried_again(server: Server) -> None:
+    body = {"error": {"message": "no credit", "code": "insufficient_quota"}}
+    server.answers = [lambda: web.json_response(body, status=429)]
+    with pytest.raises(Fault, match="no credit"):
+        await policy(server).act(TALK)
+    assert len(server.bodies) == 1
+
+
+async def test_nobody_there() -> None:
+    options = PolicyOptions(model="m", base_url="http://user:hidden@127.0.0.1:9/v1", retries=1, backoff=0.0)
+    with pytest.raises(Fault) as caught:
+        await LLMPolicy(options).act(TALK)
+    await close_clients()
+    assert caught.value.kind == "connection"
+    assert "hidden" not in str(caught.value)
+
+
+async def test_many_policies_share_one_client(server: Server) -> None:
+    server.answers = [lambda: says("Hello")]
+    for _ in range(5):
+        assert await policy(server).act(TALK) == "Hello"
+    assert len(server.peers) == 1
+
+
+def test_each_loop_has_its_own_client() -> None:
+    async def ask() -> str:
+        app_server = Server()
+        app_server.answers = [lambda: says("Hello")]
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", app_server.chat)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        app_server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        try:
+            return await policy(app_server).act(TALK)
+        finally:
+            await close_clients()
+            await runner.cleanup()
+
+    assert [asyncio.run(ask()) for _ in range(2)] == ["Hello", "Hello"]
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMIA_POLICY_MODEL", "m")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    options = resolve_options(PolicyOptions())
+    assert (options.model, options.base_url, options.api_key) == ("m", "http://127.0.0.1:1/v1", SECRET)
+    assert SECRET not in repr(options)
+    monkeypatch.setenv("SIMIA_POLICY_BASE_URL", "http://127.0.0.1:2/v1")
+    monkeypatch.setenv("SIMIA_POLICY_API_KEY", "own")
+    options = resolve_options(PolicyOptions(model="given"))
+    assert (options.model, options.base_url, options.api_key) == ("given", "http://127.0.0.1:2/v1", "own")
+
+
+def test_transcripts_are_made_valid() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    lost = {"id": "c2", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+    messages: list[Message] = [
+        {"role": "env", "content": "start"},
+        {"role": "assistant", "content": None},
+        {"role": "tool", "content": "Error: malformed", "error_code": "malformed_call"},
+        {"role": "assistant", "content": "hm", "tool_calls": [call, lost]},
+        {"role": "tool", "tool_call_id": "zz", "content": "stray"},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+        {"role": "assistant", "content": None, "tool_calls": [lost]},
+    ]
+    before = json.dumps(messages)
+    assert openai_messages(messages) == [
+        {"role": "user", "content": "start"},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "Error: malformed"},
+        {"role": "assistant", "content": "hm", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+        {"role": "user", "content": "stray"},
+        {"role": "assistant", "content": ""},
+    ]
+    assert json.dumps(messages) == before

@@ -1,0 +1,136 @@
+"""The policies that ask nobody, and how a policy is found by name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simia_gym.actions import get_grammar
+from simia_gym.errors import ActionError, InputError
+from simia_gym.policies import Policy, PolicyOptions, PolicyStart, RandomPolicy, load_policy, policy_names
+from simia_gym.types import Calls, JsonObject, Message, Say
+
+TOOL: JsonObject = {
+    "type": "function",
+    "function": {
+        "name": "get_order",
+        "description": "Look an order up.",
+        "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+    },
+}
+TALK: list[Message] = [{"role": "system", "content": "..."}, {"role": "user", "content": "Where is #W77?"}]
+
+
+def start(seed: int = 0, grammar: str = "tools") -> PolicyStart:
+    return PolicyStart(env="x", seed=seed, tools=[TOOL], grammar=get_grammar(grammar), samples=("Hello.",))
+
+
+def act(policy: Policy, messages: list[Message]) -> str:
+    text = policy.act(messages)
+    assert isinstance(text, str)
+    return text
+
+
+def test_null_and_claimer() -> None:
+    null, claimer = load_policy("null")(), load_policy("claimer")()
+    assert act(null, TALK) == ""
+    claim = get_grammar("tools").parse(act(claimer, TALK))
+    assert isinstance(claim, Say)
+    assert "done" in claim.text
+    with pytest.raises(ActionError):
+        get_grammar("webshop").parse(act(claimer, TALK))
+
+
+def test_random_is_seeded_and_restartable() -> None:
+    def roll(policy: RandomPolicy, seed: int) -> list[str]:
+        policy.start(start(seed))
+        return [policy.act(TALK) for _ in range(8)]
+
+    one, other = RandomPolicy(), RandomPolicy()
+    first = roll(one, 1)
+    assert roll(other, 1) == first
+    assert roll(one, 1) == first
+    assert roll(one, 2) != first
+    for text in first:
+        assert isinstance(get_grammar("tools").parse(text), Say | Calls)
+
+
+def test_random_clicks_what_the_page_lists() -> None:
+    line = json.dumps({"has_search_bar": False, "clickables": ["Buy Now"]})
+    policy = RandomPolicy()
+    policy.start(start(grammar="webshop"))
+    assert policy.act([{"role": "user", "content": f"Item\n\nAvailable Actions:\n{line}"}]) == "click[Buy Now]"
+
+
+def test_random_needs_a_start() -> None:
+    with pytest.raises(InputError, match="not been started"):
+        RandomPolicy().act(TALK)
+
+
+def test_names() -> None:
+    assert policy_names({"expert": "a:B"}) == ["claimer", "expert", "llm", "null", "random"]
+    assert isinstance(load_policy("random")(), RandomPolicy)
+
+
+def test_the_domains_own(tmp_path: Path) -> None:
+    (tmp_path / "agents.py").write_text("class Expert:\n    def act(self, messages):\n        return 'expert'\n")
+    own = {"expert": "agents.py:Expert", "null": "agents.py:Expert", "lost": "agents.py:Lost"}
+    for name in ("expert", "null"):
+        assert act(load_policy(name, own, folder=tmp_path)(), TALK) == "expert"
+    with pytest.raises(InputError, match=r"policy 'lost': .*has no 'Lost'"):
+        load_policy("lost", own, folder=tmp_path)
+
+
+def test_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_agents_a.py").write_text("class Mine:\n    def act(self, messages):\n        return 'mine'\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    assert act(load_policy("my_agents_a:Mine")(), TALK) == "mine"
+    assert act(load_policy("my_agents_a.py:Mine")(), TALK) == "mine"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("exprt", r"unknown policy 'exprt'\. Known names: claimer, expert, llm, null, random"),
+        ("no_such_module:X", "no module 'no_such_module'.*Known names: claimer"),
+        ("my_agents_b:Absent", "has no 'Absent'.*Known names"),
+        ("my_agents_b:Dumb", "has no method 'act'"),
+        ("my_agents_b:function", "not a class but a function"),
+        ("my_agents_b:Greedy", "without arguments.*model"),
+        ("my_agents_b.py:Absent", "has no 'Absent'"),
+        ("absent.py:X", "there is no file"),
+        (":", "names no object"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, words: str) -> None:
+    (tmp_path / "my_agents_b.py").write_text(
+        "class Dumb:\n    pass\ndef function():\n    pass\n"
+        "class Greedy:\n    def __init__(self, model):\n        pass\n    def act(self, messages):\n        return ''\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=words):
+        load_policy(spec, {"expert": "a:B"})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (PolicyOptions(), "no model"),
+        (PolicyOptions(model="m"), "neither an endpoint nor a key"),
+        (PolicyOptions(model="m", base_url="localhost:8000"), "no address"),
+    ],
+)
+def test_llm_says_what_is_missing(options: PolicyOptions, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        load_policy("llm", options=options)
+
+
+def test_importing_policies_does_not_import_openai() -> None:
+    code = "import sys, simia_gym.policies; sys.exit('openai' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,148 @@
+"""Writes small episodes down by hand, on real states and ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from simia_gym.rewards.finding import Finding, unfounded
+from simia_gym.rewards.program import Args
+from simia_gym.rewards.programs import PROGRAMS
+
+from simia_gym.ledger import Ledger
+from simia_gym.state import State
+from simia_gym.trace import Trace
+from simia_gym.types import JsonObject, Op, Task
+
+TABLES: dict[str, dict[str, JsonObject]] = {
+    "orders": {
+        "#W1": {"status": "pending", "total": 12.5, "items": ["a", "b"], "address": {"city": "Oslo", "zip": "0150"}},
+        "#W2": {"status": "delivered", "total": 99.99, "items": ["c"], "address": {"city": "Rome", "zip": "00118"}},
+    },
+    "users": {"ada": {"name": "Ada", "cards": {"card_1": {"balance": 40.0}}}},
+    "_clock": {"now": {"tick": 0}},
+}
+BASE = State.from_tables(TABLES)
+
+
+def _tool(name: str, effect: str | None, terminal: bool = False) -> JsonObject:
+    marks: JsonObject = {} if effect is None else {"effect": effect}
+    if terminal:
+        marks["terminal"] = True
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}, "x-simia": marks}
+
+
+TOOLS: dict[str, JsonObject] = {
+    "find_user": _tool("find_user", "read"),
+    "get_order": _tool("get_order", "read"),
+    "cancel_order": _tool("cancel_order", "write"),
+    "change_address": _tool("change_address", "write"),
+    "calculate": _tool("calculate", "none"),
+    "transfer": _tool("transfer", "none", terminal=True),
+    "undeclared": _tool("undeclared", None),
+}
+
+
+def op(path: str, value: Any) -> Op:
+    return {"op": "replace", "path": path, "value": value}
+
+
+def holds(path: str, value: Any) -> Op:
+    return {"op": "test", "path": path, "value": value}
+
+
+CANCEL: tuple[Op, ...] = (op("/orders/#W1/status", "cancelled"),)
+
+
+class Story:
+    """An episode in the making; every method adds one turn."""
+
+    def __init__(self, base: State = BASE, opening: str | None = "Hi, please cancel my order #W1.") -> None:
+        self.initial = self.state = base
+        self.ledger = Ledger()
+        self.turn = 0
+        self.ended = "user_stop"
+        self.ledger.append("start", env="test", task="t")
+        if opening is not None:
+            self.ledger.append("message", turn=0, speaker="user", text=opening, ops=[], meta={})
+
+    def say(self, text: str, reply: str = "I see.", acts: Iterable[str] | None = None, end: str | None = None) -> Story:
+        meta: JsonObject = {} if acts is None else {"acts": list(acts)}
+        self._act(text)
+        self._transition(speaker="user", call=None, say=text, observation=reply, end=end, meta=meta)
+        return self
+
+    def call(
+        self,
+        name: str,
+        ops: Iterable[Op] | None = (),
+        *,
+        error: str | None = None,
+        observation: str = "{}",
+        text: str = "",
+        **arguments: Any,
+    ) -> Story:
+        self._act(f"{text}<tool_call>{name}</tool_call>")
+        changes = None if ops is None else list(ops)
+        if changes:
+            self.state = self.state.apply(changes)
+        call = {"name": name, "arguments": arguments, "id": f"call_{self.turn}"}
+        self._transition(call=call, observation=observation, error_code=error, ops=changes)
+        return self
+
+    def cancel(self) -> Story:
+        return self.call("cancel_order", CANCEL, order_id="#W1")
+
+    def malformed(self, code: str = "malformed_call") -> Story:
+        self._act("<tool_call>{")
+        self.ledger.append("invalid", turn=self.turn, code=code, text=f"Error: {code}")
+        return self
+
+    def _act(self, text: str) -> None:
+        self.turn += 1
+        self.ledger.append("action", turn=self.turn, text=text)
+
+    def _transition(self, **fields: Any) -> None:
+        event: JsonObject = {
+            "turn": self.turn,
+            "speaker": "tool",
+            "call": None,
+            "say": None,
+            "observation": "",
+            "outcome": "error" if fields.get("error_code") else "ok",
+            "error_code": None,
+            "ops": [],
+            "end": None,
+            "meta": {},
+        }
+        self.ledger.append("transition", **{**event, **fields})
+
+    def trace(
+        self,
+        ended: str = "user_stop",
+        *,
+        goal: Iterable[Op] | None = (),
+        criteria: Iterable[JsonObject] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Trace:
+        self.ledger.append("end", reason=ended, turn=self.turn, truncated=ended == "turn_limit")
+        task = Task(
+            "t",
+            "train",
+            "cancel",
+            goal=None if goal is None else tuple(goal),
+            criteria=tuple(criteria),
+            options=dict(options or {}),
+        )
+        return Trace(task, self.ledger.events, self.initial, self.state, ended, self.turn, TOOLS)
+
+
+def run(trace: Trace, program: str, **given: Any) -> Finding:
+    """Run a program as a rubric would, and hold it to its evidence."""
+    known = PROGRAMS[program]
+    args = known.read_args(given, "test")
+    assert isinstance(args, Args)
+    finding = known.function(trace, args)
+    assert unfounded(trace, finding.evidence) is None, finding
+    assert finding.reason
+    return finding

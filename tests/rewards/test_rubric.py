@@ -1,0 +1,479 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
+from simia_gym.rewards.explain import report
+from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.grade import Grade
+from simia_gym.rewards.outcome import OutcomeReward
+from simia_gym.rewards.rubric import RubricReward
+
+from simia_gym.errors import DomainError, Fault
+from simia_gym.trace import Trace
+from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
+from simia_gym.verdict import from_json, to_json
+
+from .story import CANCEL, TOOLS, Story, holds, op
+
+GOAL = (holds("/orders/#W1/status", "cancelled"),)
+STATE: JsonObject = {"id": "state", "kind": "goal", "weight": 2, "check": {"program": "goal_state"}}
+TOLD: JsonObject = {"id": "told", "kind": "communication", "check": {"program": "says", "all": ["12.50"]}}
+CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
+FORM: JsonObject = {"id": "form", "kind": "format", "weight": 1, "check": {"program": "no_errors"}}
+FIRST: JsonObject = {"program": "called_before", "tool": "find_user", "effects": ["none"]}
+JUDGED: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "Was the agent polite?"}}
+ITEMS = [STATE, TOLD, CONFIRMED, FORM]
+
+
+def good() -> Story:
+    return Story().say("Cancel #W1 for $12.50?", "Yes.", ["confirm"]).cancel().say("Done.", "Bye", end="user_stop")
+
+
+async def score(trace: Trace, items: list[Any] | None = None, **options: Any) -> Verdict:
+    verdict = await RubricReward(ITEMS if items is None else items, options).score(trace)
+    assert from_json(to_json(verdict)) == verdict
+    for item in verdict.criteria:
+        for piece in item.evidence:
+            assert piece.quote
+    return verdict
+
+
+def passed(verdict: Verdict) -> dict[str, bool | None]:
+    return {item.id: item.passed for item in verdict.criteria}
+
+
+# ---- the number
+
+
+async def test_everything_met() -> None:
+    verdict = await score(good().trace(goal=GOAL))
+    assert (verdict.reward, verdict.success, verdict.valid, verdict.score) == (1.0, True, True, 1.0)
+    assert verdict.basis == "rubric:strict"
+
+
+async def test_a_missed_requirement_fails_and_the_score_says_how_much_was_met() -> None:
+    silent = Story().say("Cancel #W1?", "Yes.", ["confirm"]).cancel()
+    verdict = await score(silent.trace(goal=GOAL))
+    assert (verdict.reward, verdict.success, verdict.score) == (0.0, False, 0.75)
+    weighted = await score(silent.trace(goal=GOAL), value="weighted")
+    assert (weighted.reward, weighted.success, weighted.basis) == (0.75, False, "rubric:weighted")
+
+
+async def test_what_is_not_required_costs_score_only() -> None:
+    verdict = await score(good().malformed().trace(goal=GOAL))
+    assert (verdict.reward, verdict.score) == (1.0, 0.75)
+    assert passed(verdict)["form"] is False
+
+
+@pytest.mark.parametrize("value", ["strict", "weighted"])
+async def test_the_right_state_by_a_forbidden_way_is_worth_nothing(value: str) -> None:
+    verdict = await score(Story().cancel().say("You get $12.50.").trace(goal=GOAL), value=value)
+    assert passed(verdict) == {"state": True, "told": True, "confirmed": False, "form": True}
+    assert (verdict.reward, verdict.score, verdict.success, verdict.valid) == (0.0, 0.0, False, True)
+
+
+async def test_the_turn_limit_leaves_the_verdict_valid() -> None:
+    verdict = await score(Story().say("Hm").trace("turn_limit", goal=GOAL))
+    assert (verdict.reward, verdict.valid) == (0.0, True)
+
+
+async def test_lazy_agents_fail_a_task_that_must_be_refused() -> None:
+    items: list[JsonObject] = [
+        STATE,
+        {"id": "refused", "kind": "communication", "check": {"program": "refused", "about": "cancel"}},
+        {"id": "no_writes", "kind": "forbidden", "check": {"program": "no_writes", "attempts": True}},
+    ]
+    assert (await score(Story().trace(goal=()), items)).reward == 0.0
+    assert (await score(Story().malformed("empty_action").trace(goal=()), items)).reward == 0.0
+    assert (await score(Story().say("Done, I have cancelled it.").trace(goal=()), items)).reward == 0.0
+    tried = Story().call("cancel_order", error="not_pending").say("I can't cancel it, it was delivered.")
+    assert (await score(tried.trace(goal=()), items)).reward == 0.0
+    undone = Story().cancel().call("undeclared", [op("/orders/#W1/status", "pending")]).say("I can't cancel that.")
+    assert (await score(undone.trace(goal=()), items)).reward == 0.0
+    assert (await score(Story().say("I can't cancel it, it was delivered.").trace(goal=()), items)).reward == 1.0
+
+
+# ---- what cannot be judged
+
+
+async def test_without_a_judge_the_verdict_is_invalid() -> None:
+    for trace in (good().trace(goal=GOAL), Story().trace(goal=GOAL)):
+        verdict = await score(trace, [*ITEMS, JUDGED])
+        assert (verdict.reward, verdict.valid, verdict.success, verdict.score) == (None, False, False, None)
+        assert "'polite'" in verdict.reason
+        assert passed(verdict)["polite"] is None
+
+
+async def test_what_does_not_matter_need_not_be_judged() -> None:
+    verdict = await score(good().trace(goal=GOAL), [*ITEMS, {**JUDGED, "required": False, "weight": 0}])
+    assert (verdict.reward, verdict.valid) == (1.0, True)
+    assert passed(verdict)["polite"] is None
+    for item in ({**JUDGED, "required": False}, {**JUDGED, "weight": 0}, {**JUDGED, "kind": "forbidden"}):
+        assert not (await score(good().trace(goal=GOAL), [*ITEMS, item])).valid
+
+
+async def test_state_that_was_not_kept_is_not_judged() -> None:
+    verdict = await score(good().call("get_order", None).trace(goal=GOAL))
+    assert not verdict.valid
+    assert "'state'" in verdict.reason
+
+
+class Lenient:
+    def __init__(self, finding: Finding) -> None:
+        self.finding, self.asked = finding, ""
+
+    async def judge(self, trace: Trace, criterion: Criterion) -> Finding:
+        self.asked = criterion.id
+        return self.finding
+
+
+async def test_a_judge_decides_what_programs_cannot() -> None:
+    judge = Lenient(Finding.of(True, "it was", [Evidence(3, "Cancel #W1")]))
+    reward = RubricReward([*ITEMS, JUDGED], judge=judge)
+    assert reward.io
+    assert (await reward.score(good().trace(goal=GOAL))).reward == 1.0
+    assert judge.asked == "polite"
+    unsure = RubricReward([*ITEMS, JUDGED], judge=Lenient(Finding.unknown("the judge was unsure")))
+    assert not (await unsure.score(good().trace(goal=GOAL))).valid
+
+
+async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
+    judge = Lenient(Finding.of(True, "it was", [Evidence(3, "words that nobody said")]))
+    with pytest.raises(Fault, match=r"'polite'.*does not occur in event 3") as caught:
+        await RubricReward([*ITEMS, JUDGED], judge=judge).score(good().trace(goal=GOAL))
+    assert (caught.value.kind, caught.value.role) == ("evidence", "judge")
+
+
+# ---- programs of one's own
+
+OWN = """
+from simia_gym.rewards.finding import Finding, Evidence
+from simia_gym.rewards.grade import Grade
+
+class HowMany(Args):
+    turns: int
+
+def short(trace, args: HowMany):
+    return Finding.of(trace.turns <= args.turns, "short enough")
+
+def any_args(trace, args):
+    return Finding(args["value"], "as given")
+
+def broken(trace, args):
+    return 1 / 0
+
+def invents(trace, args):
+    return Finding.of(True, "made up", [Evidence(0, "nowhere")])
+
+def beyond(trace, args):
+    return Finding.of(True, "made up", [Evidence(99, "x")])
+
+def number(trace, args):
+    return 1.0
+
+def half(trace):
+    return Grade(0.5, {"attributes": 0.5})
+
+def full(trace):
+    return Grade(1.0)
+
+def too_much(trace):
+    return Grade(7.0)
+
+NOT_A_FUNCTION = 3
+def one_argument(trace): ...
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    return tmp_path
+
+
+def own(name: str, **args: Any) -> JsonObject:
+    return {"id": "own", "kind": "goal", "check": {"program": f"own.py:{name}", **args}}
+
+
+async def test_programs_of_ones_own(folder: Path) -> None:
+    trace = Story().say("Hello").trace()
+    short = RubricReward([own("short", turns=1)], folder=folder)
+    assert (await short.score(trace)).reward == 1.0
+    some = RubricReward([own("any_args", value=0.25)], {"value": "weighted"}, folder=folder)
+    assert (await some.score(trace)).reward == 0.25
+    with pytest.raises(DomainError, match=r"own.*check\.turns.*needs this argument"):
+        RubricReward([own("short")], folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("broken", "criterion 'own': program own.py:broken raised ZeroDivisionError"),
+        ("invents", "criterion 'own': the quote 'nowhere' does not occur in event 0"),
+        ("beyond", "does not occur in event 99"),
+        ("number", "criterion 'own': 1.0 is no finding"),
+    ],
+)
+async def test_a_broken_program_is_a_fault_and_no_zero(folder: Path, name: str, message: str) -> None:
+    with pytest.raises(Fault) as caught:
+        await RubricReward([own(name)], folder=folder).score(Story().trace())
+    assert message in str(caught.value)
+    assert caught.value.role == "judge"
+
+
+async def test_a_value_outside_its_range_is_a_fault(folder: Path) -> None:
+    for value in (7, -1, float("nan"), "1"):
+        with pytest.raises(Fault, match="no finding from 0 to 1"):
+            await RubricReward([own("any_args", value=value)], folder=folder).score(Story().trace())
+
+
+async def test_a_misspelt_tool_never_passes_silently() -> None:
+    item = {"id": "no_transfer", "kind": "forbidden", "check": {"program": "not_called", "tool": "trasnfer"}}
+    reward = RubricReward([STATE, item])
+    with pytest.raises(Fault, match="no tool 'trasnfer'"):
+        await reward.score(Story().trace())
+    (problem,) = reward.problems(Story().trace().task, TOOLS)
+    assert "trasnfer" in str(problem)
+    assert "transfer" in problem.fix
+
+
+# ---- grades
+
+
+async def test_a_grade_is_the_reward_unless_something_forbidden_happened(folder: Path) -> None:
+    options = {"grade": "own.py:half", "name": "shop"}
+    verdict = await RubricReward([CONFIRMED], options, folder=folder).score(good().trace())
+    assert (verdict.reward, verdict.success, verdict.parts) == (0.5, False, {"attributes": 0.5})
+    assert verdict.basis == "grade:shop (success: 1)"
+    gated = await RubricReward([CONFIRMED], options, folder=folder).score(Story().cancel().trace())
+    assert (gated.reward, gated.score, gated.valid) == (0.0, 0.0, True)
+    full = await RubricReward([], {"grade": "own.py:full"}, folder=folder).score(Story().trace())
+    assert (full.reward, full.success) == (1.0, True)
+
+
+async def test_a_grade_beyond_its_range_is_a_fault(folder: Path) -> None:
+    with pytest.raises(Fault, match=r"own\.py:too_much"):
+        await RubricReward([], {"grade": "own.py:too_much"}, folder=folder).score(Story().trace())
+
+
+def test_a_grade_holds_its_parts_as_criteria() -> None:
+    part = CriterionResult("price", "goal", 1.0, False, 1.0, True, "within the budget")
+    assert Grade(1.0, criteria=(part,)).criteria[0].id == "price"
+
+
+# ---- a task's own criteria
+
+
+async def test_a_tasks_own_criteria() -> None:
+    override: JsonObject = {"id": "told", "check": {"program": "says", "all": ["Done"]}}
+    verdict = await score(good().trace(goal=GOAL, criteria=[override, {"id": "form", "drop": True}]))
+    assert passed(verdict) == {"state": True, "told": True, "confirmed": True}
+    assert verdict.criteria[1].kind == "communication"
+    more: JsonObject = {"id": "twice", "kind": "goal", "check": {"program": "called", "tool": "cancel_order", "min": 2}}
+    assert (await score(good().trace(goal=GOAL, criteria=[more]))).reward == 0.0
+
+
+def task(*criteria: JsonObject, goal: Any = ()) -> Task:
+    return Task("t7", "train", "cancel", goal=goal, criteria=tuple(criteria))
+
+
+def test_a_tasks_criteria_are_read_once() -> None:
+    reward = RubricReward(ITEMS)
+    one = task({"id": "form", "drop": True})
+    assert reward.criteria(one) is reward.criteria(one)
+    assert len(reward.criteria(task({"id": "told", "drop": True}, {"id": "form", "drop": True}))) == 2
+    assert reward.criteria(task()) is reward.rubric.criteria
+
+
+# ---- mistakes
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ("text", ["is not a criterion"]),
+        ({}, ["id:"]),
+        ({"id": 3}, ["id:"]),
+        ({**STATE, "wieght": 1}, ["'state'", "wieght", "weight"]),
+        ({**STATE, "kind": "gaol"}, ["'state'", "kind", "gaol", "goal, interaction"]),
+        ({"id": "x", "check": {"program": "goal_state"}}, ["'x'", "kind"]),
+        ({**STATE, "weight": -1}, ["'state'", "weight", "-1"]),
+        ({**STATE, "weight": "much"}, ["weight", "much"]),
+        ({**STATE, "weight": True}, ["weight"]),
+        ({**STATE, "weight": float("nan")}, ["weight"]),
+        ({**STATE, "required": "yes"}, ["required"]),
+        ({**STATE, "says": 3}, ["says"]),
+        ({**STATE, "check": "goal_state"}, ["check", "program"]),
+        ({**STATE, "check": {}}, ["check", "either program or llm"]),
+        ({**STATE, "check": {"program": "says", "llm": "x"}}, ["either program or llm"]),
+        ({**STATE, "check": {"program": "goal_stat"}}, ["goal_stat", "Did you mean 'goal_state'?", "confirmed_writes"]),
+        ({**STATE, "check": {"program": "no_such.module:check"}}, ["'state'", "no_such"]),
+        ({**STATE, "check": {"program": "own.py:NOT_A_FUNCTION"}}, ["NOT_A_FUNCTION", "not a function"]),
+        ({**STATE, "check": {"program": "own.py:one_argument"}}, ["one_argument", "(trace, args)"]),
+        ({**STATE, "check": {"program": "goal_state", "ignroe": "x"}}, ["check.ignroe", "tolerance, ignore"]),
+        ({**STATE, "check": {"program": "called"}}, ["check.tool", "needs this argument"]),
+        ({**STATE, "check": {"program": "called", "tool": "x", "min": -1}}, ["check.min", "-1"]),
+        ({**STATE, "check": {"program": "says"}}, ["give `all` or `any`"]),
+        ({**STATE, "check": {"program": "says", "all": [True]}}, ["check.all", "text or a number"]),
+        ({**STATE, "check": {"program": "says", "all": [" "]}}, ["check.all", "not be empty"]),
+        ({**STATE, "check": {"program": "says", "all": ["x"], "mode": "loose"}}, ["check.mode", "loose"]),
+        ({**STATE, "check": {"program": "called_before", "tool": "x"}}, ["`before` or `effects`"]),
+        ({**STATE, "check": {"llm": ""}}, ["check.llm", "question"]),
+        ({**CONFIRMED, "weight": 1}, ["'confirmed'", "weight"]),
+        ({**CONFIRMED, "required": False}, ["'confirmed'", "always gates"]),
+        ({**STATE, "drop": True}, ["drop"]),
+    ],
+)
+def test_mistakes_in_a_rubric(folder: Path, item: Any, words: list[str]) -> None:
+    with pytest.raises(DomainError) as caught:
+        RubricReward([TOLD, item], folder=folder, where="shop/rubric.yaml")
+    assert str(caught.value).startswith("shop/rubric.yaml: ")
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_every_mistake_is_found_at_once() -> None:
+    with pytest.raises(DomainError) as caught:
+        RubricReward([{**STATE, "kind": "x"}, {**TOLD, "check": {"program": "says", "a": 1, "b": 2}}, FORM])
+    assert len(caught.value.problems) == 3
+    with pytest.raises(DomainError, match="occurs twice"):
+        RubricReward([STATE, STATE])
+
+
+@pytest.mark.parametrize(
+    ("criteria", "words"),
+    [
+        ([{"id": "nope", "drop": True}], ["'t7'", "no such criterion", "state, told"]),
+        ([{"id": "new", "check": {"program": "goal_state"}}], ["'t7'", "'new'", "kind"]),
+        ([{"id": "told", "check": {"program": "says"}}], ["'t7'", "'told'"]),
+        ([{"id": "a", "drop": 0}, {"id": "a"}], ["'t7'", "occurs twice"]),
+        ([{"id": "state", "drop": True}, {"id": "told", "drop": True}], ["'t7'", "requires nothing"]),
+    ],
+)
+def test_mistakes_in_a_tasks_criteria(criteria: list[JsonObject], words: list[str]) -> None:
+    problems = RubricReward(ITEMS).problems(task(*criteria))
+    text = " ".join(map(str, problems))
+    for word in words:
+        assert word in text
+
+
+async def test_mistakes_that_are_found_only_while_scoring_are_faults() -> None:
+    with pytest.raises(Fault, match="drop"):
+        await score(Story().trace(criteria=[{"id": "nope", "drop": True}]))
+
+
+def test_problems_of_a_task() -> None:
+    reward = RubricReward(ITEMS)
+    assert reward.problems(task(), TOOLS) == []
+    (no_goal,) = reward.problems(task(goal=None), TOOLS)
+    assert "states no goal" in str(no_goal)
+    (bad_goal,) = reward.problems(task(goal=({"op": "add", "path": "/a/b", "value": 1},)))
+    assert "not a test operation" in str(bad_goal)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"valeu": "strict"}, "valeu"),
+        ({"value": "loose"}, "value"),
+        ({"grade": "no_such.module:grade"}, "no_such"),
+        ({"grade": "own.py:NOT_A_FUNCTION"}, "not a function"),
+    ],
+)
+def test_mistakes_in_the_options(folder: Path, options: Mapping[str, Any], word: str) -> None:
+    with pytest.raises(DomainError, match=word):
+        RubricReward.for_domain(ITEMS, options, folder=folder, where="rubric.yaml")
+
+
+def test_a_rubric_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "rubric.yaml"
+    path.write_text("- {id: told, kind: communication, check: {program: says, all: [12.50, 7]}}\n", encoding="utf-8")
+    (item,) = RubricReward.for_domain(load_items(path), {}, folder=tmp_path, where=str(path)).rubric.criteria
+    assert item.required
+    assert item.check == read_criterion({**TOLD, "check": {"program": "says", "all": ["12.5", "7"]}}).check
+    path.write_text("id: told\n", encoding="utf-8")
+    with pytest.raises(DomainError, match="not a list"):
+        load_items(path)
+
+
+# ---- reports
+
+
+async def test_a_report_explains_every_point() -> None:
+    verdict = await score(Story().malformed().cancel().say("You get $12.50.").trace(goal=GOAL), [*ITEMS])
+    assert report(verdict).splitlines() == [
+        "reward 0 (no success, score 0, rubric:strict)",
+        "+ state      [goal, weight 2, required]  the goal holds and nothing else changed",
+        '             event 5: "/orders/#W1/status"',
+        "+ told       [communication, weight 1, required]  the user was told '12.50'",
+        '             event 7: "You get $12.50."',
+        "! confirmed  [forbidden]  cancel_order in turn 2 without a confirmation; "
+        "the user's last words were 'Hi, please cancel my order #W1.'",
+        '             event 5: "{"name":"cancel_order","arguments":{"order_id":"#W1"},"id":"call_2"}"',
+        '             event 1: "Hi, please cancel my order #W1."',
+        "- form       [format, weight 1]  1 invalid actions, at most 0 allowed",
+        '             event 3: "malformed_call"',
+    ]
+    invalid = report(await score(good().trace(goal=GOAL), [STATE, JUDGED]))
+    assert invalid.startswith("no reward (invalid verdict, rubric:strict)\n  because criterion 'polite'")
+    assert "? polite" in invalid
+
+
+# ---- the published outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "cancelled", "ended", "reward"),
+    [
+        ("It was 12.50.", True, "user_stop", 1.0),
+        ("It was 12.", True, "user_stop", 0.0),
+        ("It was 12.50.", False, "user_stop", 0.0),
+        ("It was 12.50.", True, "turn_limit", 0.0),
+    ],
+)
+async def test_the_published_outcome(said: str, cancelled: bool, ended: str, reward: float) -> None:
+    story = Story().say(said)
+    trace = (story.cancel() if cancelled else story).trace(ended, goal=GOAL, options={"communicate_info": ["12.50"]})
+    verdict = await OutcomeReward.for_domain(ITEMS, {"value": "weighted"}).score(trace)
+    assert (verdict.reward, verdict.valid, verdict.basis) == (reward, True, "tau2:db*communicate")
+    assert from_json(to_json(verdict)) == verdict
+
+
+async def test_the_published_outcome_needs_state_and_goal() -> None:
+    told = await OutcomeReward().score(Story().trace(goal=()))
+    assert (told.reward, told.parts) == (1.0, {"database": 1.0, "communicate": 1.0})
+    for trace in (Story().trace(goal=None), Story().call("get_order", None).trace(goal=())):
+        assert not (await OutcomeReward().score(trace)).valid
+
+
+# ---- speed
+
+
+async def test_scoring_is_fast() -> None:
+    story = Story().say("Which order?", "It is #W1.", ["inform"])
+    for _ in range(6):
+        story.call("get_order", observation='{"order_id": "#W1", "status": "pending"}' * 20, order_id="#W1")
+    story.say("Shall I cancel #W1? You would get $12.50 back. " * 5, "Yes, go ahead.", ["confirm"]).call(
+        "cancel_order", CANCEL, order_id="#W1"
+    )
+    trace = story.trace(goal=GOAL)
+    items = [
+        *ITEMS,
+        {"id": "first", "kind": "forbidden", "check": FIRST},
+        {"id": "refused", "kind": "communication", "required": False, "check": {"program": "refused"}},
+        {"id": "quiet", "kind": "forbidden", "check": {"program": "not_called", "tool": "transfer"}},
+    ]
+    reward = RubricReward(items)
+    times: list[float] = []
+    for _ in range(60):
+        fresh = Trace(trace.task, trace.events, trace.initial, trace.final, trace.ended, trace.turns, trace.tools)
+        start = time.perf_counter()
+        assert (await reward.score(fresh)).reward == 1.0
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.003

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+from simia_gym.encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.state import FrozenDict, State
+from simia_gym.types import Row
+
+TABLES: dict[str, dict[str, Any]] = {
+    "orders": {
+        "#1": {"status": "pending", "items": [{"id": 1, "tags": ["x"]}], "user": "ann"},
+        "#2": {"status": "done", "items": [], "user": "bob"},
+        "#3": {"status": "done", "items": [], "user": "ann"},
+    },
+    "users": {"ann": {"name": "Ann"}},
+}
+
+
+@pytest.fixture
+def state() -> State:
+    return State.from_tables(TABLES)
+
+
+def owner(key: str, row: Row) -> str | None:
+    user = row.get("user")
+    return user if isinstance(user, str) else None
+
+
+def test_an_edit_becomes_the_smallest_operations(state: State) -> None:
+    draft = state.draft()
+    row = draft.edit("orders", "#1")
+    row["status"] = "cancelled"
+    row["items"][0]["tags"].append("y")
+    row["note"] = None
+    del row["user"]
+    made, ops = draft.commit()
+    assert list(ops) == [
+        {"op": "replace", "path": "/orders/#1/status", "value": "cancelled"},
+        {"op": "add", "path": "/orders/#1/items/0/tags/-", "value": "y"},
+        {"op": "remove", "path": "/orders/#1/user"},
+        {"op": "add", "path": "/orders/#1/note", "value": None},
+    ]
+    assert made.to_tables() == state.apply(ops).to_tables()
+    assert made.get("orders", "#1") == row
+    assert state.to_tables() == TABLES
+
+
+def test_only_touched_rows_are_copied(state: State) -> None:
+    draft = state.draft()
+    draft.edit("orders", "#1")["status"] = "x"
+    draft.edit("orders", "#2")
+    made, ops = draft.commit()
+    assert len(ops) == 1
+    for key in ("#2", "#3"):
+        assert made.get("orders", key) is state.get("orders", key)
+    assert made.get("users", "ann") is state.get("users", "ann")
+    # Inside the changed row, too, what did not change is shared.
+    assert made.at("/orders/#1/items") is state.at("/orders/#1/items")
+
+
+def test_an_edit_is_one_copy(state: State) -> None:
+    draft = state.draft()
+    first = draft.edit("orders", "#1")
+    assert draft.edit("orders", "#1") is first
+    assert type(first) is dict
+    assert first is not state.get("orders", "#1")
+
+
+def test_reads_see_edits_and_cannot_change_them(state: State) -> None:
+    draft = state.draft()
+    draft.edit("orders", "#1")["status"] = "x"
+    for read in (draft.get("orders", "#1"), draft.row("orders", "#1"), dict(draft.rows("orders"))["#1"]):
+        assert read is not None
+        assert read["status"] == "x"
+        with pytest.raises(TypeError, match="read-only"):
+            read["status"] = "y"
+        with pytest.raises(TypeError, match="read-only"):
+            read["items"][0]["tags"].append("z")
+    assert draft.row("orders", "#2") is state.get("orders", "#2")
+    with pytest.raises(TypeError, match=r"draft\.edit"):
+        draft.row("orders", "#2")["status"] = "y"
+
+
+def test_what_is_missing(state: State) -> None:
+    draft = state.draft()
+    assert draft.get("orders", "#9") is None
+    assert not draft.has("orders", "#9")
+    for attempt in (draft.row, draft.edit, draft.remove):
+        for table in ("orders", "absent"):
+            with pytest.raises(KeyError, match=f"no row '#9' in table '{table}'"):
+                attempt(table, "#9")
+    assert draft.commit() == (state, ())
+
+
+def test_no_effect_no_operation(state: State) -> None:
+    draft = state.draft()
+    row = draft.edit("orders", "#1")
+    row["status"] = "x"
+    row["status"] = "pending"
+    draft.put("users", "ann", {"name": "Ann"})
+    draft.put("users", "new", {})
+    draft.remove("users", "new")
+    made, ops = draft.commit()
+    assert made is state
+    assert ops == ()
+
+
+def test_put_takes_a_copy_and_edit_goes_on_from_there(state: State) -> None:
+    draft = state.draft()
+    row: dict[str, Any] = {"name": "Bob", "tags": []}
+    draft.put("users", "bob", row)
+    row["tags"].append("late")
+    draft.edit("users", "bob")["tags"].append("in time")
+    assert draft.row("users", "bob") == {"name": "Bob", "tags": ["in time"]}
+    made, ops = draft.commit()
+    assert list(ops) == [{"op": "add", "path": "/users/bob", "value": {"name": "Bob", "tags": ["in time"]}}]
+    assert made.get("users", "bob") == {"name": "Bob", "tags": ["in time"]}
+
+
+def test_put_over_a_row_is_a_diff(state: State) -> None:
+    draft = state.draft()
+    draft.put("users", "ann", {"name": "Anna", "age": 5})
+    _, ops = draft.commit()
+    assert [(op["op"], op["path"]) for op in ops] == [("replace", "/users/ann/name"), ("add", "/users/ann/age")]
+
+
+def test_a_row_that_comes_back_stands_behind(state: State) -> None:
+    draft = state.draft()
+    draft.remove("orders", "#1")
+    assert not draft.has("orders", "#1")
+    assert draft.get("orders", "#1") is None
+    with pytest.raises(KeyError):
+        draft.edit("orders", "#1")
+    draft.put("orders", "#1", {"user": "ann"})
+    draft.put("orders", "#0", {"user": "ann"})
+    assert list(draft.keys("orders")) == ["#2", "#3", "#1", "#0"]
+    made, ops = draft.commit()
+    assert [op["op"] for op in ops] == ["remove", "add", "add"]
+    assert list(made.keys("orders")) == list(state.apply(ops).keys("orders")) == ["#2", "#3", "#1", "#0"]
+    assert made.draft().find("orders", "owner", owner, "ann") == ["#3", "#1", "#0"]
+
+
+def test_commit_can_be_repeated(state: State) -> None:
+    draft = state.draft()
+    row = draft.edit("orders", "#1")
+    row["status"] = "x"
+    first, first_ops = draft.commit()
+    row["status"] = "y"
+    second, second_ops = draft.commit()
+    assert first.at("/orders/#1/status") == first_ops[0]["value"] == "x"
+    assert second.at("/orders/#1/status") == second_ops[0]["value"] == "y"
+    assert draft.state is state
+
+
+def test_operations_and_states_are_out_of_reach(state: State) -> None:
+    draft = state.draft()
+    new: dict[str, Any] = {"deep": [{"a": []}]}
+    row = draft.edit("orders", "#1")
+    row["new"] = new
+    row["shared"] = draft.row("orders", "#2")["items"]
+    made, ops = draft.commit()
+    kept = encode([made.to_tables(), list(ops)])
+    new["deep"][0]["a"].append(1)
+    row["new"]["deep"].clear()
+    row["items"].clear()
+    for op in ops:
+        with pytest.raises(TypeError):
+            op["path"] = "/elsewhere"
+        with pytest.raises(TypeError):
+            op["value"].clear()
+    assert encode([made.to_tables(), list(ops)]) == kept
+    assert state.to_tables() == TABLES
+
+
+def test_a_commit_refers_to_no_mutable_container(state: State) -> None:
+    draft = state.draft()
+    draft.edit("orders", "#1")["items"].append({"id": 2, "tags": [[], {}]})
+    draft.put("users", "bob", {"a": [{"b": {}}]})
+    made, ops = draft.commit()
+    todo: list[Any] = [*ops, made.at("")]
+    while todo:
+        value = todo.pop()
+        assert not isinstance(value, dict | list) or type(value).__name__ in ("FrozenDict", "FrozenList")
+        todo.extend(each for each in gc.get_referents(value) if isinstance(each, dict | list))
+
+
+@pytest.mark.parametrize("bad", [{1, 2}, float("nan"), object(), {1: 2}])
+def test_what_is_not_json_cannot_be_committed(state: State, bad: Any) -> None:
+    draft = state.draft()
+    draft.edit("orders", "#1")["bad"] = bad
+    with pytest.raises(InputError):
+        draft.commit()
+    draft = state.draft()
+    draft.edit("orders", "#1")["items"][0]["id"] = bad
+    with pytest.raises(InputError):
+        draft.commit()
+    with pytest.raises(InputError):
+        draft.put("orders", "#1", {"bad": bad})
+    assert state.to_tables() == TABLES
+
+
+def test_put_checks_its_arguments(state: State) -> None:
+    wrong: Any
+    for wrong in (("users", "x", []), ("users", 5, {}), (5, "x", {})):
+        with pytest.raises(InputError, match=r"Draft\.put"):
+            state.draft().put(*wrong)
+
+
+def test_rows_can_be_changed_while_they_are_gone_through(state: State) -> None:
+    draft = state.draft()
+    for key, _ in draft.rows("orders"):
+        draft.edit("orders", key)["seen"] = True
+    for key, row in draft.rows("orders"):
+        assert row["seen"]
+        draft.remove("orders", key)
+        draft.put("orders", key + "b", row)
+    assert list(draft.keys("orders")) == ["#1b", "#2b", "#3b"]
+    assert draft.count("orders") == 3
+
+
+def test_indexes_follow_base_overlay_and_draft(state: State) -> None:
+    calls: list[str] = []
+
+    def counted(key: str, row: Row) -> str | None:
+        calls.append(key)
+        return owner(key, row)
+
+    assert state.draft().find("orders", "owner", counted, "ann") == ["#1", "#3"]
+    assert sorted(calls) == ["#1", "#2", "#3"]
+    calls.clear()
+    assert state.draft().find("orders", "owner", counted, "bob") == ["#2"]
+    assert calls == []
+    draft = state.draft()
+    draft.edit("orders", "#2")["user"] = "ann"
+    draft.put("orders", "#4", {"user": "ann"})
+    assert draft.find("orders", "owner", counted, "ann") == ["#1", "#2", "#3", "#4"]
+    made, _ = draft.commit()
+    draft = made.draft()
+    assert draft.find("orders", "owner", counted, "ann") == ["#1", "#2", "#3", "#4"]
+    assert draft.find("orders", "owner", counted, "bob") == []
+    draft.remove("orders", "#3")
+    draft.edit("orders", "#4")["user"] = None
+    index = draft.index("orders", "owner", counted)
+    assert dict(index) == {"ann": ("#1", "#2")}
+    assert index["ann"] == ("#1", "#2")
+    assert "bob" not in index
+    assert index.get("bob", ()) == ()
+    assert index.find(None) == []
+    assert len(index) == 1
+    # Forks from the beginning see their own rows through the same shared index.
+    assert state.draft().find("orders", "owner", counted, "bob") == ["#2"]
+    assert state.draft().find("absent", "owner", counted, "bob") == []
+
+
+def test_tables_of_a_draft(state: State) -> None:
+    draft = state.draft()
+    draft.put("zoo", "z", {})
+    draft.put("log", "1", {})
+    assert draft.tables == ("orders", "users", "log", "zoo")
+    draft.remove("log", "1")
+    assert draft.tables == draft.commit()[0].tables == ("orders", "users", "zoo")
+
+
+def test_a_plain_row_type_comes_back(state: State) -> None:
+    assert type(state.draft().row("users", "ann")) is FrozenDict

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import datetime
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from simia_gym.encoding import decode, encode
+from simia_gym.errors import InputError
+from simia_gym.state import freeze
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        ({"b": 1, "a": [1.5, None, True]}, b'{"b":1,"a":[1.5,null,true]}'),
+        ("ü\n\u2028", '"ü\\n\u2028"'.encode()),
+        (2**64, b"18446744073709551616"),
+        ({"n": -(2**80), "t": ("ü",)}, '{"n":-1208925819614629174706176,"t":["ü"]}'.encode()),
+        (float("nan"), b"null"),
+        ([float("inf"), 2**70], b"[null,1180591620717411303424]"),
+        ("a\ud800b", '"a\ufffdb"'.encode()),
+        ({"\udfff": "\ud83d\ude00"}, '{"\ufffd":"\U0001f600"}'.encode()),
+        (MappingProxyType({"a": (1, MappingProxyType({}))}), b'{"a":[1,{}]}'),
+    ],
+)
+def test_bytes(value: Any, data: bytes) -> None:
+    assert encode(value) == data
+    assert encode(decode(data)) == data
+
+
+def test_order_of_keys_and_types_of_numbers_count() -> None:
+    values = [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1.0, "b": 2}, {"a": True, "b": 2}]
+    assert len({encode(value) for value in values}) == 4
+    assert encode(freeze(values)) == encode(values)
+
+
+@pytest.mark.parametrize("value", [{1: 2}, {1, 2}, object(), datetime.date(2024, 1, 1), [b"x"], {"a": 2**70, 5: 1}])
+def test_what_is_not_json_is_refused(value: Any) -> None:
+    with pytest.raises(InputError):
+        encode(value)
+
+
+def test_depth_is_bounded_by_a_clear_error() -> None:
+    value: Any = []
+    for _ in range(400):
+        value = [value]
+    assert decode(encode(value)) == value
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(InputError, match="cannot be encoded"):
+        encode(loop)
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", b"-Infinity"])
+def test_decoding_is_strict(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"JSON|Expecting"):
+        decode(text)

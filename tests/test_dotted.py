@@ -1,0 +1,101 @@
+"""Objects named by text."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import pickle
+from pathlib import Path
+
+import pytest
+
+from simia_gym.dotted import load_object
+from simia_gym.errors import InputError
+
+
+def test_by_module() -> None:
+    assert load_object("json:dumps") is json.dumps
+    assert load_object("json.decoder:JSONDecoder.decode") is json.JSONDecoder.decode
+
+
+def test_by_file(tmp_path: Path) -> None:
+    (tmp_path / "near.py").write_text("VALUE = 7\n")
+    (tmp_path / "world.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom .near import VALUE\n"
+        "@dataclass\nclass World:\n    value: int = VALUE\n"
+    )
+    world = load_object("world.py:World", folder=tmp_path)
+    assert isinstance(world, type)
+    assert world().value == 7
+    assert load_object("world.py:World", folder=tmp_path) is world
+    assert pickle.loads(pickle.dumps(world())) == world()
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(world, (9,)) == world(9)
+    (tmp_path / "near.py").write_text("VALUE = 88\n")
+    changed = load_object("world.py:World", folder=tmp_path)
+    assert isinstance(changed, type)
+    assert changed().value == 88
+    assert world().value == 7
+
+
+def test_same_size_changes_are_seen(tmp_path: Path) -> None:
+    for value in (1, 2, 3):
+        (tmp_path / "one.py").write_text(f"VALUE = {value}\n")
+        assert load_object("one.py:VALUE", folder=tmp_path) == value
+
+
+def test_same_names_in_two_folders_do_not_meet(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "world.py").write_text(f"NAME = {name!r}\n")
+    assert [load_object("world.py:NAME", folder=tmp_path / name) for name in ("a", "b", "a")] == ["a", "b", "a"]
+
+
+def test_files_are_found_in_subfolders_and_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "one.py").write_text("VALUE = 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert load_object("code/one.py:VALUE") == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("json", "names no object"),
+        ("json:", "names no object"),
+        (":dumps", "names no object"),
+        ("json:du-mps", "names no object"),
+        ("json.:dumps", "names no object"),
+        ("a b:c", "names no object"),
+        ("no_such_module:X", "no module 'no_such_module'"),
+        ("json.no_such:X", "no module 'json.no_such'"),
+        ("json:dump_s", "has no 'dump_s'.*dumps"),
+        ("missing.py:X", "there is no file"),
+        ("broken.py:X", "broken.py, line 2: SyntaxError"),
+        ("raises.py:X", "raises.py, line 3: ZeroDivisionError"),
+        ("exits.py:X", "SystemExit"),
+        ("needs.py:X", "no_such_package"),
+        ("fine.py:Wrold", "It has: World"),
+        (3, "not a text"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, spec: str, words: str) -> None:
+    (tmp_path / "broken.py").write_text("x = 1\ndef f(:\n")
+    (tmp_path / "raises.py").write_text("def f():\n    pass\nX = 1 / 0\n")
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "needs.py").write_text("import no_such_package\n")
+    (tmp_path / "fine.py").write_text("class World:\n    pass\n")
+    with pytest.raises(InputError, match=words) as caught:
+        load_object(spec, folder=tmp_path, where="domain.yaml: world")
+    assert str(caught.value).startswith("domain.yaml: world: ")
+    assert str(spec) in str(caught.value)
+    assert caught.value.fix
+
+
+def test_a_module_that_needs_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wants_more.py").write_text("import no_such_package\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="wants_more needs the module 'no_such_package'"):
+        load_object("wants_more:X")

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simia_gym.encoding import decode, encode
+from simia_gym.errors import InputError
+from simia_gym.ledger import ABSENT, Divergence, Ledger, first_divergence
+
+PROFILE = settings(deadline=None, database=None, max_examples=150)
+
+
+def filled() -> Ledger:
+    ledger = Ledger()
+    ledger.append("start", env="simia/x-v0", seed=7, task="t1")
+    ledger.append("action", turn=1, text="hello")
+    ledger.append("transition", turn=1, call={"name": "f", "arguments": {"a": [1, 2]}}, observation="ok", ops=[])
+    ledger.append("end", reason="user_stop", turn=1, truncated=False)
+    return ledger
+
+
+def plain(ledger: Ledger) -> list[dict[str, Any]]:
+    return [decode(encode(event)) for event in ledger.events]
+
+
+def test_events_are_numbered_and_typed() -> None:
+    ledger = Ledger()
+    assert ledger.append("start", env="e") == 0
+    assert ledger.append("end") == 1
+    assert list(ledger.events) == [{"i": 0, "type": "start", "env": "e"}, {"i": 1, "type": "end"}]
+    assert list(ledger.events[0]) == ["i", "type", "env"]
+    assert len(ledger) == len(ledger.events) == 2
+
+
+def test_events_are_a_view_that_grows() -> None:
+    ledger = Ledger()
+    events = ledger.events
+    ledger.append("a")
+    assert len(events) == 1
+    assert events[-1]["type"] == "a"
+    assert events[:1] == (events[0],)
+    assert events == [{"i": 0, "type": "a"}]
+    assert repr(events) == "EventsView(1 events)"
+    for name in ("append", "__setitem__", "clear"):
+        assert not hasattr(events, name)
+
+
+def test_later_changes_of_the_values_do_not_reach_the_record() -> None:
+    ledger = Ledger()
+    call: dict[str, Any] = {"arguments": {"ids": [1]}}
+    ledger.append("transition", call=call)
+    head = ledger.head
+    call["arguments"]["ids"].append(2)
+    assert ledger.events[0]["call"] == {"arguments": {"ids": [1]}}
+    with pytest.raises(TypeError):
+        ledger.events[0]["call"]["arguments"]["ids"].append(2)
+    Ledger.verify(ledger.events, head)
+
+
+def test_bad_events_are_refused_and_leave_nothing() -> None:
+    ledger = Ledger()
+    with pytest.raises(InputError, match="field 'i'"):
+        ledger.append("x", i=5)
+    with pytest.raises(InputError, match=r"event 'x', /value/0") as caught:
+        ledger.append("x", value=[{1}])
+    assert "not a JSON value" in caught.value.what
+    assert len(ledger) == 0
+    assert ledger.head == "0" * 64
+
+
+def test_the_head_depends_on_the_events_alone() -> None:
+    eager, lazy = Ledger(), filled()
+    for event in lazy.events:
+        fields = dict(event)
+        del fields["i"]
+        eager.append(fields.pop("type"), **fields)
+        assert len(eager.head) == 64
+    assert eager.head == lazy.head
+    assert list(eager.hashes) == list(lazy.hashes)
+    assert len(set(lazy.hashes)) == 4
+    assert Ledger.from_events(plain(lazy)).head == lazy.head
+    assert pickle.loads(pickle.dumps(lazy)).head == lazy.head
+
+
+def test_verify_accepts_what_was_written_and_read() -> None:
+    ledger = filled()
+    Ledger.verify(plain(ledger), ledger.head)
+    Ledger.verify(plain(ledger), ledger.head, ledger.hashes)
+    Ledger.verify([], Ledger().head)
+
+
+@PROFILE
+@given(st.data())
+def test_any_single_change_removal_or_swap_is_detected(data: st.DataObject) -> None:
+    ledger = filled()
+    events = plain(ledger)
+    at = data.draw(st.integers(0, len(events) - 1))
+    kind = data.draw(st.sampled_from(["change", "type", "add", "drop", "remove", "swap", "repeat", "order", "cut"]))
+    renumber = data.draw(st.booleans())
+    if kind == "change":
+        field = data.draw(st.sampled_from(sorted(set(events[at]) - {"i", "type"})))
+        old = events[at][field]
+        events[at][field] = data.draw(
+            st.sampled_from([None, 1, 1.0, True, 7.0, "hello ", {"a": []}, [None]]).filter(
+                lambda new: encode(new) != encode(old)
+            )
+        )
+    elif kind == "type":
+        events[at]["type"] += "x"
+    elif kind == "add":
+        events[at]["new"] = None
+    elif kind == "drop":
+        del events[at][sorted(set(events[at]) - {"i", "type"})[0]]
+    elif kind == "remove":
+        del events[at]
+    elif kind == "swap":
+        other = data.draw(st.integers(0, len(events) - 1).filter(lambda each: each != at))
+        events[at], events[other] = events[other], events[at]
+    elif kind == "repeat":
+        events.insert(at, copy.deepcopy(events[at]))
+    elif kind == "order":
+        events[at] = dict(reversed(events[at].items()))
+    else:
+        events = events[:at]
+    if renumber:
+        for position, event in enumerate(events):
+            event["i"] = position
+    with pytest.raises(InputError):
+        Ledger.verify(events, ledger.head)
+    with pytest.raises(InputError):
+        Ledger.verify(events, ledger.head, ledger.hashes)
+
+
+def test_hashes_name_the_altered_event() -> None:
+    ledger = filled()
+    events = plain(ledger)
+    events[2]["observation"] = "OK"
+    with pytest.raises(InputError, match="an event was altered") as caught:
+        Ledger.verify(events, ledger.head)
+    assert caught.value.where == "the record"
+    with pytest.raises(InputError, match="this event was altered") as caught:
+        Ledger.verify(events, ledger.head, ledger.hashes)
+    assert caught.value.where == "event 2 (transition)"
+    with pytest.raises(InputError, match="only 3 hashes"):
+        Ledger.verify(plain(ledger), ledger.head, ledger.hashes[:3])
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ("text", "an event is an object"),
+        ({"i": 0}, "'type'"),
+        ({"i": 1, "type": "x"}, "event 1"),
+        ({"type": "x"}, "None"),
+        ({"i": False, "type": "x"}, "event False"),
+    ],
+)
+def test_what_is_no_event(event: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        Ledger.verify([event], "")
+    assert caught.value.where == "event 0"
+    with pytest.raises(InputError, match=words):
+        Ledger.from_events([event])
+
+
+def diverged(change: Any) -> Divergence:
+    ledger = filled()
+    events = plain(ledger)
+    result = change(events)
+    found = first_divergence(ledger.events, result if isinstance(result, list) else events)
+    assert found is not None
+    return found
+
+
+def test_the_same_record_does_not_diverge() -> None:
+    ledger = filled()
+    assert first_divergence(ledger.events, plain(ledger)) is None
+    assert first_divergence([], []) is None
+
+
+def test_a_live_record_is_compared_as_it_is_written() -> None:
+    ledger = Ledger()
+    ledger.append("action", text="bad \ud800", big=2**70)
+    assert first_divergence(ledger.events, plain(ledger)) is None
+    Ledger.verify(plain(ledger), ledger.head)
+
+
+def test_the_first_difference_is_found() -> None:
+    found = diverged(lambda events: events[2]["call"]["arguments"]["a"].__setitem__(1, 2.0))
+    assert (found.index, found.path, found.expected, found.got) == (2, "/call/arguments/a/1", 2, 2.0)
+    assert found.describe() == "event 2 (transition) at /call/arguments/a/1: expected 2, got 2.0"
+    found = diverged(lambda events: events[1].pop("text"))
+    assert (found.path, found.expected, found.got) == ("/text", "hello", ABSENT)
+    assert found.describe() == 'event 1 (action) at /text: expected "hello", got nothing'
+    found = diverged(lambda events: events[1].__setitem__("a/b", 1))
+    assert found.describe() == "event 1 (action) at /a~1b: expected nothing, got 1"
+    found = diverged(lambda events: events[2]["call"]["arguments"]["a"].append(3))
+    assert found.describe() == "event 2 (transition) at /call/arguments/a/2: expected nothing, got 3"
+    found = diverged(lambda events: events[2]["call"]["arguments"]["a"].clear())
+    assert (found.path, found.got) == ("/call/arguments/a/0", ABSENT)
+
+
+def test_records_of_different_length_diverge_at_the_end() -> None:
+    found = diverged(lambda events: events[:2])
+    assert (found.index, found.path, found.got) == (2, "", ABSENT)
+    assert found.describe() == "event 2 (transition): expected, but the record ends before it"
+    found = diverged(lambda events: [*events, {"i": 4, "type": "extra"}])
+    assert (found.index, found.expected) == (4, ABSENT)
+    assert found.describe() == "event 4 (extra): not expected, the record should have ended before it"
+
+
+def test_another_order_of_keys_is_a_difference() -> None:
+    def turn(events: list[dict[str, Any]]) -> None:
+        events[2]["call"] = dict(reversed(events[2]["call"].items()))
+
+    found = diverged(turn)
+    assert found.path == "/call"
+    assert found.describe() == (
+        'event 2 (transition) at /call: expected keys in the order ["name","arguments"], got ["arguments","name"]'
+    )
+
+
+def test_long_texts_are_cut_around_the_difference() -> None:
+    text = "word " * 200
+    found = first_divergence(
+        [{"i": 0, "type": "message", "text": text + "end"}], [{"i": 0, "type": "message", "text": text + "and"}]
+    )
+    assert found is not None
+    assert "character 1000: expected ..." in found.describe()
+    assert 'word end", got' in found.describe()
+    assert len(found.describe()) < 200
+
+
+def test_hashing_is_incremental() -> None:
+    """The head costs as much as the events since it was last asked for."""
+    ledger = Ledger()
+    for number in range(200):
+        ledger.append("action", turn=number, text="x" * 100)
+        assert len(ledger.head) == 64
+    assert ledger.head == ledger.hashes[-1]
+    assert len(set(ledger.hashes)) == 200
