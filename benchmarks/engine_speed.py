@@ -27,7 +27,8 @@ import simia_gym
 from simia_gym.config import EnvConfig
 from simia_gym.episode import Episode
 from simia_gym.loop import run_inline
-from simia_gym.policies import PolicyStart, load_policy
+from simia_gym.policies import load_policy
+from simia_gym.rollout.play import play as play_policy
 from simia_gym.state import State
 from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Task
@@ -40,15 +41,9 @@ def expert_scripts(suite: Suite, count: int) -> list[Script]:
     make = load_policy("expert", suite.domain.config.policies)
     scripts: list[Script] = []
     for number, task in enumerate(list(suite.tasks)[:count]):
-        episode, policy = suite.episode(), make()
-        run_inline(episode.reset(task, seed=number))
-        domain = suite.domain
-        policy.start(PolicyStart(domain.name, number, domain.tools, domain.grammar, domain.config.samples))
-        actions: list[str] = []
-        while episode.ended is None:
-            action = policy.act(episode.messages)
-            actions.append(action if isinstance(action, str) else asyncio.run(action))
-            run_inline(episode.step(actions[-1]))
+        episode = suite.episode()
+        asyncio.run(play_policy(episode, task, seed=number, policy=make()))
+        actions = [event["text"] for event in episode.ledger.events if event["type"] == "action"]
         scripts.append((task, number, actions))
     return scripts
 
@@ -74,11 +69,14 @@ def play(episode: Episode, script: Script) -> int:
     """One episode; gives the number of steps."""
     task, seed, actions = script
     run_inline(episode.reset(task, seed=seed))
-    for steps, action in enumerate(actions, start=1):
+    steps = 0
+    for action in actions:
         run_inline(episode.step(action))
+        steps += 1
         if episode.ended is not None:
-            return steps
-    return len(actions)
+            break
+    assert episode.ledger.head  # the hash chain is made when asked for; it belongs to the cost
+    return steps
 
 
 def play_gym(env: gym.Env[str, str], script: Script) -> int:

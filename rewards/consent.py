@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simia_gym.rewards.wording import normal
+from simia_gym.rewards.wording import normal, sentences
 
 _YES = re.compile(
     r"""
@@ -13,10 +13,10 @@ _YES = re.compile(
     | \b(?:please\ )?(?:confirm|proceed|continue)\b
     | \b(?:go|move)\ (?:ahead|forward)\b
     | \bplease\ do\b | \bdo\ (?:it|so|that)\b | \bof\ course\b
+    | \bplease\ (?:make|submit|process|apply|complete|book)\ (?:it|that|the|this|these|those)\b
     | \b(?:sounds|looks|that's|that\ is|this\ is|it's|all|everything\ is|everything\ looks)
       \ (?:good|great|fine|perfect|correct|right|okay|ok)\b
     | ^(?:correct|right|perfect|exactly|great|good|fine|please)\b
-    | \bi'd\ like\ (?:you\ )?to\ (?:proceed|go\ ahead|continue)\b
     """,
     re.VERBOSE,
 )
@@ -27,39 +27,59 @@ _NO_MATTER = re.compile(
     r"\bno,? (?:(?:further|other|more) \w+|questions?|changes?|need to (?:change|wait))\b"
     r"|\b(?:i )?don't have any (?:questions|objections|changes)\b"
 )
+# What takes back a yes of the same sentence.
 _NO = re.compile(
     r"""
-      ^(?:no|nope|nah|never|stop|wait|hold\ on|not)\b
-    | \b(?:don't|do\ not|please\ don't|not\ to|never)\ (?:\w+\ )?
+      ^\W*(?:no|nope|nah|never|stop|wait|hold\ on|not)\b
+    | \b(?:don't|do\ not|not\ to|never)\ (?:\w+\ )?
       (?:proceed|go\ ahead|continue|confirm|do|process|submit|make|place|change|cancel|modify|return|exchange|book|touch
          |want|agree|approve|accept)\b
-    | \bnot\ (?:yet|so\ fast|sure|right|correct|okay|ok|quite)\b
-    | \b(?:hold|wait)\ (?:on|off|up|a)\b | \bwait\b(?!\s+(?:for\ your|to\ see))
-    | \bnever\ ?mind\b | \bbefore\ (?:you|we|i)\ (?:do|proceed|go|confirm|continue)\b
-    | \b(?:i've\ )?changed\ my\ mind\b
+    | \bnot\ (?:sure|right|correct|okay|ok|quite|so\ fast)\b
+    | \b(?:hold|wait)\ (?:on|off|up|a)\b | \bwait\b(?!\ (?:for\ your|to\ see))
     | \b(?:can't|cannot|won't|didn't|wouldn't)\ (?:agree|confirm|approve|accept|proceed)\b
-    | [.!?]\ (?:no|nope)\b
     """,
     re.VERBOSE,
 )
-_RESERVATION = re.compile(r"\bbut\b[^.!?]*\?")
-_QUESTION = re.compile(
-    r"\b(?:are|is|was|can|could|would|will|do|does|did|should|what|which|how|when|where|who|why|may|shall)\b[^.!?]*\?"
+# What takes back a yes anywhere in the message.
+_NOTHING_YET = re.compile(
+    r"""
+      \b(?:don't|do\ not|not\ to)\ (?:\w+\ )?
+      (?:proceed|go\ ahead|continue|(?:do|process|submit|cancel|change|confirm)\ (?:it|that|this|anything)
+         |make\ (?:any|that|this|the)\ changes?)\b
+    | \bnot\ yet\b | \bnever\ ?mind\b | \bchanged\ my\ mind\b
+    | \b(?:actually|wait|sorry|hmm),?\ (?:no|nope)\b
+    | \bbefore\ (?:you|we|i)\ (?:do|proceed|go|confirm|continue)\b
+    """,
+    re.VERBOSE,
 )
+_RESERVATION = re.compile(r"\bbut\b[^.!?]{0,240}\?")
+_QUESTION = re.compile(
+    r"\b(?:are|is|was|can|could|would|will|do|does|did|should|what|which|how|when|where|who|why|may|shall)\b[^.!?]{0,240}\?"
+)
+_START_OF_NO = re.compile(r"^\W*(?:no|nope|nah|not)\b")
 
 
 def consents(text: str) -> bool:
     """Whether a user's words agree to what was proposed.
 
-    A refusal anywhere outweighs a yes; a yes inside a question ("is it okay?") or followed by one ("sure, but what does
-    it cost?") is none.
+    One sentence must say yes without taking it back; a message that opens with a no, or asks to wait, agrees to
+    nothing. A yes inside a question ("is it okay?") or followed by one ("sure, but what does it cost?") is none.
 
     Args:
         text: What the user said.
     """
-    plain = normal(text)
-    if _RESERVATION.search(plain):
+    whole = _plain(text)
+    if _START_OF_NO.match(whole) or _NOTHING_YET.search(whole):
         return False
-    plain = _WELCOME.sub("ok", _QUESTION.sub(" ", plain))
-    plain = _NO_MATTER.sub(" ", plain).strip(" ,.;!")
-    return _YES.search(plain) is not None and _NO.search(plain) is None
+    return any(_agrees(_plain(sentence)) for sentence in sentences(text))
+
+
+def _plain(text: str) -> str:
+    return _NO_MATTER.sub(" ", _WELCOME.sub("ok", normal(text))).strip(" ,.;-")
+
+
+def _agrees(sentence: str) -> bool:
+    if _RESERVATION.search(sentence):
+        return False
+    rest = _QUESTION.sub(" ", sentence).strip(" ,.;-")
+    return _YES.search(rest) is not None and _NO.search(rest) is None

@@ -21,11 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from simia_gym.rewards.program import Args, Program, find_program
-from simia_gym.rewards.programs import PROGRAMS
-
 from simia_gym.errors import DomainError, InputError
 from simia_gym.files import read_yaml
+from simia_gym.rewards.program import Args, Program, find_program
+from simia_gym.rewards.programs import PROGRAMS
 from simia_gym.types import CriterionKind, JsonObject
 
 KINDS: tuple[str, ...] = get_args(CriterionKind)
@@ -39,15 +38,12 @@ class ProgramCheck:
     Attributes:
         program: The program.
         args: Its checked arguments.
+        tools: The tools that its arguments name.
     """
 
     program: Program
     args: Args | Mapping[str, Any]
-
-    @property
-    def tools(self) -> tuple[str, ...]:
-        """The tools that its arguments name."""
-        return self.args.tools_named() if isinstance(self.args, Args) else ()
+    tools: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +255,8 @@ def _read_check(value: Any, folder: Path | None, where: str) -> ProgramCheck | M
     if "program" in value:
         program = find_program(PROGRAMS, value["program"], folder=folder, where=where)
         given = {str(key): item for key, item in value.items() if key != "program"}
-        return ProgramCheck(program, program.read_args(given, where))
+        args = program.read_args(given, where)
+        return ProgramCheck(program, args, args.tools_named() if isinstance(args, Args) else ())
     options = {key: item for key, item in value.items() if key != "llm"}
     question = value["llm"]
     if isinstance(question, Mapping):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
-from simia_gym.rewards.finding import Finding
+from pydantic.fields import FieldInfo
 
 from simia_gym.dotted import load_object
 from simia_gym.errors import DomainError, InputError
+from simia_gym.rewards.finding import Finding
 from simia_gym.trace import Trace
 
 
@@ -61,6 +63,12 @@ class Program:
         """The first sentence of its documentation."""
         return (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ")
 
+    @property
+    def arguments(self) -> dict[str, tuple[str, str]]:
+        """Argument name to its default, as JSON or ``needed``, and what it means."""
+        fields = {} if self.args is None else self.args.model_fields
+        return {name: (_default(field), field.description or "") for name, field in fields.items()}
+
     def read_args(self, given: Mapping[str, Any], where: str) -> Args | Mapping[str, Any]:
         """Check the arguments that a rubric gives.
 
@@ -101,11 +109,16 @@ def read_program(function: ProgramFunction, name: str, where: str = "") -> Progr
     fix = "Write `def check(trace: Trace, args: Mapping[str, Any]) -> Finding`."
     if not callable(function):
         raise DomainError(f"check.program: {name!r} is not a function", where=where, fix=fix)
-    parameters = list(inspect.signature(function).parameters.values())
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = typing.get_type_hints(function)
+    except (TypeError, ValueError, NameError) as error:
+        what = f"check.program: the signature of {name!r} cannot be read ({error})"
+        raise DomainError(what, where=where, fix=fix) from error
     needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(needed) != 2:
         raise DomainError(f"check.program: {name!r} does not take (trace, args)", where=where, fix=fix)
-    hint = typing.get_type_hints(function).get(needed[1].name)
+    hint = hints.get(needed[1].name)
     args = hint if isinstance(hint, type) and issubclass(hint, Args) else None
     return Program(name, function, args)
 
@@ -134,6 +147,13 @@ def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None
     hint = f"Did you mean {near[0]!r}? " if near else ""
     fix = f"{hint}Known: {', '.join(sorted(known))}; or write your own as 'package.module:function'."
     raise DomainError(f"check.program: there is no program {name!r}", where=where, fix=fix)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "needed"
+    value = field.get_default(call_default_factory=True)
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
 def _texts(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Patterns cannot understand language; these know the ways in which agents decline, and the common phrases that look like
 declining and are not: politeness ("I can't thank you enough"), searching ("I can't find that order"), conditions ("if
-you can't remember it") and things that are merely postponed ("I can't continue until you confirm").
+you can't remember it"), things that are merely postponed ("I can't continue until you confirm"), and warnings of what
+will follow ("after this change you can't cancel the order").
 """
 
 from __future__ import annotations
@@ -45,15 +46,33 @@ _SEARCHING = re.compile(
     r"|identify|confirm|recogni[sz]e|hear|understand|determine|pull\s+up)\b(?!\s+(?:any\s+)?(?:way|reason))"
 )
 _CONDITION = re.compile(
-    r"\b(?:if|in case|when|whenever|should|whether|let me know if|unless|once)\s+(?:you|it|this|that|i|we|they|the \w+|"
+    r"\b(?:if|in case|when|whenever|should|whether|let me know if|unless)\s+(?:you|it|this|that|i|we|they|the \w+|"
     r"your \w+|any \w+|one \w+)\b[^,;:]*$"
 )
 _UNDONE = re.compile(r"\b(?:no reason(?: why)?|nothing|not that|no(?:t a)? \w+ that)\s+(?:\w+\s+){0,2}$|\bnot $")
 _POSTPONED = re.compile(
     r"\b(?:until|before|without|unless)\b[^.]*\b(?:verif\w*|confirm\w*|authenticat\w*|identity|e-?mail|zip|log\s?in"
-    r"|details|information|your\s+(?:name|order|user|account|reply|answer|approval|consent|go-ahead)|you\s+(?:tell|give|"
+    r"|details|information|ids?|your\s+(?:name|order|user|account|reply|answer|approval|consent|go-ahead)|you\s+(?:tell|give|"
     r"provide|say|reply|agree|approve|choose|pick|select))\b"
 )
+
+
+_STEP = r"(?:change|modification|exchange|return|update|cancellation|request|refund|step|action)"
+_TAKEN = r"(?:submit\w*|done|made|complete\w*|processed|confirm\w*|modif\w*|chang\w*|proceed\w*|appl\w*|exchang\w*|updat\w*|do)"
+_NOTICE_BEFORE = re.compile(
+    rf"\b(?:after|once|following) (?:(?:this|that|the|your) {_STEP}|(?:this|that)\b(?! \w+ (?:ship|deliver))"
+    rf"|(?:it|i|we|you)(?:'s|'ve| is| has been| have)? {_TAKEN})\b"
+    r"|\bafterwards?\b|\bfrom then on\b|\b(?:can|will|may) only be (?:done|made|submitted) once\b"
+    r"|\b(?:choosing|doing) (?:this|that|it)\b"
+)
+_NOTICE_AFTER = re.compile(
+    rf"\b(?:after|once|following) (?:(?:this|that|the|your) {_STEP}|this|that"
+    rf"|(?:it|i|we|you)(?:'s| is| has been)? {_TAKEN})\b"
+    r"|\bafterwards?\b|\bfrom then on\b"
+)
+
+_NEAR = 240
+"""How far around a cue its exceptions are looked for; it keeps the cost linear in the length of a text."""
 
 
 def refuses(sentence: str) -> bool:
@@ -61,8 +80,10 @@ def refuses(sentence: str) -> bool:
     if not _MAYBE.search(sentence):
         return False
     for cue in _CUE.finditer(sentence):
-        before, after = sentence[: cue.start()], sentence[cue.end() :]
+        before, after = sentence[max(0, cue.start() - _NEAR) : cue.start()], sentence[cue.end() : cue.end() + _NEAR]
         if _CONDITION.search(before) or _UNDONE.search(before):
+            continue
+        if _NOTICE_BEFORE.search(before) or _NOTICE_AFTER.search(after):
             continue
         if _POLITE.match(after) or _SEARCHING.match(after) or _POSTPONED.search(after):
             continue
@@ -77,6 +98,9 @@ def refusal_in(text: str, cues: tuple[str, ...] = ()) -> str | None:
         text: What the agent said.
         cues: Further phrases that count, in normal form.
     """
+    whole = normal(text)
+    if not _MAYBE.search(whole) and not any(cue in whole for cue in cues):
+        return None
     for sentence in sentences(text):
         plain = normal(sentence)
         if refuses(plain) or any(cue in plain for cue in cues):

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
-from simia_gym.rewards.finding import PASS, Finding, unfounded
-from simia_gym.rewards.grade import Grade, GradeFunction
 
 from simia_gym.dotted import load_object
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.goal import check_goal
+from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
+from simia_gym.rewards.finding import PASS, Finding, unfounded
+from simia_gym.rewards.grade import Grade, GradeFunction
 from simia_gym.trace import Trace
 from simia_gym.types import CriterionResult, Task, Verdict
 
@@ -189,14 +189,21 @@ class RubricReward:
             raise
         except Exception as error:
             raise Fault("bug", f"grade {name} raised {type(error).__name__}: {error}", role="judge") from error
+        # Somebody's own function may return anything; nothing but a grade from 0 to 1 becomes a reward.
         reward: object = getattr(grade, "reward", None)
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
             raise Fault("bug", f"grade {name} gave {grade!r:.80}, not a Grade with a reward from 0 to 1", role="judge")
+        for item in grade.criteria:
+            piece = unfounded(trace, item.evidence)
+            if piece is not None:
+                message = f"grade {name}, {item.id!r}: the quote {piece.quote[:80]!r} is not in event {piece.event}"
+                raise Fault("evidence", message, role="judge")
         return grade
 
     def _conclude(self, judged: Sequence[_Judged], grade: Grade | None) -> Verdict:
-        own = tuple(item.result for item in judged)
-        results = own if grade is None else own + grade.criteria
+        results = tuple(item.result for item in judged)
+        if grade is not None:
+            results += _summed_up(grade)
         basis = self._basis()
         open_ = [item for item in judged if item.finding.value is None and item.criterion.matters]
         if open_:
@@ -277,6 +284,14 @@ def _founded(item: Criterion, trace: Trace, finding: Finding) -> Finding:
         message = f"criterion {item.id!r}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
         raise Fault("evidence", message, role="judge")
     return finding
+
+
+def _summed_up(grade: Grade) -> tuple[CriterionResult, ...]:
+    """A grade's criteria, headed by the sentence that sums them up; that one has no weight of its own."""
+    if not grade.reason:
+        return grade.criteria
+    met = grade.reward >= PASS
+    return (CriterionResult("grade", "goal", 0.0, False, grade.reward, met, grade.reason), *grade.criteria)
 
 
 def _weighted(results: Sequence[CriterionResult], otherwise: float) -> float:

@@ -11,17 +11,18 @@ _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
-_OPAQUE = re.compile(
+# One pass over a text: first what is no number although digits stand in it, then numbers (in groups).
+_NUMBER = re.compile(
     r"""
-    https?://\S+ | \S+@\S+              # addresses
-    | \#\w[\w-]*                        # ids such as #W1002
-    | \b[a-z_]\w*(?:-\w+)+              # words with a hyphen, such as item-42
+      \b https?://\S+ | (?<!\S)[^\s@]+@\S+   # addresses
+    | \#\w[\w-]*                             # ids such as #W1002
+    | \b[a-z_]\w*(?:-\w+)+                   # words with a hyphen, such as item-42
     | \b\d+(?:(?:-\d+){2,}|(?:/\d+){2,}|(?:\.\d+){2,})   # dates, telephone numbers, versions
-    | \b\w*\d(?::\d+)+                  # times
+    | \b\w*\d(?::\d+)+                       # times
+    | (?<![\w.])([-+]?)[$€£¥]?\s?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?
     """,
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"(?<![\w.])([-+]?)[$€£¥]?\s?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?")
 _ASKED = re.compile(r"([-+]?)[$€£¥]?\s?([-+]?)(0|[1-9]\d*|\d*\.\d+)(\s?%)?")
 
 
@@ -57,7 +58,11 @@ class Reading:
     def numbers(self) -> frozenset[tuple[Decimal, bool]]:
         """The numbers in it, and whether each is a percentage; those inside ids, dates and words are left out."""
         found = set()
-        for lead, inner, digits, percent in _NUMBER.findall(_OPAQUE.sub(" ", self.normal)):
+        # Most words hold no digit; leaving them out first makes this several times faster.
+        words = [w for w in self.normal.split() if not w.isalpha() or w.startswith("percent")]
+        for lead, inner, digits, percent in _NUMBER.findall(" ".join(words)):
+            if not digits:
+                continue
             value = Decimal(digits)
             found.add((-value if "-" in (lead, inner) else value, bool(percent)))
         return frozenset(found)

@@ -95,11 +95,12 @@ class Domain:
     def prompts(self) -> dict[str, str]:
         """The system message, ``full`` and ``compact``."""
         grammar, tools = self.grammar, self.tools
+        parallel = self.config.parallel_tool_calls == "allow"
         short = self.folder / "policy.compact.md"
         brief = read_text(short) if self.data is None and short.is_file() else self.policy
         return {
-            "full": f"{self.policy.strip()}\n\n{grammar.instructions(tools).strip()}",
-            "compact": f"{brief.strip()}\n\n{grammar.instructions(tools, compact=True).strip()}",
+            "full": f"{self.policy.strip()}\n\n{grammar.instructions(tools, parallel=parallel).strip()}",
+            "compact": f"{brief.strip()}\n\n{grammar.instructions(tools, compact=True, parallel=parallel).strip()}",
         }
 
     @cached_property

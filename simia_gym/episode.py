@@ -23,6 +23,10 @@ from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, T
 from simia_gym.verdict import faulted, to_json
 
 
+MAX_CHARACTERS = 100_000
+"""Longest action that is read at all; a flood is an invalid action and not a burden."""
+
+
 class Episode:
     """One episode at a time of a domain; `reset` begins the next.
 
@@ -169,6 +173,8 @@ class Episode:
         """Parse the action and run it; give the reason of the end, if it came."""
         config = self.domain.config
         try:
+            if len(action) > MAX_CHARACTERS:
+                raise ActionError("too_long", f"Error: an action has at most {MAX_CHARACTERS} characters.")
             parsed = self.domain.grammar.parse(action)
             if isinstance(parsed, Say) and self.user is None:
                 raise ActionError("no_user", "Error: nobody reads messages here; act in the form that was described.")

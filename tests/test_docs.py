@@ -7,6 +7,7 @@ the transcript of that episode.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -15,6 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from simia_gym.config import EnvConfig
+from simia_gym.env import transcript_text
+from simia_gym.policies import load_policy
+from simia_gym.rewards.explain import report as explain
+from simia_gym.rollout.play import play
+from simia_gym.suite import load_suite
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
@@ -82,12 +90,14 @@ def test_transcripts_are_real(page: Path, block: Block, tmp_path: Path) -> None:
 
 
 def transcript(env_id: str, task_id: str, policy_name: str) -> str:
-    """Play one episode and write it as the pages show it."""
-    code = (
-        "import sys; from simia_gym.rollout.transcript import play_transcript;"
-        "sys.stdout.write(play_transcript(*sys.argv[1:]))"
-    )
-    return run([sys.executable, "-c", code, env_id, task_id, policy_name], CHECKOUT.parent)
+    """Play one episode and write it as the pages show it, with long observations cut."""
+    suite = load_suite(EnvConfig(env_id, split="all"))
+    episode = suite.episode()
+    policy = load_policy(policy_name, suite.domain.config.policies)()
+    asyncio.run(play(episode, suite.task(task_id), seed=0, policy=policy))
+    assert episode.verdict is not None
+    lines = [line if len(line) <= 400 else f"{line[:400]} ..." for line in transcript_text(episode.messages).split("\n")]
+    return "\n".join(lines) + "\n\n" + explain(episode.verdict)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

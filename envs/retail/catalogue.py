@@ -68,7 +68,7 @@ TYPES: tuple[ProductType, ...] = (
     _type("E-Ink Notepad", 334, screen="8 inch|10 inch|13 inch", memory="16 GB|32 GB|64 GB", pen="included|none"),
     _type("Studio Webcam", 97, resolution="1080p|1440p|4K", microphone="built-in|none", field_of_view="65|78|90"),
     _type("Cork Exercise Mat", 58, thickness="3 mm|5 mm|8 mm", length="68 inch|74 inch", strap="included|none"),
-    _type("Cycling Helmet", 92, size="small|medium|large", color="lime|pearl|onyx", visor="clear|tinted|none"),
+    _type("Commuter Helmet", 92, size="small|medium|large", color="lime|pearl|onyx", visor="clear|tinted|none"),
     _type("Glazed Planter", 38, diameter="6 inch|9 inch|14 inch", glaze="celadon|cobalt|chalk", saucer="yes|no"),
 )
 """The types of the base catalogue."""

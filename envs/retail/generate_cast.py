@@ -104,8 +104,8 @@ class Cast:
         """An order of these variants, and of some from the base catalogue."""
         catalogue: Mapping[str, Any] = base_tables()["products"]
         items = [(product["product_id"], item_id) for product, item_id in lines]
-        for key in self.rng.sample(sorted(catalogue), extra):
-            items.append((key, self.rng.choice(sorted(catalogue[key]["variants"]))))
+        chosen = self.rng.sample(sorted(catalogue), extra)
+        items.extend((key, self.rng.choice(sorted(catalogue[key]["variants"]))) for key in chosen)
         own = {product["product_id"]: product for product, _ in lines}
         order = make_order(
             self.rng,

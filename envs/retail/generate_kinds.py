@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from simia_gym.envs.retail import generate_words as words
 from simia_gym.envs.retail.generate_cast import Cast, in_stock
-from simia_gym.envs.retail.generate_refusals import REFUSED
+from simia_gym.envs.retail.generate_refusals import IDENTIFIED, REFUSED
 from simia_gym.envs.retail.generate_wishes import (
     GRANTED,
     Wish,
@@ -227,16 +227,8 @@ def _transfer(cast: Cast) -> Plan:
         "check": {"program": "called", "tool": "transfer_to_human_agents"},
         "says": "The agent hands the customer over to a human.",
     }
-    known = {
-        "id": "identified",
-        "kind": "interaction",
-        "weight": 1,
-        "required": True,
-        "check": {"program": "called", "tool": ["find_user_id_by_email", "find_user_id_by_name_zip"]},
-        "says": "The agent finds out first who the customer is.",
-    }
     gold = call("transfer_to_human_agents", summary="The customer asks for something that is no matter of an order.")
-    return Plan(user, [Wish(request, (gold,))], criteria=[handed, known, {"id": "no_transfer", "drop": True}])
+    return Plan(user, [Wish(request, (gold,))], criteria=[handed, IDENTIFIED, {"id": "no_transfer", "drop": True}])
 
 
 _NOTES: Mapping[str, str] = {

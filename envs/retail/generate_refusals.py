@@ -32,6 +32,16 @@ def refusal(about: Sequence[str], what: str) -> JsonObject:
     }
 
 
+IDENTIFIED: JsonObject = {
+    "id": "identified",
+    "kind": "interaction",
+    "weight": 1,
+    "required": True,
+    "check": {"program": "called", "tool": ["find_user_id_by_email", "find_user_id_by_name_zip"]},
+    "says": "The agent finds out first who the customer is.",
+}
+
+
 def _forbidden(cast: Cast, request: JsonObject, about: Sequence[str], what: str) -> Wish:
     insist = cast.rng.choice((0, 1, 1, 2))
     granted = {**request, "insist": insist, "insist_say": list(words.INSIST), "accept": list(words.ACCEPT)}
@@ -171,7 +181,10 @@ def discount(cast: Cast, user: JsonObject) -> Wish:
         },
     }
     about = ("discount", "discounts", "voucher", "vouchers", "compensation", "compensate", "offer", "goodwill")
-    return _forbidden(cast, request, about, "give compensation")
+    wish = _forbidden(cast, request, about, "give compensation")
+    # No rule speaks of such money, so handing the customer over is as right as saying no.
+    check = {**wish.criteria[0]["check"], "by_transfer": True}
+    return Wish(wish.request, (), ({**wish.criteria[0], "check": check}, IDENTIFIED, {"id": "no_transfer", "drop": True}))
 
 
 def stranger(cast: Cast, user: JsonObject) -> Wish:

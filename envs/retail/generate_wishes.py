@@ -1,4 +1,4 @@
-"""Wishes that policy grants: for each, what the customer says and knows, what the ideal agent does, what it must tell."""
+"""Wishes that policy grants: what the customer says and knows, what the ideal agent does, what it must tell."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from simia_gym.types import JsonObject, Row, ToolCall, Transition
 from simia_gym.world import World, error_transition
 
 COMPAT = (None, "tau2")
-MOVES_MONEY = ("orders/*/payment_history", "orders/*/status", "users/*/payment_methods/*/balance")
+MOVES_MONEY = ("orders/*/payment_history", "users/*/payment_methods/*/balance")
 
 
 class RetailWorld(World):
@@ -179,7 +179,7 @@ class RetailWorld(World):
 
     # Writing
 
-    @tool(effect="write", reads=("orders", "users"), writes=("orders/*/cancel_reason", *MOVES_MONEY))
+    @tool(effect="write", reads=("orders", "users"), writes=("orders/*/status", "orders/*/cancel_reason", *MOVES_MONEY))
     def cancel_pending_order(self, db: Draft, order_id: str, reason: str) -> Row:
         """Cancel a pending order and refund it to the payment method it was paid with.
 
@@ -262,7 +262,11 @@ class RetailWorld(World):
         credit(db, user_id, old_method, amount)
         return changed
 
-    @tool(effect="write", reads=("orders", "products", "users"), writes=("orders/*/items", *MOVES_MONEY))
+    @tool(
+        effect="write",
+        reads=("orders", "products", "users"),
+        writes=("orders/*/status", "orders/*/items", *MOVES_MONEY),
+    )
     def modify_pending_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
     ) -> Row:

@@ -49,7 +49,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Wireless Earbuds", "True Wireless Earbuds", "Wireless Sport Earbuds"),
         _words(
             "noise cancelling, sweat resistant, fast charging, touch controls, built in microphone, deep bass,"
-            "secure fit, low latency, voice assistant, carrying pouch, wireless charging"
+            "secure fit, low latency, voice assistant, carrying pouch, wireless charging,"
+            "light weight, pocket sized, led display, dust proof"
         ),
         {"color": BRIGHT, "style": ("standard", "with stem", "with ear hook", "mini")},
         (17, 96), _words("Commuting, Podcasts, Joggers, Phone Calls"),
@@ -61,7 +62,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Power Bank", "Portable Power Bank", "Compact Power Bank"),
         _words(
             "fast charging, high capacity, pocket sized, dual usb, led display, solar panel, overheat protection,"
-            "built in cable, airline approved, shock absorbing, wireless charging"
+            "built in cable, airline approved, shock absorbing, wireless charging,"
+            "light weight, dust proof, carabiner clip, slim profile"
         ),
         {"color": TWO_TONE, "capacity": ("5000 mah", "12500 mah", "26800 mah")},
         (14, 79), _words("Festivals, Hikers, Tablets, Long Flights"),
@@ -73,7 +75,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Phone Case", "Phone Case Cover", "Protective Phone Case"),
         _words(
             "shock absorbing, scratch resistant, wireless charging, raised edges, card holder, anti yellowing,"
-            "slim profile, kickstand, non slip, magnetic"
+            "slim profile, kickstand, non slip, magnetic,"
+            "light weight, dust proof, easy to clean, fade resistant, genuine leather"
         ),
         {"color": BRIGHT, "model": ("s10", "p7 pro", "x20 ultra", "g5 lite", "note 9")},
         (8, 39), _words("Busy Hands, Students, Clumsy People"),
@@ -85,7 +88,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Bluetooth Speaker", "Outdoor Bluetooth Speaker", "Mini Bluetooth Speaker"),
         _words(
             "stereo pairing, dust proof, carabiner clip, long playtime, floats on water, light show, deep bass,"
-            "fast charging, built in microphone, shock absorbing, voice assistant"
+            "fast charging, built in microphone, shock absorbing, voice assistant,"
+            "light weight, sun proof, touch controls, solar panel"
         ),
         {"color": TWO_TONE, "size": ("mini", "compact", "party size")},
         (19, 120), _words("Pool Parties, Picnics, Garages"),
@@ -97,7 +101,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Travel Mug", "Insulated Travel Mug", "Coffee Travel Mug"),
         _words(
             "leak proof, bpa free, dishwasher safe, double wall, stainless steel, one hand opening, fits cup holders,"
-            "splash guard, tea infuser, easy to clean, non slip"
+            "splash guard, tea infuser, easy to clean, non slip,"
+            "odor resistant, scratch resistant, light weight, hand painted"
         ),
         {"color": EARTHY, "size": ("10 oz", "12 oz", "16 oz", "20 oz")},
         (11, 44), _words("Early Trains, Night Shifts, Drivers"),
@@ -109,7 +114,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Throw Blanket", "Knit Throw Blanket", "Sofa Throw Blanket"),
         _words(
             "machine washable, super soft, hypoallergenic, fade resistant, reversible, hand knitted, pet friendly,"
-            "lint free, tassel trim, temperature regulating"
+            "lint free, tassel trim, temperature regulating,"
+            "odor resistant, quick drying, light weight, breathable, water repellent"
         ),
         {"color": EARTHY, "size": ("lap size", "50 x 60 inch", "twin", "queen", "king")},
         (16, 85), _words("Armchairs, Movie Nights, Guest Beds"),
@@ -121,7 +127,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Table Lamp", "Bedside Table Lamp", "Modern Table Lamp"),
         _words(
             "dimmable, usb port, linen shade, energy efficient, touch sensor, easy assembly, eye caring,"
-            "adjustable height, solid wood, pull chain"
+            "adjustable height, solid wood, pull chain,"
+            "magnetic, foldable, light weight, hand painted, recycled plastic"
         ),
         {"color": EARTHY, "bulb": ("warm bulb", "daylight bulb", "no bulb"), "quantity": ("1 piece", "set of 2")},
         (21, 118), _words("Nightstands, Reading Corners, Dorm Rooms"),
@@ -133,7 +140,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Storage Basket", "Woven Storage Basket", "Laundry Storage Basket"),
         _words(
             "foldable, sturdy handles, water hyacinth, moisture proof, label window, stackable, removable liner,"
-            "cotton rope, hinged lid, pet friendly"
+            "cotton rope, hinged lid, pet friendly,"
+            "easy to clean, light weight, hand knitted, matte finish, water repellent"
         ),
         {"color": EARTHY, "size": CLOTHES[1:4], "quantity": ("1 pack", "2 pack", "3 pack")},
         (12, 64), _words("Toys, Closets, Nurseries, Entryways"),
@@ -145,7 +153,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Cutting Board", "Kitchen Cutting Board", "Reversible-Grain Cutting Board"),
         _words(
             "dishwasher safe, bpa free, odor resistant, knife friendly, juice groove, rubber feet, hanging hole,"
-            "built in sharpener, acacia wood, scratch resistant"
+            "built in sharpener, acacia wood, scratch resistant,"
+            "non slip, easy to clean, stackable, antibacterial, recycled plastic"
         ),
         {"size": ("small", "medium", "large", "set of 3"), "thickness": ("1/2 inch", "3/4 inch", "extra thick")},
         (9, 58), _words("Butchers, Bakers, Cheese Plates"),
@@ -157,7 +166,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Face Moisturizer", "Daily Face Moisturizer", "Face Moisturizer Cream"),
         _words(
             "fragrance free, cruelty free, paraben free, non greasy, hyaluronic acid, sun protection,"
-            "dermatologist tested, oil free, anti aging, pump bottle, green tea extract"
+            "dermatologist tested, oil free, anti aging, pump bottle, green tea extract,"
+            "vegan, vitamin e, shea butter, long lasting"
         ),
         {"size": ("travel size", "1.7 fl oz", "3.4 fl oz"), "skin type": ("dry", "oily", "sensitive", "combination")},
         (9, 62), _words("Winter Mornings, Tired Cheeks, Shaving"),
@@ -169,7 +179,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Shampoo", "Hair Shampoo", "Clarifying Shampoo"),
         _words(
             "sulfate free, color safe, tea tree oil, argan oil, anti dandruff, volumizing, keratin, biotin,"
-            "ph balanced, coconut scent, vegan"
+            "ph balanced, coconut scent, vegan,"
+            "cruelty free, paraben free, fragrance free, vitamin e"
         ),
         {"size": ("travel size", "12 fl oz", "16.9 fl oz", "33.8 fl oz"), "set": ("single", "with conditioner")},
         (7, 46), _words("Swimmers, Curls, Long Manes"),
@@ -181,7 +192,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Lip Balm", "Moisturizing Lip Balm", "Lip Balm Stick"),
         _words(
             "long lasting, shea butter, beeswax, tinted, vegan, mint flavor, vitamin e, sugar free, recyclable tube,"
-            "sun protection, cruelty free"
+            "sun protection, cruelty free,"
+            "paraben free, fragrance free, hyaluronic acid, argan oil"
         ),
         {"scent": ("vanilla", "cherry", "honey", "peach", "unscented"), "quantity": ("single tube", "pack of 4")},
         (4, 22), _words("Skiers, Cold Days, Kissing"),
@@ -193,7 +205,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Makeup Brush Set", "Professional Makeup Brush Set", "Makeup Brush Set Collection"),
         _words(
             "synthetic bristles, bamboo handle, travel case, no shedding, beginner friendly, dense, antibacterial,"
-            "cruelty free, easy to clean, ergonomic"
+            "cruelty free, easy to clean, ergonomic,"
+            "vegan, non slip, light weight, magnetic, hand painted"
         ),
         {"color": TWO_TONE, "pieces": ("basic kit", "full kit", "studio kit")},
         (11, 59), _words("Blending, Eyeshadow, Weddings"),
@@ -205,7 +218,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Running Shoes", "Trail Running Shoes", "Road Running Shoes"),
         _words(
             "arch support, breathable, memory foam, rubber sole, lace up, wide toe box, reflective, quick drying,"
-            "light weight, shock absorbing, non slip"
+            "light weight, shock absorbing, non slip,"
+            "waterproof, seamless, machine washable, odor resistant"
         ),
         {"color": BRIGHT, "size": SHOES, "width": ("narrow", "regular", "wide")},
         (34, 139), _words("Marathons, Treadmills, Rainy Roads"),
@@ -217,7 +231,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Rain Jacket", "Hooded Rain Jacket", "Hiking Rain Jacket"),
         _words(
             "waterproof, windproof, adjustable hood, zipper pockets, packable, taped seams, fleece lining,"
-            "underarm vents, elastic cuffs, reflective, breathable"
+            "underarm vents, elastic cuffs, reflective, breathable,"
+            "light weight, machine washable, quick drying, tear resistant"
         ),
         {"color": BRIGHT, "size": CLOTHES},
         (29, 149), _words("Cyclists, Dog Walks, Harbors"),
@@ -229,7 +244,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Crossbody Bag", "Small Crossbody Bag", "Crossbody Bag Purse"),
         _words(
             "genuine leather, adjustable strap, anti theft, multiple compartments, rfid blocking, gold hardware,"
-            "water repellent, back pocket, machine washable, light weight"
+            "water repellent, back pocket, machine washable, light weight,"
+            "vegan, scratch resistant, tassel trim, foldable, reversible"
         ),
         {"color": EARTHY, "size": ("small", "medium", "large")},
         (18, 129), _words("City Breaks, Markets, Concerts"),
@@ -241,7 +257,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Yoga Leggings", "Workout Yoga Leggings", "Yoga Leggings Tights"),
         _words(
             "high waist, tummy control, squat proof, moisture wicking, four way stretch, side pockets, seamless,"
-            "quick drying, machine washable, fade resistant"
+            "quick drying, machine washable, fade resistant,"
+            "breathable, reflective, super soft, odor resistant, back pocket"
         ),
         {"color": BRIGHT, "size": CLOTHES, "length": ("capri", "7/8 length", "full length")},
         (15, 78), _words("Pilates, Cycling Classes, Lazy Sundays"),
@@ -253,7 +270,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Granola Bars", "Chewy Granola Bars", "Crunchy Granola Bars"),
         _words(
             "gluten free, high protein, non gmo, low sodium, nut free, keto friendly, individually wrapped, kosher,"
-            "no artificial colors, usda organic, dairy free"
+            "no artificial colors, usda organic, dairy free,"
+            "vegan, sugar free, fair trade, dried cranberries, high fiber"
         ),
         {
             "flavor": ("peanut crunch", "apple cinnamon", "maple", "blueberry", "cocoa"),
@@ -268,7 +286,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Green Tea", "Japanese Green Tea", "Green Tea Leaves"),
         _words(
             "usda organic, caffeine free, loose leaf, antioxidant rich, fair trade, plastic free packaging,"
-            "stone ground, jasmine aroma, unsweetened, resealable bag"
+            "stone ground, jasmine aroma, unsweetened, resealable bag,"
+            "kosher, mint flavor, individually wrapped, non gmo, sugar free"
         ),
         {"size": ("2 ounce", "16 ounce", "sample tin"), "grade": ("everyday", "premium", "ceremonial")},
         (6, 48), _words("Afternoons, Iced Pitchers, Gifts"),
@@ -280,7 +299,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Hot Sauce", "Pepper Hot Sauce", "Hot Sauce Condiment"),
         _words(
             "extra hot, small batch, fermented, smoky flavor, glass bottle, vinegar based, no preservatives,"
-            "gluten free, sugar free, kosher"
+            "gluten free, sugar free, kosher,"
+            "vegan, non gmo, low sodium, usda organic, stone ground"
         ),
         {
             "flavor": ("habanero", "jalapeno", "garlic chili", "mango", "ghost pepper"),
@@ -295,7 +315,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Trail Mix", "Trail Mix Snack", "Mountain Trail Mix"),
         _words(
             "dark chocolate, lightly salted, dried cranberries, high fiber, high protein, non gmo, vegan,"
-            "resealable bag, no artificial colors, gluten free"
+            "resealable bag, no artificial colors, gluten free,"
+            "kosher, individually wrapped, usda organic, sugar free, low sodium"
         ),
         {
             "flavor": ("original", "tropical", "sweet and spicy", "berry"),
@@ -310,7 +331,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Plant Pot", "Ceramic Plant Pot", "Indoor Plant Pot"),
         _words(
             "drainage hole, frost resistant, self watering, matching saucer, sun proof, hand painted,"
-            "recycled plastic, matte finish, scratch resistant, stackable"
+            "recycled plastic, matte finish, scratch resistant, stackable,"
+            "light weight, hanging hole, non slip, easy to clean"
         ),
         {"color": EARTHY, "size": ("4 inch", "6 inch", "8 inch", "10 inch")},
         (7, 57), _words("Ferns, Windowsills, Balconies"),
@@ -322,7 +344,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Garden Hose", "Flexible Garden Hose", "Garden Hose Pipe"),
         _words(
             "kink free, brass fittings, expandable, burst resistant, drinking water safe, shut off valve,"
-            "spray nozzle, storage hook, sun proof, light weight"
+            "spray nozzle, storage hook, sun proof, light weight,"
+            "easy to clean, fade resistant, leak proof, non slip"
         ),
         {"length": ("25 ft", "50 ft", "75 ft", "100 ft"), "diameter": ("1/2 inch", "5/8 inch", "3/4 inch")},
         (17, 88), _words("Vegetable Beds, Car Washing, Lawns"),
@@ -334,7 +357,8 @@ CATEGORIES: tuple[Category, ...] = (
         ("Sleeping Bag", "Camping Sleeping Bag", "Mummy Sleeping Bag"),
         _words(
             "compression sack, two way zipper, draft collar, down filled, inner pocket, tear resistant, three season,"
-            "roomy cut, machine washable, waterproof, light weight"
+            "roomy cut, machine washable, waterproof, light weight,"
+            "quick drying, windproof, breathable, hypoallergenic"
         ),
         {"color": BRIGHT, "size": ("youth", "regular", "long"), "zipper side": ("left", "right")},
         (26, 159), _words("Backpackers, Scouts, Sleepovers"),

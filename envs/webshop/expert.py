@@ -14,7 +14,8 @@ from simia_gym.envs.webshop.request_reading import Request, read_request
 from simia_gym.types import Message
 
 SEP = " [SEP] "
-TURNS = 20
+PER_PAGE = 10
+TURNS = 15
 """How many actions it plans with; the domain's turn limit."""
 
 
@@ -157,16 +158,17 @@ def _read_results(memory: _Memory, page: Page) -> None:
 
 
 def _choose(memory: _Memory, page: Page) -> str:
-    """On a page of results: open the most promising product that is listed."""
+    """On a page of results: open the most promising product, turn the page, or go back to the best one seen."""
     request = memory.request
     listed = [memory.known[name] for name in page.clickables if name in memory.known]
     fresh = [item for item in listed if item.asin not in memory.given_up and item.merit(request, 1.0) >= _full(request)]
-    left = TURNS - memory.turns
+    left = TURNS - memory.turns + 1
     best = _best(memory)
-    enough = left >= 6 + len(request.options)
-    if fresh and (enough or best is None):
-        memory.open = max(fresh, key=lambda item: item.merit(request, 0.5))
-    elif enough and not fresh and "next >" in page.clickables and len(listed) == 10:
+    to_buy = 2 + len(request.options)
+    if fresh and left >= to_buy:
+        # The first of them, for the search has put the one with the most of the wanted words on top.
+        memory.open = fresh[0]
+    elif not fresh and "next >" in page.clickables and len(listed) == PER_PAGE and left > to_buy + 2:
         return "click[next >]"
     elif best is not None and best in listed:
         memory.open = best
@@ -193,14 +195,12 @@ def _judge(memory: _Memory, item: Candidate, page: Page) -> str:
     if item.options is None:
         item.options = _read_options(page)
     wanted = item.chosen(request)
-    left = TURNS - memory.turns
-    perfect = item.merit(request, 0.0) >= _full(request)
-    final = item.asin in memory.given_up or left <= len(wanted) + 1
-    if not perfect and not final:
+    left = TURNS - memory.turns + 1
+    if item.asin not in memory.given_up and item.merit(request, 0.0) < _full(request):
         possible = item.merit(request, 1.0) >= _full(request)
-        if possible and item.features is None and left > 2 + len(wanted):
+        if possible and item.features is None and left >= 3 + len(wanted):
             return "click[features]"
-        if left >= 3 + len(request.options):
+        if not possible and left >= 3 + len(request.options):
             memory.given_up.add(item.asin)
             return "click[< prev]"
     for value in wanted:

@@ -65,9 +65,7 @@ def _parts(result: Score, goal: Goal, session: Row) -> dict[str, Any]:
     return {**parts, "bought": session["asin"], "options": dict(session["options"]), "price": result.price}
 
 
-def _criteria(
-    result: Score, product: Row, chosen: Mapping[str, str], witness: _Witness
-) -> tuple[CriterionResult, ...]:
+def _criteria(result: Score, product: Row, chosen: Mapping[str, str], witness: _Witness) -> tuple[CriterionResult, ...]:
     factor = result.kind.factor
     criteria = [_kind(result, witness)]
     for phrase, where in result.attributes.items():

@@ -186,4 +186,8 @@ def _review(value: Any, where: str) -> JsonObject:
     if not isinstance(value, Mapping):
         raise InputError("a review is no JSON object", where=where, fix="Write {'title', 'score', 'body'}.")
     score = value.get("score", value.get("stars", ""))
-    return {"title": str(value.get("title", "")), "score": score, "body": str(value.get("body", value.get("review", "")))}
+    return {
+        "title": str(value.get("title", "")),
+        "score": score,
+        "body": str(value.get("body", value.get("review", ""))),
+    }

@@ -1,7 +1,8 @@
 """The shop's own goals: drawn from the catalogue, put into the words of a shopper. Any number of them can be made.
 
 Goals for training and for tests are made from different products and from different ranges of seeds. Every goal is
-made from a product that meets it in full, so its highest reachable reward is 1.
+made from a product that meets it in full, so its highest reachable reward is 1; and it is kept only if a search for
+the words of the request lists such a product among the first three, so that a careful reader gets there in time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from simia_gym.envs.webshop.goals import (
     sample_bound,
     split_of,
 )
+from simia_gym.envs.webshop.scoring import best_purchase
+from simia_gym.envs.webshop.search import SearchIndex
 from simia_gym.envs.webshop.vocabulary import ATTRIBUTES
 
 from simia_gym.errors import InputError
@@ -33,6 +36,7 @@ N_FIXED: Mapping[Split, int] = {"train": 40, "test": 20}
 _FIXED_SEEDS: Mapping[Split, int] = {"train": 0, "test": 500_000}
 _GENERATED_SEEDS: Mapping[Split, int] = {"train": 1_000_000, "test": 2_000_000_000}
 _MOST_GENERATED = 1_000_000_000
+_IN_REACH = 3
 
 _OPENERS = (
     "i am looking for {ask}",
@@ -124,13 +128,28 @@ def fixed_tasks(split: Split) -> list[Task]:
 
 def _task(task_id: str, split: Split, kind: Kind, seed: int) -> Task:
     rng = random.Random(f"webshop goal {seed}")
-    product = rng.choice(_products(split))
-    attributes = _some(rng, product["attributes"], kind.attributes)
-    names = list(product["options"])
-    asked = sorted(_some(rng, names, kind.options), key=names.index)
-    options = {name: rng.choice(product["options"][name]) for name in asked}
-    goal = goal_for(product, attributes, list(options.values()), _bound(rng, kind, product))
-    return make_task(task_id, split, kind.name, goal, write_request(rng, goal, options), _gold(product, options))
+    while True:
+        product = rng.choice(_products(split))
+        names = list(product["options"])
+        asked = sorted(_some(rng, names, kind.options), key=names.index)
+        options = {name: rng.choice(product["options"][name]) for name in asked}
+        attributes = _some(rng, product["attributes"], kind.attributes)
+        goal = goal_for(product, attributes, list(options.values()), _bound(rng, kind, product))
+        if _findable(goal):
+            request = write_request(rng, goal, options)
+            return make_task(task_id, split, kind.name, goal, request, _gold(product, options))
+
+
+def _findable(goal: Goal) -> bool:
+    """Whether a search for what is wanted lists a product that meets it all among the first ones."""
+    words = " ".join((goal.query, *goal.attributes, *goal.goal_options))
+    listed = (tables()["products"][asin] for asin in _index().search(words)[:_IN_REACH])
+    return any(best_purchase(goal, [product]).reward == 1.0 for product in listed)
+
+
+@cache
+def _index() -> SearchIndex:
+    return SearchIndex(tables()["products"].items())
 
 
 def _some(rng: random.Random, items: Sequence[str], count: tuple[int, int]) -> list[str]:
@@ -165,10 +184,8 @@ def write_request(rng: random.Random, goal: Goal, options: Mapping[str, str]) ->
     be = [phrase for phrase in goal.attributes if ATTRIBUTES[phrase].form == "be"]
     have = [phrase for phrase in goal.attributes if ATTRIBUTES[phrase].form == "have"]
     wants = [f"should {verb} {_listed(phrases)}" for verb, phrases in (("be", be), ("have", have)) if phrases]
-    if rng.random() < 0.5:
-        text = f"{opener} that {' and '.join(wants)}"
-    else:
-        text = f"{opener}. it {' and it '.join(wants)}"
+    that, more = rng.choice(((" that ", " and "), (". it ", " and it ")))
+    text = opener + that + more.join(wants)
     if options and rng.random() < 0.5:
         text += " with " + ", and ".join(f"{name}: {value}" for name, value in options.items())
     elif options:

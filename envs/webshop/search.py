@@ -25,7 +25,12 @@ _SCALE = 1_000_000
 _REMEMBERED = 4_096
 _WORD = re.compile(r"[^\W_]+")
 STOP_WORDS = frozenset(
-    ["a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with"]
+    _WORD.findall(
+        """
+        a an and are as at be but by for if in into is it no not of on or such that the their then there
+        these they this to was will with
+        """
+    )
 )
 
 Ints = npt.NDArray[np.int64]

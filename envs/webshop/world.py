@@ -1,3 +1,4 @@
+# ruff: noqa: D417 (a tool's docstring tells the policy about its arguments; the draft is none of them)
 """The shop: search and clicks over a session that lies wholly in the state.
 
 The table ``products`` is read only. The one row of ``session`` says which page is open, so what an action brings about

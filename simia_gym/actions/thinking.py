@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 OPEN, CLOSE = "<think>", "</think>"
+_TAG = re.compile("</?think>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -23,20 +24,18 @@ def strip_thinking(text: str) -> str:
     if "think>" not in text:
         return text
     kept: list[str] = []
-    position = 0
-    while True:
-        opening, closing = text.find(OPEN, position), text.find(CLOSE, position)
-        if closing >= 0 and (opening < 0 or closing < opening):
+    position, inside = 0, False
+    for tag in _TAG.finditer(text):
+        if tag.group() == OPEN:
+            if not inside:
+                kept.append(text[position : tag.start()])
+            inside = True
+            continue
+        if not inside:
             kept.clear()
-            position = closing + len(CLOSE)
-        elif opening < 0:
-            kept.append(text[position:])
-            break
-        else:
-            kept.append(text[position:opening])
-            if closing < 0:
-                break
-            position = closing + len(CLOSE)
+        position, inside = tag.end(), False
+    if not inside:
+        kept.append(text[position:])
     return "".join(kept)
 
 

@@ -215,11 +215,13 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
                 raise broken("malformed_call", f"There is a </tool_call> at character {at} that nothing opened.")
             else:
                 position = _fenced(text, at, parts, calls)
-        except ActionError:
+        except (ActionError, JsonProblem) as error:
             again = _thinking_end(text, end)
-            if again is None:
-                raise
-            return again
+            if again is not None:
+                return again
+            if isinstance(error, JsonProblem):
+                raise _broken_tag(text, end, error) from None
+            raise
 
 
 def _thinking_end(text: str, position: int) -> int | None:
@@ -230,20 +232,21 @@ def _thinking_end(text: str, position: int) -> int | None:
 def _tagged(text: str, position: int) -> tuple[ToolCall, int]:
     """Read the call after ``<tool_call>``; give it and the index after ``</tool_call>``."""
     begin = skip_space(text, position)
-    try:
-        if not text.startswith("{", begin):
-            raise JsonProblem("a JSON object must begin", begin)
-        value, end = decode_at(text, begin)
-        end = skip_space(text, end)
-        if text.startswith(_END_TAG, end):
-            return call_from(value), end + len(_END_TAG)
-        if not text.startswith(_TAG, end) and text.find(_END_TAG, end) >= 0:
-            raise JsonProblem("there is more after the JSON object", end)
-    except JsonProblem as problem:
-        if text.find(_END_TAG, begin) >= 0:
-            raise broken_json("malformed_call", "The tool call is not valid JSON", problem, text) from None
-        raise broken_json("unclosed_call", "The tool call has no </tool_call> and breaks off", problem, text) from None
-    raise broken("unclosed_call", f"The tool call has no </tool_call> at character {end}.")
+    if not text.startswith("{", begin):
+        raise JsonProblem("Expecting a JSON object", begin)
+    value, end = decode_at(text, begin)
+    end = skip_space(text, end)
+    if not text.startswith(_END_TAG, end):
+        raise JsonProblem("Expecting </tool_call>", end)
+    return call_from(value), end + len(_END_TAG)
+
+
+def _broken_tag(text: str, begin: int, problem: JsonProblem) -> ActionError:
+    """Tell a call that was cut off from one that is closed and broken inside."""
+    closing, following = text.find(_END_TAG, begin), text.find(_TAG, begin)
+    if closing < 0 or 0 <= following < closing:
+        return broken_json("unclosed_call", "The tool call is not closed by </tool_call>", problem, text)
+    return broken_json("malformed_call", "The tool call is not valid JSON", problem, text)
 
 
 def _fenced(text: str, at: int, parts: list[str], calls: list[ToolCall]) -> int:

@@ -102,7 +102,7 @@ class WebshopGrammar:
         clickables = [str(item) for item in page.get("clickables", ()) if str(item).lower() != "search"]
         words = _words(messages)
         if page.get("has_search_bar") and words and (not clickables or rng.random() < 0.7):
-            return f"search[{' '.join(rng.sample(words, min(len(words), rng.randint(1, 3))))}]"
+            return f"search[{rng.choice(words)}]"
         if clickables:
             return f"click[{rng.choice(clickables)}]"
         return rng.choice(pool) if pool else f"search[{rng.choice(words) if words else 'lamp'}]"

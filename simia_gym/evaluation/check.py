@@ -212,10 +212,13 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
     if "expert" not in names:
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
+    rubric_problems = getattr(domain.make_reward(), "problems", None)
     tasks = list(suite.tasks)
     for number, task in enumerate(tasks, start=1):
         progress(f"task {number} of {len(tasks)}")
         where = f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"
+        if rubric_problems is not None:
+            report.problems += rubric_problems(task, domain.tool_entries)
         results: dict[str, bool | None] = {}
         for name, make in factories.items():
             results[name], problem = _try_policy(suite, task, name, make, where)

@@ -60,10 +60,10 @@ async def play(
             role = "episode"
             await episode.step(text)
     except Fault as fault:
-        episode.fail(_without_secrets(fault))
+        episode.fail(Fault(fault.kind, without_secrets(fault.message), role=fault.role))
     except Exception as error:
-        episode.fail(_without_secrets(Fault("bug", f"{type(error).__name__}: {error}", role=role)))
-        return traceback.format_exc()
+        episode.fail(Fault("bug", without_secrets(f"{type(error).__name__}: {error}"), role=role))
+        return without_secrets(traceback.format_exc())
     return None
 
 
@@ -124,10 +124,9 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
         )
 
 
-def _without_secrets(fault: Fault) -> Fault:
-    """Take the values of key-like environment variables out of a message before it reaches a ledger."""
-    message = fault.message
+def without_secrets(text: str) -> str:
+    """Take the values of key-like environment variables out of a text before it is written anywhere."""
     for name, value in os.environ.items():
         if len(value) >= _LEAST_SECRET and _SECRET_NAME.search(name):
-            message = message.replace(value, "[secret]")
-    return fault if message == fault.message else Fault(fault.kind, message, role=fault.role)
+            text = text.replace(value, "[secret]")
+    return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -50,7 +51,7 @@ class Pool:
     ) -> None:
         if concurrency < 1:
             raise InputError(f"concurrency is {concurrency}", where="--concurrency", fix="Give at least 1.")
-        if timeout is not None and timeout <= 0:
+        if timeout is not None and not 0 < timeout < math.inf:
             raise InputError(f"timeout is {timeout}", where="--timeout", fix="Give a number of seconds above 0.")
         self.suite, self.plan, self.store = suite, plan, store
         self.summary = Summary()

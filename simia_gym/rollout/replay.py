@@ -61,13 +61,16 @@ class Replayer:
         """Run one record again.
 
         Raises:
-            InputError: Its environment or task cannot be loaded.
+            InputError: Its environment cannot be loaded.
         """
-        suite, task = self._load(record)
+        suite, tasks = self._load(record)
         if suite.domain.hash != record.domain_hash:
             return _differs(
                 record, 0, "/domain_hash", record.domain_hash, suite.domain.hash, "the domain or its data has changed"
             )
+        task = tasks.find(record.task)
+        if task is None:
+            return _differs(record, None, "/task", record.task, None, "there is no such task")
         events = record.events
         try:
             Ledger.verify(events, record.head)
@@ -96,7 +99,7 @@ class Replayer:
             return _differs(record, None, "/head", record.head, episode.ledger.head, broken)
         return _compare_rest(record, _own_words(record) if cut is not None else _outcome(episode))
 
-    def _load(self, record: Record) -> tuple[Suite, Task]:
+    def _load(self, record: Record) -> tuple[Suite, _Tasks]:
         config = EnvConfig.from_json(record.config)
         if self._data is not None:
             config = replace(config, data=self._data)
@@ -107,7 +110,7 @@ class Replayer:
         if name not in self._suites:
             self._suites[name] = load_suite(config)
             self._tasks[name] = _Tasks(self._suites[name])
-        return self._suites[name], self._tasks[name].find(record.task)
+        return self._suites[name], self._tasks[name]
 
     def _run(self, suite: Suite, task: Task, record: Record) -> Episode:
         episode = suite.episode()
@@ -139,14 +142,14 @@ class _Tasks:
         self._known = {task.id: task for tasks in domain.tasks.values() for task in tasks}
         self._further: Iterator[Task] = (suite.tasks[i] for i in range(len(suite.tasks)))
 
-    def find(self, task_id: str) -> Task:
+    def find(self, task_id: str) -> Task | None:
         if task_id in self._known:
             return self._known[task_id]
         for task in self._further:
             self._known.setdefault(task.id, task)
             if task.id == task_id:
                 return task
-        raise InputError(f"there is no task {task_id!r} any more", where="record", fix="Replay it where it was made.")
+        return None
 
 
 def _cut(record: Record) -> int | None:

@@ -34,16 +34,9 @@ class RecordStore:
         finished: Valid episodes that were in the file when it was opened, by key.
     """
 
-    def __init__(self, path: Path, finished: Mapping[str, Record]) -> None:
+    def __init__(self, path: Path, lines: IO[bytes], finished: Mapping[str, Record]) -> None:
         self.path, self.finished = path, dict(finished)
-        self._lines: IO[bytes] = path.open("ab", buffering=0)
-        try:
-            fcntl.flock(self._lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lines.close()
-            raise InputError(
-                "another rollout is writing to it", where=str(path), fix="Wait for it, or give another --out."
-            ) from error
+        self._lines = lines
         self._times: IO[bytes] = sidecar(path).open("ab", buffering=0)
 
     def write(self, line: JsonObject, times: JsonObject) -> None:
@@ -53,8 +46,8 @@ class RecordStore:
             InputError: The disk refused it.
         """
         try:
-            self._lines.write(encode(line) + b"\n")
-            self._times.write(encode(times) + b"\n")
+            _append(self._lines, encode(line) + b"\n")
+            _append(self._times, encode(times) + b"\n")
         except OSError as error:
             raise InputError(
                 f"cannot be written ({error.strerror})", where=str(self.path), fix="Make room, then give --resume."
@@ -82,7 +75,11 @@ def create_store(path: Path) -> RecordStore:
         raise InputError(
             "the file exists already", where=str(path), fix="Give --resume to continue it, or another --out."
         )
-    return _open(path, {})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return RecordStore(path, _locked(path), {})
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def resume_store(path: Path, plan: Plan) -> RecordStore:
@@ -101,22 +98,61 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
         InputError: The file was written with other settings; a line in its middle is broken.
     """
     if not path.exists():
-        return _open(path, {})
+        return create_store(path)
     if not path.is_file():
         raise InputError("is not a regular file", where=str(path), fix="Give another --out.")
-    whole = path.read_bytes()
-    kept: list[bytes] = []
-    finished: dict[str, Record] = {}
-    lines = whole.split(b"\n")
-    complete, torn = lines[:-1], lines[-1]
-    for record in read_records(path, torn="skip"):
-        _same_settings(record, plan, path)
-        if record.valid and record.key not in finished:
-            finished[record.key] = record
-            kept.append(complete[record.line - 1])
-    if torn or len(kept) != len(complete):
-        _replace(path, kept)
-    return _open(path, finished)
+    lines: IO[bytes] | None = None
+    try:
+        lines = _locked(path)
+        *complete, torn = path.read_bytes().split(b"\n")
+        finished: dict[str, Record] = {}
+        for record in read_records(path, torn="skip"):
+            _same_settings(record, plan, path)
+            if record.valid:
+                finished.setdefault(record.key, record)
+        kept = [complete[record.line - 1] for record in finished.values()]
+        if torn or len(kept) != len(complete):
+            lines = _replaced(path, lines, kept)
+        return RecordStore(path, lines, finished)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    except InputError:
+        if lines is not None:
+            lines.close()
+        raise
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Open for appending, unbuffered, and make sure that nobody else has it open so."""
+    lines = path.open("ab", buffering=0)
+    try:
+        fcntl.flock(lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mine = os.path.samestat(os.fstat(lines.fileno()), path.stat())
+    except BlockingIOError:
+        mine = False
+    if mine:
+        return lines
+    lines.close()
+    raise InputError("another rollout is writing to it", where=str(path), fix="Wait for it, or give another --out.")
+
+
+def _append(file: IO[bytes], data: bytes) -> None:
+    """Hand everything to the system: one write, unless it takes less than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _replaced(path: Path, lines: IO[bytes], kept: Iterable[bytes]) -> IO[bytes]:
+    """Rewrite the file in one step: whoever is killed here leaves the old file or the new one, and keeps the lock."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    fresh = _locked(partial)
+    _append(fresh, b"".join(line + b"\n" for line in kept))
+    os.fsync(fresh.fileno())
+    partial.replace(path)
+    lines.close()
+    return fresh
 
 
 def _same_settings(record: Record, plan: Plan, path: Path) -> None:
@@ -138,23 +174,8 @@ def _same_settings(record: Record, plan: Plan, path: Path) -> None:
 
 
 def _named(name: str, value: Any) -> str:
-    shown = value[:12] if name == "domain_hash" and isinstance(value, str) else value
-    return f"{name}={shown!r}"
+    return f"no {name}" if value is None else f"{name}={value!r}"
 
 
-def _replace(path: Path, lines: Iterable[bytes]) -> None:
-    """Rewrite the file in one step: whoever is killed here leaves the old file or the new one."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.writelines(line + b"\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def _open(path: Path, finished: Mapping[str, Record]) -> RecordStore:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return RecordStore(path, finished)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --out.") from error
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --out.")

@@ -186,14 +186,11 @@ class State:
             mine, other = self._tables.get(name), base_state._tables.get(name)
             if mine is other:
                 continue
-            keys: set[str] = set()
-            for held in (mine, other):
-                if held is not None:
-                    keys.update(held.delta)
-            if mine is None or other is None or mine.main is not other.main:
-                for held in (mine, other):
-                    if held is not None:
-                        keys.update(held.main.entries)
+            if mine is None or other is None:
+                # Only one of the two has ever had a row in this table.
+                keys = {key for key, _ in (mine or other or Table.of({})).changes()}
+            else:
+                keys = mine.keys_apart(other)
             for key in keys:
                 new, old = self.get(name, key), base_state.get(name, key)
                 if new is not old and not strict_equal(new, old):

@@ -10,7 +10,7 @@ rows that were added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import isqrt
 from typing import TypeAlias
 
@@ -73,10 +73,13 @@ class Layer:
         entries: Changed rows by key.
     """
 
-    __slots__ = ("_indexes", "entries")
+    __slots__ = ("_indexes", "_mark", "_newer", "_parent_mark", "entries")
 
     def __init__(self, entries: dict[str, Entry]) -> None:
         self.entries = entries
+        # What makes this layer more than its parent; the marks tell the parent without keeping it alive.
+        self._mark, self._parent_mark = object(), object()
+        self._newer: Mapping[str, Entry] = {}
         self._indexes: dict[str, tuple[IndexFn, Buckets]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -99,9 +102,20 @@ class Layer:
             else:
                 entries[key] = entry
         layer = Layer(entries)
+        layer._parent_mark, layer._newer = self._mark, newer
         for name, (fn, buckets) in self._indexes.items():
             layer._indexes[name] = (fn, self._carried(fn, buckets, newer))
         return layer
+
+    def keys_apart(self, other: Layer) -> Iterable[str]:
+        """Keys among which are all whose entries differ in two layers; few, where one was made from the other."""
+        if self is other:
+            return ()
+        if self._parent_mark is other._mark:
+            return self._newer
+        if other._parent_mark is self._mark:
+            return other._newer
+        return {**self.entries, **other.entries}
 
     def _carried(self, fn: IndexFn, buckets: Buckets, newer: Mapping[str, Entry]) -> Buckets:
         result = dict(buckets)
@@ -176,6 +190,10 @@ class Table:
         for key, entry in self.main.entries.items():
             if key not in self.delta:
                 yield key, entry
+
+    def keys_apart(self, other: Table) -> set[str]:
+        """Keys among which are all whose rows differ in two tables of the same base."""
+        return {*self.delta, *other.delta, *self.main.keys_apart(other.main)}
 
     def updated(self, changes: Mapping[str, Change]) -> Table:
         """Make the table that has these rows changed; costs as much as there are changes."""

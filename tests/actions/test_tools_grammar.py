@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+import time
+import timeit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar, grammar_names
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Say, ToolCall
 
+# Time per example says nothing on a busy machine.
+FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GRAMMAR = get_grammar("tools")
 CALL = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
 ORDER = ToolCall("get_order", {"id": "#W1"})
@@ -119,10 +123,10 @@ def test_reads(text: str, action: Action | None) -> None:
         ('<tool_call>{"name": "f", "arguments": {"a": 1, "a": 2}}</tool_call>', "malformed_call", "'a' occurs twice"),
         ('{"name": "f", "arguments": {"a": ' + "[" * 80 + "]" * 80 + "}}", "malformed_call", "nested"),
         ('{"name": "f", "arguments": {"a": ' + "[" * 9999 + "]" * 9999 + "}}", "malformed_call", "nested"),
-        ('<tool_call>{"name": "f", "arguments": {}}', "unclosed_call", "no </tool_call>"),
-        ('<tool_call>{"name": "f", "argum', "unclosed_call", "breaks off"),
+        ('<tool_call>{"name": "f", "arguments": {}}', "unclosed_call", "not closed"),
+        ('<tool_call>{"name": "f", "argum', "unclosed_call", "not closed"),
         (f'<tool_call>{{"name": "f", "arguments": {{}}}}{CALL}', "unclosed_call", "character 41"),
-        ("<tool_call>", "unclosed_call", "breaks off"),
+        ("<tool_call>", "unclosed_call", "not closed"),
         ("Let me look <tool_ca", "unclosed_call", "breaks off"),
         ('{"name": "f", "arguments": {}}</tool_call>', "malformed_call", "nothing opened"),
         ('{"name": "f", "argu', "malformed_call", "character 14"),
@@ -215,12 +219,14 @@ PLAIN_CALLS = st.builds(ToolCall, NAMES, ARGUMENTS)
 WITH_IDS = st.lists(st.builds(ToolCall, NAMES, ARGUMENTS, st.text(min_size=1)), min_size=1, unique_by=lambda c: c.id)
 
 
+@FUZZ
 @given(st.lists(PLAIN_CALLS, min_size=1, max_size=3) | WITH_IDS, st.sampled_from(["", "One moment.", "5 < 6 {x}"]))
 def test_rendered_calls_read_back(calls: list[ToolCall], text: str) -> None:
     action = Calls(tuple(calls), text)
     assert GRAMMAR.parse(GRAMMAR.render(action)) == action
 
 
+@FUZZ
 @given(st.lists(PLAIN_CALLS, min_size=1, max_size=2))
 def test_any_json_spelling_of_a_call_reads_back(calls: list[ToolCall]) -> None:
     plain = [{"name": call.name, "arguments": call.arguments} for call in calls]
@@ -231,6 +237,7 @@ def test_any_json_spelling_of_a_call_reads_back(calls: list[ToolCall]) -> None:
         assert GRAMMAR.parse(f"<think>x</think>\n{text}") == Calls(tuple(calls))
 
 
+@FUZZ
 @given(st.text())
 def test_a_message_is_read_back_or_refused(text: str) -> None:
     try:
@@ -256,12 +263,13 @@ def check(text: str) -> None:
             json.dumps(call.arguments, allow_nan=False).encode()
 
 
+@FUZZ
 @given(st.text() | st.lists(NASTY | st.text(max_size=5), max_size=8).map("".join))
 def test_any_text_gives_an_action_or_an_action_error(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=150)
+@FUZZ
 @given(st.data(), st.lists(PLAIN_CALLS, min_size=1, max_size=2), st.sampled_from(["", "Wait.", "<think>a</think>"]))
 def test_broken_calls_are_never_messages(data: st.DataObject, calls: list[ToolCall], before: str) -> None:
     text = before + GRAMMAR.render(Calls(tuple(calls)))
@@ -322,3 +330,21 @@ def test_unknown_grammars_are_named() -> None:
     assert grammar_names() == ["tools", "webshop"]
     with pytest.raises(InputError, match=r"'tool'.*tools, webshop"):
         get_grammar("tool")
+
+
+@pytest.mark.parametrize(
+    "piece", ["</think>", "<tool_call>{</think>", "<tool_call>{", '```json\n{"name":1', "<think>", "{"]
+)
+@pytest.mark.parametrize("name", ["tools", "webshop"])
+def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.perf_counter()
+    with pytest.raises(ActionError):
+        get_grammar(name).parse(text)
+    assert time.perf_counter() - began < 5.0  # a tenth of a second on an idle machine
+
+
+def test_an_ordinary_call_is_read_fast() -> None:
+    text = '<tool_call>\n{"name": "get_order_details", "arguments": {"order_id": "#W1234567"}}\n</tool_call>'
+    best = min(timeit.repeat(lambda: GRAMMAR.parse(text), number=200, repeat=20)) / 200
+    assert best < 50e-6  # about 5 microseconds; the bound leaves room for busy machines

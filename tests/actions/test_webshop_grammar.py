@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar, strip_thinking
@@ -14,6 +14,8 @@ from simia_gym.actions.webshop import available_actions
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Calls, JsonObject, Say, ToolCall
 
+# Time per example says nothing on a busy machine.
+FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GRAMMAR = get_grammar("webshop")
 
 
@@ -91,6 +93,7 @@ CALLS = st.lists(
 )
 
 
+@FUZZ
 @given(CALLS, st.sampled_from(["", "Thought:\nBuy it."]))
 def test_rendered_calls_read_back_or_are_refused(calls: list[ToolCall], text: str) -> None:
     action = Calls(tuple(calls), text)
@@ -115,6 +118,7 @@ def test_what_cannot_be_written_is_refused(action: Say | Calls) -> None:
         GRAMMAR.render(action)
 
 
+@FUZZ
 @given(st.text() | st.lists(st.sampled_from(["search[", "click[", "]", "a", "\n", "Action:", "[", " "])).map("".join))
 def test_any_text_gives_calls_or_an_action_error(text: str) -> None:
     try:

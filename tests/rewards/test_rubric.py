@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from simia_gym.errors import DomainError, Fault
 from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
 from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.grade import Grade
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
-
-from simia_gym.errors import DomainError, Fault
 from simia_gym.trace import Trace
 from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
 from simia_gym.verdict import from_json, to_json
@@ -154,6 +154,8 @@ async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
 OWN = """
 from simia_gym.rewards.finding import Finding, Evidence
 from simia_gym.rewards.grade import Grade
+from simia_gym.rewards.program import Args
+from simia_gym.types import CriterionResult
 
 class HowMany(Args):
     turns: int
@@ -177,15 +179,20 @@ def number(trace, args):
     return 1.0
 
 def half(trace):
-    return Grade(0.5, {"attributes": 0.5})
+    return Grade(0.5, {"attributes": 0.5}, reason="Half of it.")
 
 def full(trace):
     return Grade(1.0)
+
+def made_up(trace):
+    part = CriterionResult("price", "goal", 1.0, False, 1.0, True, "cheap", (Evidence(0, "nowhere"),))
+    return Grade(1.0, criteria=(part,))
 
 def too_much(trace):
     return Grade(7.0)
 
 NOT_A_FUNCTION = 3
+def unknown_type(trace, args: "NoSuchType"): ...
 def one_argument(trace): ...
 """
 
@@ -250,10 +257,17 @@ async def test_a_grade_is_the_reward_unless_something_forbidden_happened(folder:
     verdict = await RubricReward([CONFIRMED], options, folder=folder).score(good().trace())
     assert (verdict.reward, verdict.success, verdict.parts) == (0.5, False, {"attributes": 0.5})
     assert verdict.basis == "grade:shop (success: 1)"
+    assert passed(verdict) == {"confirmed": True, "grade": False}
+    assert "Half of it." in report(verdict)
     gated = await RubricReward([CONFIRMED], options, folder=folder).score(Story().cancel().trace())
     assert (gated.reward, gated.score, gated.valid) == (0.0, 0.0, True)
     full = await RubricReward([], {"grade": "own.py:full"}, folder=folder).score(Story().trace())
     assert (full.reward, full.success) == (1.0, True)
+
+
+async def test_a_grade_that_invents_its_evidence_is_a_fault(folder: Path) -> None:
+    with pytest.raises(Fault, match="'price': the quote 'nowhere' is not in event 0"):
+        await RubricReward([], {"grade": "own.py:made_up"}, folder=folder).score(Story().trace())
 
 
 async def test_a_grade_beyond_its_range_is_a_fault(folder: Path) -> None:
@@ -314,6 +328,7 @@ def test_a_tasks_criteria_are_read_once() -> None:
         ({**STATE, "check": {"program": "goal_stat"}}, ["goal_stat", "Did you mean 'goal_state'?", "confirmed_writes"]),
         ({**STATE, "check": {"program": "no_such.module:check"}}, ["'state'", "no_such"]),
         ({**STATE, "check": {"program": "own.py:NOT_A_FUNCTION"}}, ["NOT_A_FUNCTION", "not a function"]),
+        ({**STATE, "check": {"program": "own.py:unknown_type"}}, ["unknown_type", "NoSuchType"]),
         ({**STATE, "check": {"program": "own.py:one_argument"}}, ["one_argument", "(trace, args)"]),
         ({**STATE, "check": {"program": "goal_state", "ignroe": "x"}}, ["check.ignroe", "tolerance, ignore"]),
         ({**STATE, "check": {"program": "called"}}, ["check.tool", "needs this argument"]),

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from simia_gym.rewards.consent import consents
 from simia_gym.rewards.refusal import refusal_in
 from simia_gym.rewards.wording import Reading, contains_plainly, wanted
@@ -125,6 +128,11 @@ REFUSALS = [
     "I can't see any way to do that.",
     "That request must be declined.",
     "The order does not qualify for a refund.",
+    "Unfortunately, once an order is cancelled, it cannot be reinstated.",
+    "The order can't be changed after delivery.",
+    "It can't be cancelled after the order was delivered.",
+    "Once it has shipped, it cannot be changed.",
+    "Items were changed before, so I can't change them again.",
     "I don't offer refunds in cash.",
 ]
 OTHERWISE = [
@@ -148,6 +156,10 @@ OTHERWISE = [
     "Please don't hesitate to ask.",
     "Do you want me to proceed?",
     "Is this the right address, or not?",
+    "After this change you won't be able to cancel the order.",
+    "Please note: once this is submitted, it cannot be undone.",
+    "An exchange can only be done once, and we won't be able to change it later.",
+    "The order cannot be modified after this change.",
     "Done!",
     "",
 ]
@@ -190,6 +202,11 @@ CONSENTS = [
     "Absolutely. I don't mind waiting.",
     "Yes, I'd like to proceed with the exchange.",
     "Please do.",
+    "Wait, so I can't get it on my card? That's frustrating. Fine, let's just do it.",
+    "Yes, cancel order #W1. Please hold off on transferring me to anybody.",
+    "Yes, proceed.\n\n- For the other one: I do NOT approve the fee. Please leave it as it is.",
+    "Thanks for laying it out!\n- Bicycle: I approve the exchange. Go ahead.\n- I don't want the lamp changed.",
+    "Let's go with the first. Please make that change for me.",
 ]
 NO_CONSENTS = [
     "",
@@ -212,6 +229,10 @@ NO_CONSENTS = [
     "What does it cost?",
     "I can't agree to that, okay.",
     "Yes... actually no, don't cancel it.",
+    "Okay. Before you proceed, tell me the price.",
+    "Yes, that is my name. Please don't do anything yet.",
+    "I'd like to use my gift card. Can you also add a bag?",
+    "Okay, hold on.",
 ]
 
 
@@ -223,3 +244,35 @@ def test_consents(text: str) -> None:
 @pytest.mark.parametrize("text", NO_CONSENTS)
 def test_no_consents(text: str) -> None:
     assert not consents(text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "1",
+        "1,",
+        "-",
+        "1-",
+        "@",
+        "a@",
+        "#",
+        "i can't ",
+        "if you ",
+        "is it ",
+        "but ",
+        "12.50 ",
+        "http://",
+        " ",
+        "(1",
+    ],
+)
+def test_long_texts_cost_little(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+    reading = Reading(text)
+    start = time.perf_counter()
+    wanted("12.75").stands_in(reading)
+    wanted("no such words").stands_in(reading)
+    refusal_in(text)
+    consents(text)
+    assert time.perf_counter() - start < 5

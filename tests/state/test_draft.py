@@ -144,6 +144,38 @@ def test_a_row_that_comes_back_stands_behind(state: State) -> None:
     assert made.draft().find("orders", "owner", owner, "ann") == ["#3", "#1", "#0"]
 
 
+def test_order_of_adding_is_the_order_of_the_last_put(state: State) -> None:
+    draft = state.draft()
+    draft.remove("orders", "#1")
+    draft.put("orders", "#0", {})
+    draft.put("orders", "#1", {})
+    assert list(draft.keys("orders")) == ["#2", "#3", "#0", "#1"]
+    draft.put("orders", "#00", {})
+    draft.remove("orders", "#0")
+    draft.put("orders", "#0", {})
+    made, ops = draft.commit()
+    for each in (draft, made, state.apply(ops)):
+        assert list(each.keys("orders")) == ["#2", "#3", "#1", "#00", "#0"]
+
+
+def test_tuples_are_lists(state: State) -> None:
+    draft = state.draft()
+    row = draft.edit("orders", "#1")
+    row["items"] = tuple({**item, "tags": tuple(item["tags"])} for item in row["items"])
+    assert draft.commit() == (state, ())
+    row["items"] = [{**item, "tags": tuple(item["tags"])} for item in row["items"]]
+    assert draft.commit() == (state, ())
+
+
+def test_nan_is_not_mistaken_for_none() -> None:
+    state = State.from_tables({"t": {"k": {"v": {"a": None}, "w": [None]}}})
+    for field, place in (("v", "a"), ("w", 0)):
+        draft = state.draft()
+        draft.edit("t", "k")[field][place] = float("nan")
+        with pytest.raises(InputError, match="nan"):
+            draft.commit()
+
+
 def test_commit_can_be_repeated(state: State) -> None:
     draft = state.draft()
     row = draft.edit("orders", "#1")

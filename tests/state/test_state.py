@@ -193,6 +193,7 @@ def test_a_long_history_agrees_with_a_plain_document() -> None:
     origin = state = State.from_tables({"t": model})
     begun = copy.deepcopy(model)
     middle, middle_rows = state, copy.deepcopy(model)
+    previous: dict[str, bytes] = {}
     for step in range(3_000):
         draft = state.draft()
         for _ in range(rng.randint(1, 3)):
@@ -206,7 +207,12 @@ def test_a_long_history_agrees_with_a_plain_document() -> None:
                 del model[key]
             else:
                 draft.edit("t", key)["status"] = model[key]["status"] = rng.choice(statuses)
+        before, before_rows = state, previous
         state, _ = draft.commit()
+        previous = {key: encode(row) for key, row in model.items()} if step % 10 < 2 else {}
+        if step % 10 == 1:
+            changed = {key for key in {*previous, *before_rows} if previous.get(key) != before_rows.get(key)}
+            assert state.touched_since(before) == before.touched_since(state) == sorted(("t", key) for key in changed)
         if step % 100 == 0:
             wanted = rng.choice(statuses)
             found = state.draft().find("t", "status", by_status, wanted)

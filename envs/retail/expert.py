@@ -1,0 +1,205 @@
+"""The expert: an agent by rules that serves the shop's customers within its policy.
+
+It is causal: it sees the messages of the conversation and nothing else, so every id and value in its calls stood in an
+earlier message. It finds out who the customer is, looks at what the wish is about, asks for what is missing, proposes
+with all details and waits for a yes, acts, tells the result, and refuses what policy forbids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from simia_gym.actions import Grammar, get_grammar
+from simia_gym.envs.retail import expert_reading as read
+from simia_gym.envs.retail.expert_desk import Desk, Matter
+from simia_gym.envs.retail.expert_rules import Step, next_step
+from simia_gym.envs.retail.expert_talk import Voice
+from simia_gym.policies import PolicyStart
+from simia_gym.types import Calls, JsonObject, Message, Say, ToolCall
+
+_WITHDRAWN = re.compile(r"leave the order as it is\b\.?", re.IGNORECASE)
+_AGAIN = re.compile(r"\b(?:are you sure|exception|must be a way|really|please reconsider|supervisor)\b", re.IGNORECASE)
+_RESUMED = re.compile(r"\b(?:then|in that case)\b", re.IGNORECASE)
+_ANSWERS = ("order", "item", "variant", "payment", "address", "reason")
+
+
+class RetailExpert:
+    """Serves one customer after another, each in an episode of its own."""
+
+    def __init__(self) -> None:
+        self._grammar: Grammar = get_grammar("tools")
+        self._seed = 0
+        self._reset()
+
+    def start(self, start: PolicyStart) -> None:
+        """Begin an episode; the seed decides nothing but the wording."""
+        self._grammar, self._seed = start.grammar, start.seed
+        self._reset()
+
+    def _reset(self) -> None:
+        self.desk = Desk()
+        self.matter: Matter | None = None
+        self.voice = Voice(self._seed, "")
+        self._read = 0
+        self._called: ToolCall | None = None
+        self._email: str | None = None
+        self._name: tuple[str, str] | None = None
+        self._zip: str | None = None
+        self._tried: list[str] = []
+        self._user_id: str | None = None
+        self._asked_who = 0
+
+    def act(self, messages: Sequence[Message]) -> str:
+        """Write the next action: one tool call, or a message to the customer."""
+        if len(messages) <= 2:
+            self._reset()
+            self.voice = Voice(self._seed, str(messages[-1]["content"]))
+        for message in messages[self._read :]:
+            if message["role"] == "tool":
+                self._take(str(message["content"]))
+            elif message["role"] == "user":
+                self._hear(str(message["content"]))
+        self._read = len(messages)
+        step = self._next()
+        if isinstance(step, str):
+            return self._grammar.render(Say(step))
+        self._called = ToolCall(step["name"], step["arguments"])
+        return self._grammar.render(Calls((self._called,)))
+
+    def _take(self, content: str) -> None:
+        """Take the answer to the last call."""
+        call, self._called = self._called, None
+        if call is None:
+            return
+        failed = content.startswith("Error")
+        if call.name.startswith("find_user_id"):
+            if not failed:
+                self._user_id = content
+            return
+        matter = self.matter
+        if matter is not None and matter.proposal is not None and call.name == matter.proposal["name"]:
+            if failed:
+                self._refuse(matter, f"the shop's system declined it ({content.removeprefix('Error: ')}).")
+            else:
+                self.desk.take(call.name, content)
+                matter.state = "written"
+            return
+        if not failed:
+            self.desk.take(call.name, content)
+
+    def _refuse(self, matter: Matter, why: str) -> None:
+        matter.why, matter.proposal = why, None
+
+    def _hear(self, text: str) -> None:
+        """Understand what the customer says."""
+        self._identity(text)
+        matter = self.matter
+        if matter is None or matter.closed:
+            self._new_wish(text, matter)
+            return
+        matter.text += f"\n{text}"
+        if matter.proposal is not None:
+            self._answer_to_proposal(matter, text)
+        else:
+            for question in matter.asked:
+                matter.said.setdefault(question, text)
+
+    def _identity(self, text: str) -> None:
+        if self._user_id is not None:
+            return
+        email = read.EMAIL.search(text)
+        if email is not None:
+            self._email = email[0].rstrip(".")
+        self._name = read.name_in(text) or self._name
+        self._zip = read.zip_in(text) or self._zip
+
+    def _new_wish(self, text: str, before: Matter | None) -> None:
+        """Start on what the text wants; a refused wish may come back in another form, or be insisted on."""
+        kind = read.wish_in(text)
+        if before is not None and before.why and _AGAIN.search(text):
+            before.insisted += 1
+            before.state = "open"
+            return
+        if kind is None:
+            return
+        matter = Matter(kind, text, order_id=read.order_in(text))
+        if before is not None and before.why and matter.order_id is None and _RESUMED.search(text):
+            matter.order_id, matter.said = before.order_id, {"item": before.said.get("item", before.text), "payment": text}
+        self.matter = matter
+
+    def _answer_to_proposal(self, matter: Matter, text: str) -> None:
+        """A yes, a change of mind, or the end of the wish."""
+        if re.match(r"\s*yes\b", text, re.IGNORECASE):
+            matter.said["yes"] = text
+            return
+        matter.proposal = None
+        withdrawn = _WITHDRAWN.search(text)
+        if withdrawn is not None:
+            matter.state = "closed"
+            self._new_wish(text[withdrawn.end() :], None)
+            return
+        for question in _ANSWERS:
+            if question in matter.said:
+                matter.said[question] = self._changed(question, matter.said[question], text)
+        if matter.kind == "return" and "gift card" in text.lower():
+            matter.said["payment"] = text
+
+    def _changed(self, question: str, before: str, text: str) -> str:
+        """What now counts as the answer to a question, after the customer corrected something."""
+        if question == "variant" and "the one with" in text:
+            return text
+        if question == "item" and "keep" in text:
+            return read.kept_apart(text)
+        return before
+
+    def _next(self) -> str | JsonObject:
+        """The next thing to do."""
+        matter = self.matter
+        if matter is not None and matter.state == "open" and matter.why and matter.insisted:
+            matter.state = "closed"
+            return self.voice.say("sorry_again", why=matter.why)
+        if self._user_id is None:
+            return self._identify()
+        if self.desk.profile is None:
+            return {"name": "get_user_details", "arguments": {"user_id": self._user_id}}
+        if matter is None or matter.closed:
+            if matter is not None:
+                return self.voice.say("else")
+            return self.voice.say("invite", first=self.desk.profile["name"]["first_name"])
+        step: Step = next_step(matter, self.desk, self.voice)
+        if step.close:
+            matter.state = "closed"
+        if step.why:
+            matter.why = step.why
+        if step.ask:
+            matter.asked.extend(step.ask)
+        if step.proposal is not None:
+            matter.proposal = step.proposal
+        return step.action
+
+    def _identify(self) -> str | JsonObject:
+        """Find out who the customer is."""
+        if self._email is not None and self._email not in self._tried:
+            self._tried.append(self._email)
+            return {"name": "find_user_id_by_email", "arguments": {"email": self._email}}
+        if self._name is not None and self._zip is not None:
+            key = json.dumps([*self._name, self._zip])
+            if key not in self._tried:
+                self._tried.append(key)
+                arguments = {"first_name": self._name[0], "last_name": self._name[1], "zip": self._zip}
+                return {"name": "find_user_id_by_name_zip", "arguments": arguments}
+            return self._give_up()
+        if self._asked_who > 3:
+            return self._give_up()
+        line = "identify" if self._asked_who == 0 else "email_unknown" if self._tried else "identify_otherwise"
+        self._asked_who += 1
+        return self.voice.say(line)
+
+    def _give_up(self) -> str:
+        """Refuse to help somebody who cannot be found."""
+        why = "I cannot find an account with these details, so I cannot verify your identity or touch any order."
+        matter = self.matter = self.matter or Matter("unknown", "")
+        matter.why, matter.state = why, "closed"
+        return self.voice.say("sorry", why=why)

@@ -1,0 +1,443 @@
+"""The expert's rules: for each kind of wish, what comes next, and what policy says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.envs.retail import expert_reading as read
+from simia_gym.envs.retail.expert_desk import Desk, Matter, original_method, paid_total
+from simia_gym.envs.retail.expert_talk import (
+    Voice,
+    address_text,
+    dollars,
+    method_name,
+    options_text,
+    when_refunded,
+)
+from simia_gym.types import JsonObject
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the expert does next.
+
+    Attributes:
+        action: Words for the customer, or a tool call.
+        ask: Questions that the words ask.
+        proposal: The call that the words propose.
+        close: Whether the wish is settled with it.
+        why: Why it is refused, if it is.
+    """
+
+    action: str | JsonObject
+    ask: tuple[str, ...] = ()
+    proposal: JsonObject | None = None
+    close: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A wish with everything needed to decide about it."""
+
+    matter: Matter
+    desk: Desk
+    voice: Voice
+
+    def ask(self, question: str, line: str, **values: Any) -> Step:
+        return Step(self.voice.say(line, **values), ask=(question,))
+
+    def refuse(self, why: str) -> Step:
+        return Step(self.voice.say("sorry", why=why), close=True, why=why)
+
+    def tell(self, text: str) -> Step:
+        return Step(f"{text} {self.voice.say('else')}", close=True)
+
+    def propose(self, text: str, name: str, *, once: bool = False, **arguments: Any) -> Step:
+        parts = [text, *([self.voice.say("once")] if once else []), self.voice.say("go")]
+        return Step(" ".join(parts), proposal=_call(name, **arguments))
+
+
+def next_step(matter: Matter, desk: Desk, voice: Voice) -> Step:
+    """Decide what comes next for a wish.
+
+    Args:
+        matter: The wish.
+        desk: What is known; the customer's profile is.
+        voice: For the wording.
+    """
+    case = _Case(matter, desk, voice)
+    if matter.why:
+        return case.refuse(matter.why)
+    if matter.state == "written":
+        return _report(case)
+    if matter.proposal is not None:
+        return Step(matter.proposal) if "yes" in matter.said else Step(voice.say("go"), proposal=matter.proposal)
+    return _RULES[matter.kind](case)
+
+
+def _call(name: str, **arguments: Any) -> JsonObject:
+    return {"name": name, "arguments": arguments}
+
+
+def _order(case: _Case) -> JsonObject | Step:
+    """The order that the wish is about, or the step that leads to it."""
+    matter, desk = case.matter, case.desk
+    if matter.order_id is None:
+        matter.order_id = read.order_in(matter.text)
+    if matter.order_id is None:
+        described = matter.said.get("order")
+        if described is None:
+            return case.ask("order", "ask_order")
+        matter.order_id = desk.order_with(described)
+        if matter.order_id is None:
+            unread = desk.unread_order()
+            if unread is not None:
+                return Step(_call("get_order_details", order_id=unread))
+            del matter.said["order"]
+            return case.ask("order", "ask_order")
+    key = matter.order_id
+    if desk.profile is None or key not in desk.profile["orders"]:
+        return case.refuse(f"I cannot help with order {key}, because it is not an order of your account.")
+    return desk.orders.get(key) or Step(_call("get_order_details", order_id=key))
+
+
+def _with_order(rule: Callable[[_Case, JsonObject], Step]) -> Callable[[_Case], Step]:
+    def apply(case: _Case) -> Step:
+        order = _order(case)
+        return order if isinstance(order, Step) else rule(case, order)
+
+    return apply
+
+
+def _status(order: Mapping[str, Any]) -> str:
+    if order["status"] == "pending (item modified)":
+        return "its items have already been changed once"
+    return f"its status is {order['status']}"
+
+
+def _cancel(case: _Case, order: JsonObject) -> Step:
+    key = order["order_id"]
+    if order["status"] != "pending":
+        return case.refuse(f"I cannot cancel order {key}: only pending orders can be, and {_status(order)}.")
+    if "reason" not in case.matter.said:
+        return case.ask("reason", "ask_reason")
+    reason = read.reason_in(case.matter.said["reason"])
+    if reason is None:
+        return case.refuse(
+            f"I cannot cancel order {key} for that reason. An order can only be cancelled if it is no longer needed, or "
+            "was ordered by mistake."
+        )
+    method = case.desk.methods[original_method(order)]
+    text = (
+        f"I will cancel the whole order {key}, with the reason '{reason}'. {dollars(paid_total(order))} will be refunded to "
+        f"your {method_name(method)} {when_refunded(method)}."
+    )
+    return case.propose(text, "cancel_pending_order", order_id=key, reason=reason)
+
+
+def _address(case: _Case) -> JsonObject | Step:
+    if "address" not in case.matter.said:
+        return case.ask("address", "ask_address")
+    address = read.address_in(case.matter.said["address"])
+    if address is None:
+        del case.matter.said["address"]
+        return case.ask("address", "ask_address")
+    return address
+
+
+def _modify_address(case: _Case, order: JsonObject) -> Step:
+    key = order["order_id"]
+    if "pending" not in order["status"]:
+        return case.refuse(f"I cannot change the address of order {key}: {_status(order)}.")
+    address = _address(case)
+    if isinstance(address, Step):
+        return address
+    text = f"I will change the shipping address of order {key} to {address_text(address)}."
+    return case.propose(text, "modify_pending_order_address", order_id=key, **address)
+
+
+def _user_address(case: _Case) -> Step:
+    address = _address(case)
+    if isinstance(address, Step):
+        return address
+    assert case.desk.profile is not None
+    text = f"I will change the default address of your account to {address_text(address)}. Existing orders keep theirs."
+    return case.propose(text, "modify_user_address", user_id=case.desk.profile["user_id"], **address)
+
+
+def _method(case: _Case, order: JsonObject, line: str) -> str | Step:
+    """The payment method that the customer chose."""
+    if "payment" not in case.matter.said:
+        return case.ask("payment", line)
+    chosen = read.payment_in(case.matter.said["payment"], case.desk.methods, original_method(order))
+    if chosen is None:
+        del case.matter.said["payment"]
+        return case.ask("payment", line)
+    return chosen
+
+
+def _covers(case: _Case, method: str, amount: float) -> bool:
+    return float(case.desk.methods[method].get("balance", amount)) >= amount
+
+
+def _modify_payment(case: _Case, order: JsonObject) -> Step:
+    key, amount = order["order_id"], paid_total(order)
+    if order["status"] != "pending" or len(order["payment_history"]) != 1:
+        return case.refuse(f"I cannot change the payment of order {key}: {_status(order)}.")
+    chosen = _method(case, order, "ask_new_payment")
+    if isinstance(chosen, Step):
+        return chosen
+    if chosen not in case.desk.methods:
+        return case.refuse("I cannot use a payment method that is not in your account.")
+    name = method_name(case.desk.methods[chosen])
+    old = original_method(order)
+    if chosen == old:
+        return case.refuse(f"I cannot change the payment to your {name}, because the order is paid with it already.")
+    if not _covers(case, chosen, amount):
+        return case.refuse(f"I cannot use your {name} for this payment: its balance is below {dollars(amount)}.")
+    before = case.desk.methods[old]
+    text = (
+        f"I will change the payment of order {key} to your {name}, which pays the total of {dollars(amount)}. Your "
+        f"{method_name(before)} gets the same amount back {when_refunded(before)}."
+    )
+    return case.propose(text, "modify_pending_order_payment", order_id=key, payment_method_id=chosen)
+
+
+def _items(case: _Case, order: JsonObject, verb: str) -> list[JsonObject] | Step:
+    """The items of the order that the customer means."""
+    if "item" not in case.matter.said:
+        if len(order["items"]) == 1:
+            return list(order["items"])
+        return case.ask("item", "ask_item", verb=verb)
+    names = read.names_in(case.matter.said["item"], [item["name"] for item in order["items"]])
+    found = [item for item in order["items"] if item["name"] in names]
+    if not found:
+        del case.matter.said["item"]
+        return case.ask("item", "ask_item", verb=verb)
+    return found
+
+
+def _return(case: _Case, order: JsonObject) -> Step:
+    key = order["order_id"]
+    if order["status"] != "delivered":
+        return case.refuse(f"I cannot return anything of order {key}: it must be delivered, and {_status(order)}.")
+    items = _items(case, order, "return")
+    if isinstance(items, Step):
+        return items
+    chosen = _method(case, order, "ask_refund")
+    if isinstance(chosen, Step):
+        return chosen
+    original = original_method(order)
+    if chosen not in case.desk.methods:
+        return case.refuse("I cannot send the refund to somebody else: it must go to a payment method of your account.")
+    method = case.desk.methods[chosen]
+    if chosen != original and method["source"] != "gift_card":
+        name = method_name(case.desk.methods[original])
+        return case.refuse(
+            f"I cannot send the refund to your {method_name(method)}. It has to go to the original payment method, "
+            f"your {name}, or to a gift card."
+        )
+    amount = sum(round(item["price"] * 100) for item in items) / 100
+    listed = " and ".join(f"the {item['name']} (item {item['item_id']}, {dollars(item['price'])})" for item in items)
+    note = " (the original payment method)" if chosen == original else ""
+    text = (
+        f"I will request the return of {listed} from order {key}. The refund of {dollars(amount)} goes to your "
+        f"{method_name(method)}{note} {when_refunded(method)} once the return has arrived."
+    )
+    item_ids = [item["item_id"] for item in items]
+    arguments = {"order_id": key, "item_ids": item_ids, "payment_method_id": chosen}
+    return case.propose(text, "return_delivered_order_items", once=True, **arguments)
+
+
+def _swap(case: _Case, order: JsonObject) -> Step:
+    key, status = order["order_id"], order["status"]
+    if status not in ("pending", "delivered"):
+        return case.refuse(f"I cannot change or exchange items of order {key}: {_status(order)}.")
+    items = _items(case, order, "exchange" if status == "delivered" else "change")
+    if isinstance(items, Step):
+        return items
+    item = items[0]
+    product = case.desk.products.get(item["product_id"])
+    if product is None:
+        return Step(_call("get_product_details", product_id=item["product_id"]))
+    if "variant" not in case.matter.said:
+        return case.ask("variant", "ask_variant")
+    variant = _variant(case, item, product)
+    if isinstance(variant, Step):
+        return variant
+    chosen = _method(case, order, "ask_payment")
+    if isinstance(chosen, Step):
+        return chosen
+    if chosen not in case.desk.methods:
+        return case.refuse("I cannot use a payment method that is not in your account.")
+    return _propose_swap(case, order, item, variant, chosen)
+
+
+def _propose_swap(case: _Case, order: JsonObject, item: JsonObject, variant: JsonObject, method: str) -> Step:
+    difference = (round(variant["price"] * 100) - round(item["price"] * 100)) / 100
+    name = method_name(case.desk.methods[method])
+    if not _covers(case, method, difference):
+        return case.refuse(f"I cannot charge your {name}: its balance is below {dollars(difference)}.")
+    delivered = order["status"] == "delivered"
+    verb, tool = ("exchange", "exchange_delivered_order_items") if delivered else ("change", "modify_pending_order_items")
+    money = f"{dollars(difference)} will be charged to" if difference > 0 else f"{dollars(-difference)} goes back to"
+    text = (
+        f"I will {verb} the {item['name']} ({options_text(item['options'])}) in order {order['order_id']} for the one with "
+        f"{options_text(variant['options'])} (item {variant['item_id']}, {dollars(variant['price'])}). The price difference "
+        f"of {money} your {name}."
+    )
+    arguments = {
+        "order_id": order["order_id"],
+        "item_ids": [item["item_id"]],
+        "new_item_ids": [variant["item_id"]],
+        "payment_method_id": method,
+    }
+    return case.propose(text, tool, once=True, **arguments)
+
+
+def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject | Step:
+    """The variant that the customer wants instead of an item."""
+    wanted = case.matter.said["variant"]
+    titles = [title for title in read.titles_in(wanted) if item["name"].lower() not in title.lower()]
+    if titles:
+        if case.desk.types is None:
+            return Step(_call("list_all_product_types"))
+        others = read.names_in(wanted, [name for name in case.desk.types if name != item["name"]])
+        if others:
+            return case.refuse(
+                f"I cannot exchange the {item['name']} for a {others[0]}: an item can only be exchanged for another variant "
+                "of the same product."
+            )
+    if "cheapest" in wanted:
+        stock = [v for v in product["variants"].values() if v["available"] and v["item_id"] != item["item_id"]]
+        return dict(min(stock, key=lambda v: float(v["price"])))
+    named = read.options_in(wanted, product)
+    if not named:
+        del case.matter.said["variant"]
+        return case.ask("variant", "ask_variant")
+    variant = read.variant_with(product, {**item["options"], **named})
+    if variant is None or not variant["available"]:
+        return case.refuse(
+            f"I cannot exchange it for that variant: the {item['name']} with {options_text({**item['options'], **named})} "
+            "is not available."
+        )
+    return variant
+
+
+def _tracking(case: _Case, order: JsonObject) -> Step:
+    numbers = [number for parcel in order["fulfillments"] for number in parcel["tracking_id"]]
+    if not numbers:
+        return case.tell(f"Order {order['order_id']} has not been shipped, so there is no tracking number yet.")
+    return case.tell(f"The tracking number of order {order['order_id']} is {' and '.join(numbers)}.")
+
+
+def _total(case: _Case, order: JsonObject) -> Step:
+    return case.tell(f"The total of order {order['order_id']} was {dollars(paid_total(order))}.")
+
+
+def _refund(case: _Case, order: JsonObject) -> Step:
+    cents = sum(round(e["amount"] * 100) for e in order["payment_history"] if e["transaction_type"] == "refund")
+    return case.tell(f"For order {order['order_id']}, {dollars(cents / 100)} was refunded.")
+
+
+def _tell_status(case: _Case, order: JsonObject) -> Step:
+    return case.tell(f"Order {order['order_id']} has the status: {order['status']}.")
+
+
+def _balance(case: _Case) -> Step:
+    cards = [method for method in case.desk.methods.values() if method["source"] == "gift_card"]
+    if not cards:
+        return case.tell("There is no gift card in your account.")
+    return case.tell(f"Your gift card has a balance of {dollars(cards[0]['balance'])}.")
+
+
+def _product(case: _Case) -> JsonObject | Step:
+    """The product that a question names."""
+    if case.desk.types is None:
+        return Step(_call("list_all_product_types"))
+    names = read.names_in(case.matter.text, case.desk.types)
+    if not names:
+        return case.refuse("I cannot find a product of that name in the shop.")
+    key = case.desk.types[names[0]]
+    return case.desk.products.get(key) or Step(_call("get_product_details", product_id=key))
+
+
+def _count(case: _Case) -> Step:
+    product = _product(case)
+    if isinstance(product, Step):
+        return product
+    n = sum(1 for variant in product["variants"].values() if variant["available"])
+    return case.tell(f"There are {n} variants of the {product['name']} in stock right now.")
+
+
+def _price(case: _Case) -> Step:
+    product = _product(case)
+    if isinstance(product, Step):
+        return product
+    variant = read.variant_with(product, read.options_in(case.matter.text, product))
+    if variant is None:
+        return case.refuse(f"I cannot find a {product['name']} with these options.")
+    stock = "" if variant["available"] else " It is out of stock at the moment."
+    return case.tell(
+        f"The {product['name']} with {options_text(variant['options'])} costs {dollars(variant['price'])}.{stock}"
+    )
+
+
+def _discount(case: _Case) -> Step:
+    return case.refuse("I cannot give any discount, voucher or compensation; that is not something I am allowed to offer.")
+
+
+def _transfer(case: _Case) -> Step:
+    return Step(_call("transfer_to_human_agents", summary=case.matter.text.split("\n")[0]), close=True)
+
+
+def _report(case: _Case) -> Step:
+    """Tell the result of a write."""
+    proposal = case.matter.proposal
+    assert proposal is not None
+    name, arguments = proposal["name"], proposal["arguments"]
+    if name == "modify_user_address":
+        return case.tell(f"Your default address is now {address_text(arguments)}.")
+    key = arguments["order_id"]
+    order = case.desk.orders[key]
+    if name == "cancel_pending_order":
+        method = case.desk.methods[original_method(order)]
+        amount = dollars(paid_total(order))
+        return case.tell(
+            f"Order {key} has been cancelled, and {amount} will be refunded to your {method_name(method)} "
+            f"{when_refunded(method)}."
+        )
+    if name == "modify_pending_order_address":
+        return case.tell(f"The shipping address of order {key} has been changed to {address_text(order['address'])}.")
+    if name == "modify_pending_order_payment":
+        chosen = method_name(case.desk.methods[arguments["payment_method_id"]])
+        return case.tell(f"The payment of order {key} has been changed to your {chosen}.")
+    if name == "return_delivered_order_items":
+        return case.tell(f"The return for order {key} has been requested. You will get an email on how to send it back.")
+    if name == "exchange_delivered_order_items":
+        return case.tell(
+            f"The exchange for order {key} has been requested. You will get an email on how to send the item back."
+        )
+    return case.tell(f"The item of order {key} has been changed.")
+
+
+_RULES: Mapping[str, Callable[[_Case], Step]] = {
+    "cancel": _with_order(_cancel),
+    "modify_address": _with_order(_modify_address),
+    "modify_payment": _with_order(_modify_payment),
+    "user_address": _user_address,
+    "return": _with_order(_return),
+    "swap": _with_order(_swap),
+    "lookup_tracking": _with_order(_tracking),
+    "lookup_total": _with_order(_total),
+    "lookup_refund": _with_order(_refund),
+    "lookup_status": _with_order(_tell_status),
+    "lookup_balance": _balance,
+    "lookup_options": _count,
+    "lookup_price": _price,
+    "discount": _discount,
+    "transfer": _transfer,
+}

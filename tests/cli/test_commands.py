@@ -1,0 +1,221 @@
+"""list, check, new-domain, doctor, help."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym import env_ids
+from simia_gym.registration import domain_path
+
+from .conftest import Simia
+
+COMMANDS = ["list", "rollout", "replay", "verify-recorded", "check", "new-domain", "doctor"]
+
+
+def test_help_names_every_command_and_is_quick(finish: Simia) -> None:
+    began = time.monotonic()
+    result = finish("--help")
+    assert time.monotonic() - began < 3
+    assert result.code == 0
+    for command in COMMANDS:
+        assert command in result.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(command: str, simia: Simia) -> None:
+    result = simia(command, "--help")
+    assert result.code == 0
+    assert "Usage: simia" in result.out
+
+
+def test_version(simia: Simia) -> None:
+    from simia_gym import __version__
+
+    assert simia("--version").out == f"simia-gym {__version__}\n"
+
+
+def test_list(finish: Simia) -> None:
+    result = finish("list", "--json")
+    assert result.code == 0, result.err
+    assert [item["id"] for item in result.json] == env_ids()
+    for item in result.json:
+        assert item["tools"] > 0
+        assert set(item["tasks"]) == {"train", "test"}
+        assert min(item["tasks"].values()) > 0
+        assert item["grammar"]
+    table = finish("list")
+    assert table.code == 0
+    for env in env_ids():
+        assert env in table.out
+
+
+def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-value")
+    result = simia("doctor", "--json")
+    assert result.code == 0, result.out
+    assert result.json["ok"] is True
+    found = {(item["part"], item["name"]): item for item in result.json["findings"]}
+    assert found["variable", "OPENAI_API_KEY"]["says"] == "set"
+    assert found["variable", "OPENAI_BASE_URL"]["says"] == "not set"
+    assert {name for part, name in found if part == "environment"} == set(env_ids())
+    assert sum(part == "episode" for part, _ in found) == 1
+    told = simia("doctor")
+    assert told.code == 0
+    assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
+
+
+def test_new_domain_is_sound_at_once(finish: Simia, tmp_path: Path) -> None:
+    made = finish("new-domain", "my-desk")
+    assert made.code == 0
+    assert "simia check my-desk" in made.out
+    assert "name: my_desk " in (tmp_path / "my-desk" / "domain.yaml").read_text()
+    result = finish("check", "my-desk", "--json")
+    assert result.code == 0, result.out
+    value = result.json
+    assert value["ok"] is True
+    assert value["problems"] == value["notes"] == []
+    assert value["selftests"] == {"total": 7, "passed": 7}
+    assert {split: sum(t["split"] == split for t in value["tasks"]) for split in ("train", "test")} == {
+        "train": 4,
+        "test": 2,
+    }
+    assert all(t["expert"] and t["gold"] and not t["null"] and not t["claimer"] for t in value["tasks"])
+
+
+def test_new_domain_runs_in_gymnasium(desk: str) -> None:
+    import gymnasium as gym
+
+    env = gym.make("simia/custom-v0", domain=desk)
+    observation, info = env.reset(seed=1)
+    assert "Member M-" in observation
+    assert info["tools"]
+    env.close()
+
+
+def test_new_domain_fills_an_empty_folder(simia: Simia) -> None:
+    Path("empty").mkdir()
+    assert simia("new-domain", "empty", "--json").json["path"] == "empty"
+
+
+@pytest.mark.parametrize("env", env_ids())
+def test_every_environment_is_sound(env: str, simia: Simia) -> None:
+    result = simia("check", domain_path(env), "--json")
+    assert result.json["problems"] == []
+    assert result.code == 0
+
+
+Change = Callable[[Path], None]
+
+
+def _edit(name: str, old: str, new: str) -> Change:
+    def change(folder: Path) -> None:
+        path = folder / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def _append(name: str, text: str) -> Change:
+    def change(folder: Path) -> None:
+        with (folder / name).open("a") as file:
+            file.write(text)
+
+    return change
+
+
+def _remove(name: str) -> Change:
+    return lambda folder: (folder / name).unlink()
+
+
+EASY = {"id": "train-easy", "split": "train", "kind": "x", "instruction": "?", "goal": [], "criteria": []}
+
+BROKEN: list[tuple[str, Change, int, str, str]] = [
+    ("no manifest", _remove("domain.yaml"), 2, "", "no domain.yaml"),
+    ("yaml", _edit("domain.yaml", "version: 1", "version: [1"), 2, "domain.yaml:", "not valid YAML"),
+    ("key", _edit("domain.yaml", "max_turns", "max_turn"), 2, "domain.yaml:", "there is no key 'max_turn'"),
+    ("world", _edit("domain.yaml", "LibraryWorld", "Nothing"), 2, "domain.yaml", "has no 'Nothing'"),
+    ("world code", _edit("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = ("), 2, "domain.yaml", "line"),
+    ("state", _edit("state.json", "}", "}}"), 2, "state.json:", "not valid JSON"),
+    ("rubric", _edit("rubric.yaml", "goal_state", "goal_stat"), 2, "rubric.yaml", "goal_stat"),
+    ("task line", _append("tasks/train.jsonl", "{oops\n"), 2, "train.jsonl:5", "not valid JSON"),
+    ("task split", _append("tasks/test.jsonl", json.dumps(EASY) + "\n"), 2, "test.jsonl:3", "says split 'train'"),
+    ("tools", _edit("tools.json", "Lend a copy", "Give a copy"), 1, "tools.json", "'lend_book' is not as the world"),
+    ("tools gone", _remove("tools.json"), 1, "tools.json", "--write-tools"),
+    ("row", _edit("state.json", '"copies": 2', '"copies": "two"'), 1, "state.json", "/books/B-01/copies"),
+    ("foreign key", _edit("state.json", '"book_id": "B-05", "due"', '"book_id": "B-99", "due"'), 1, "state.json", "B-99"),
+    ("invariant", _edit("state.json", '"available": 1', '"available": 9'), 1, "state.json", "invariant 'shelf'"),
+    ("row key", _edit("state.json", '{"member_id": "M-101"', '{"member_id": "M-100"'), 1, "state.json", "row's key"),
+    ("schema", _edit("state.schema.json", '"<="', '"=<"'), 1, "state.schema.json", "op is one of"),
+    ("self-test", _edit("selftests.jsonl", "B-02", "B-03"), 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
+    ("self-test key", _edit("selftests.jsonl", "contains", "content"), 1, "selftests.jsonl:1", "no key 'content'"),
+    ("gold", _edit("tasks/train.jsonl", '"book_id": "B-02"}}]', '"book_id": "B-01"}}]'), 1, "train-lend", "reach"),
+    ("gold fails", _edit("tasks/train.jsonl", '"book_id": "B-02"}}]', '"book_id": "B-03"}}]'), 1, "train-lend", "fails"),
+    ("goal", _edit("tasks/train.jsonl", '"path": "/loans/L-2/', '"path": "/loans/L-1/'), 1, "train-return", "expert"),
+    ("setup", _edit("tasks/test.jsonl", "/members/M-104", "/staff/x/M-104"), 1, "test-lend", "invalid"),
+    ("write set", _edit("world.py", '"books/*/available", "_desk"]', '"_desk"]'), 1, "", "outside its write set"),
+    ("unknown tool", _edit("rubric.yaml", "tool: close_case", "tool: close"), 1, "closed", "no tool 'close'"),
+    ("expert", _edit("expert.py", "MOST_LOANS = 3", "MOST_LOANS = 9"), 1, "test-full", "expert does not succeed"),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "where", "what"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN])
+def test_check_names_the_mistake(change: Change, code: int, where: str, what: str, desk: str, simia: Simia) -> None:
+    change(Path(desk))
+    result = simia("check", desk, "--json")
+    assert result.code == code, result.err
+    problems = result.json["problems"]
+    assert any(where in item["where"] and what in item["what"] + item["fix"] for item in problems), problems
+    assert all(item["fix"] for item in problems), problems
+    told = simia("check", desk)
+    assert told.code == code
+    assert what in told.out
+    assert "Traceback" not in told.err
+
+
+def test_tasks_that_nothing_solves_are_found(desk: str, simia: Simia) -> None:
+    rubric = Path(desk, "rubric.yaml")
+    rubric.write_text("- id: calm\n  kind: interaction\n  check: {program: no_writes}\n")
+    result = simia("check", desk, "--json")
+    assert result.code == 1
+    idle = [item["what"] for item in result.json["problems"] if "succeeds without doing anything" in item["what"]]
+    assert any(text.startswith("null") for text in idle)
+    assert any(text.startswith("claimer") for text in idle)
+
+
+def test_check_lists_several_mistakes(desk: str, simia: Simia) -> None:
+    _edit("domain.yaml", "max_turns: 12", "max_turns: none")(Path(desk))
+    _edit("domain.yaml", "version: 1", "version: zero")(Path(desk))
+    found: list[dict[str, Any]] = simia("check", desk, "--json").json["problems"]
+    assert len(found) == 2
+    assert all(":" in item["where"] for item in found)
+
+
+def test_check_writes_tools(desk: str, simia: Simia) -> None:
+    path = Path(desk, "tools.json")
+    before = path.read_bytes()
+    path.unlink()
+    assert simia("check", desk, "--write-tools").code == 0
+    assert path.read_bytes() == before
+
+
+def test_check_of_a_missing_folder(simia: Simia) -> None:
+    result = simia("check", "nowhere")
+    assert result.code == 2
+    assert "nowhere" in result.out + result.err
+
+
+def test_template_has_no_leftovers(desk: str) -> None:
+    assert sorted(item.name for item in Path(desk).iterdir()) == [
+        *("README.md", "domain.yaml", "expert.py", "policy.md", "rubric.yaml", "selftests.jsonl"),
+        *("state.json", "state.schema.json", "tasks", "tools.json", "world.py"),
+    ]
+    shutil.rmtree(desk)

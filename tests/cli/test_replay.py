@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Simia
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def record(desk: str, simia: Simia) -> Path:
+    return Path(simia("rollout", desk, "--json").json["record"])
+
+
+def _tamper(path: Path, number: int, change: Callable[[Line], None]) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change(lines[number])
+    path.write_text("".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines))
+
+
+def _first(line: Line, kind: str) -> Line:
+    return next(event for event in line["events"] if event["type"] == kind)
+
+
+def _observation(line: Line) -> None:
+    _first(line, "transition")["observation"] += " "
+
+
+def _operation(line: Line) -> None:
+    _first({"events": [e for e in line["events"] if e.get("ops")]}, "transition")["ops"][0]["value"] = 7
+
+
+def _action(line: Line) -> None:
+    _first(line, "action")["text"] = "hello"
+
+
+def _missing(line: Line) -> None:
+    del line["events"][3:5]
+    for number, event in enumerate(line["events"]):
+        event["i"] = number
+
+
+def _more(line: Line) -> None:
+    line["events"].append({"i": len(line["events"]), "type": "action", "turn": 99, "text": "again"})
+
+
+def _order(line: Line) -> None:
+    line["events"][2] = dict(reversed(line["events"][2].items()))
+
+
+def _setter(name: str, value: Any) -> Callable[[Line], None]:
+    def change(line: Line) -> None:
+        line[name] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "event", "path"),
+    [
+        (_observation, 3, "/observation"),
+        (_operation, None, None),
+        (_action, 3, None),
+        (_missing, None, None),
+        (_more, None, ""),
+        (_order, 2, None),
+        (_setter("reward", 0.5), None, "/reward"),
+        (_setter("success", False), None, "/success"),
+        (_setter("turns", 99), None, "/turns"),
+        (_setter("head", "0" * 64), None, "/head"),
+        (_setter("seed", 7), 0, "/seed"),
+        (_setter("kind", "other"), None, "/kind"),
+        (_setter("task", "train-lend"), 0, "/task"),
+        (_setter("task", "no-such-task"), None, "/task"),
+        (_setter("domain_hash", "0" * 16), None, "/domain_hash"),
+    ],
+)
+def test_tampered_record_is_found(
+    record: Path, simia: Simia, change: Callable[[Line], None], event: int | None, path: str | None
+) -> None:
+    assert simia("replay", record).code == 0
+    _tamper(record, 1, change)
+    result = simia("replay", record, "--json")
+    assert result.code == 1
+    found = result.json
+    assert (found["records"], found["proven"]) == (4, 3)
+    assert found["divergence"]["line"] == 2
+    if event is not None:
+        assert found["divergence"]["event"] == event
+    if path is not None:
+        assert found["divergence"]["path"] == path
+    told = simia("replay", record)
+    assert told.code == 1
+    assert f"first divergence: {record}:2" in told.out
+
+
+def test_changed_domain_is_named(record: Path, simia: Simia) -> None:
+    policy = Path("desk/policy.md")
+    policy.write_text(policy.read_text() + "\nBe kind.\n")
+    from simia_gym import domain
+
+    domain._load.cache_clear()  # another process would not have it
+    result = simia("replay", record)
+    assert result.code == 1
+    assert "the domain or its data has changed" in result.out
+
+
+def test_broken_line_is_named(record: Path, simia: Simia) -> None:
+    lines = record.read_text().splitlines()
+    lines[2] = lines[2][:-5]
+    record.write_text("\n".join(lines) + "\n")
+    result = simia("replay", record)
+    assert result.code == 2
+    assert f"{record}:3: not valid JSON" in result.err
+    assert simia("rollout", "desk", "--resume").code == 2
+
+
+def test_torn_line_is_named(record: Path, simia: Simia) -> None:
+    record.write_bytes(record.read_bytes()[:-5])
+    result = simia("replay", record)
+    assert result.code == 2
+    assert f"{record}:4: the line is torn" in result.err
+
+
+def test_faulted_episodes_replay_too(desk: str, simia: Simia) -> None:
+    Path("third.py").write_text(
+        "from desk.expert import Expert\n"
+        "class Third(Expert):\n"
+        "    def act(self, messages):\n"
+        "        if len(messages) > 4: raise RuntimeError('tired')\n"
+        "        return super().act(messages)\n"
+        "class Stuck(Expert):\n"
+        "    def act(self, messages):\n"
+        "        while len(messages) > 4: pass\n"
+        "        return super().act(messages)\n"
+    )
+    for policy, words in (("third:Third", ()), ("third:Stuck", ("--timeout", "0.05"))):
+        result = simia("rollout", desk, "--policy", policy, "--json", *words)
+        assert result.code == 1
+        assert result.json["faults"] == 3
+        assert simia("replay", result.json["record"], "--json").json["proven"] == 4

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from simia_gym import env_ids
+from simia_gym.rollout.records import read_records
+from simia_gym.rollout.transcript import transcript
+
+from .conftest import Simia
+
+FIELDS = ["env", "episodes", "valid", "success_rate", "mean_reward", "faults", "seconds", "record"]
+
+
+@pytest.mark.parametrize("env", env_ids())
+def test_first_run_of_every_environment(env: str, finish: Simia, tmp_path: Path) -> None:
+    result = finish("rollout", env, "--episodes", 3, "--json")
+    assert result.code == 0, result.err
+    value = result.json
+    assert set(FIELDS) <= set(value)
+    assert (value["env"], value["episodes"], value["valid"], value["faults"]) == (env, 3, 3, 0)
+    assert value["mean_reward"] > 0.5
+    assert len(result.out.splitlines()) == 1
+    assert value["record"] == f"runs/{env.removeprefix('simia/')}-expert-1.jsonl"
+    records = list(read_records(tmp_path / value["record"]))
+    assert [record.turns for record in records] == [len(record.actions) for record in records]
+    assert finish("replay", value["record"], "--json").json["proven"] == 3
+
+
+@pytest.mark.parametrize("env", env_ids())
+def test_generated_tasks_run_and_replay(env: str, simia: Simia) -> None:
+    result = simia(
+        "rollout", env, "--split", "test", "--generated", 4, "--episodes", 24, "--policy", "random", "--json"
+    )
+    assert result.json["episodes"] == 24
+    assert result.json["valid"] == 24
+    assert simia("replay", result.json["record"], "--json").json["proven"] == 24
+
+
+def test_human_output(desk: str, simia: Simia) -> None:
+    result = simia("rollout", "simia/custom-v0", "--domain", desk)
+    assert result.code == 0
+    assert "4/4" in result.out
+    assert "95% interval" in result.out
+    assert re.search(r"swap\s+│ 1 │\s+100.0%", result.out)
+    assert "faults: none" in result.out
+    assert result.out.rstrip().endswith("record: runs/custom-v0-expert-1.jsonl")
+    assert result.err == ""
+
+
+def test_folder_stands_for_the_custom_environment_and_records_are_numbered(desk: str, simia: Simia) -> None:
+    records = [simia("rollout", desk, "--json").json["record"] for _ in range(3)]
+    assert records == [f"runs/custom-v0-expert-{n}.jsonl" for n in (1, 2, 3)]
+
+
+def test_record_line_has_the_documented_keys(desk: str, simia: Simia) -> None:
+    record = simia("rollout", desk, "--group", 2, "--seed", 5, "--json").json["record"]
+    lines = [json.loads(line) for line in Path(record).read_text().splitlines()]
+    assert list(lines[0]) == [
+        *("v", "key", "run", "config", "domain_hash", "task", "kind", "split", "seed", "group", "member", "policy"),
+        *("reward", "valid", "success", "score", "turns", "ended", "verdict", "fault", "events", "head"),
+    ]
+    assert lines[0]["config"] == {"env": "simia/custom-v0", "domain": "desk"}
+    assert lines[0]["run"] == {"seed": 5, "group": 2}
+    assert lines[0]["group"] == lines[1]["group"]
+    assert lines[0]["seed"] != lines[1]["seed"]
+    assert not re.search(r"time|seconds|/tmp|" + str(Path.cwd()), Path(record).read_text())
+    times = [json.loads(line) for line in Path("runs/custom-v0-expert-1.times.jsonl").read_text().splitlines()]
+    assert [item["key"] for item in times] == [line["key"] for line in lines]
+
+
+def test_picture(desk: str, simia: Simia) -> None:
+    assert simia("rollout", desk, "--svg", "pictures/table.svg").code == 0
+    text = Path("pictures/table.svg").read_text()
+    ElementTree.fromstring(text)
+    assert "custom-v0" in text
+
+
+def test_invalid_episodes_give_exit_code_1(desk: str, simia: Simia) -> None:
+    Path("half.py").write_text(
+        "class Half:\n"
+        "    def start(self, start): self.fail = start.seed % 2\n"
+        "    def act(self, messages):\n"
+        "        if self.fail: raise KeyError('odd')\n"
+        "        return ''\n"
+    )
+    result = simia("rollout", desk, "--group", 8, "--policy", "half.py:Half", "--json")
+    value = result.json
+    assert result.code == 1
+    assert value["valid"] + value["faults"] == value["episodes"] == 32
+    assert 0 < value["valid"] < 32
+    assert value["fault_kinds"] == {"policy:bug": value["faults"]}
+    assert value["success_rate"] == 0
+    assert "KeyError: 'odd'" in result.err
+
+
+def test_rates_are_null_without_a_valid_episode(desk: str, simia: Simia) -> None:
+    Path("bad.py").write_text("class Bad:\n    def act(self, messages): raise RuntimeError('no')\n")
+    result = simia("rollout", desk, "--policy", "bad.py:Bad", "--json")
+    assert result.code == 1
+    assert result.json["success_rate"] is None
+    assert result.json["mean_reward"] is None
+
+
+def test_options_reach_the_domain(simia: Simia, desk: str) -> None:
+    result = simia("rollout", desk, "--option", "speed=3")
+    assert result.code == 2
+    assert "no option 'speed'" in result.err
+
+
+BAD: list[tuple[list[Any], str]] = [
+    (["rollout"], "Missing argument"),
+    (["rollout", "simia/nowhere-v0"], "there is no environment 'simia/nowhere-v0'"),
+    (["rollout", "simia/custom-v0"], "needs the folder"),
+    (["rollout", "simia/custom-v0", "--domain", "nowhere"], "there is no such folder"),
+    (["rollout", "desk", "--policy", "nobody"], "unknown policy 'nobody'"),
+    (["rollout", "desk", "--policy", "nobody:Nobody"], "nobody"),
+    (["rollout", "desk", "--user", "scripted"], "nobody talks"),
+    (["rollout", "desk", "--simulator", "dice"], "simulator is 'dice'"),
+    (["rollout", "desk", "--split", "dev"], "--split"),
+    (["rollout", "desk", "--group", "0"], "--group"),
+    (["rollout", "desk", "--episodes", "many"], "--episodes"),
+    (["rollout", "desk", "--timeout", "0"], "timeout"),
+    (["rollout", "desk", "--timeout", "nan"], "timeout"),
+    (["rollout", "desk", "--generated", "5"], "no task generator"),
+    (["rollout", "desk", "--option", "x"], "KEY=VALUE"),
+    (["rollout", "desk", "--data", "nowhere"], "takes no data"),
+    (["rollout", "desk", "--out", "desk"], "exists already"),
+    (["rollout", "desk", "--out", "/proc/x/y.jsonl"], "cannot be written"),
+    (["rollout", "desk", "--resume", "--out", "desk"], "not a regular file"),
+    (["rollout", "desk", "--bogus"], "--bogus"),
+    (["replay", "nowhere.jsonl"], "there is no such record"),
+    (["replay", "desk"], "desk"),
+    (["replay", "desk/domain.yaml"], "desk/domain.yaml:1"),
+    (["replay", "desk/tasks/train.jsonl"], "is no record"),
+    (["new-domain", "desk"], "not an empty folder"),
+    (["new-domain", "desk/domain.yaml"], "not an empty folder"),
+    (["bogus"], "No such command"),
+    (["verify-recorded", "x"], "--data"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), BAD, ids=[" ".join(map(str, words)) for words, _ in BAD])
+def test_bad_input_is_one_clear_line(words: list[Any], says: str, desk: str, simia: Simia) -> None:
+    result = simia(*words)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith("simia: error: ")
+    assert result.err.count("\n") == 1
+    assert says in result.err
+
+
+def test_no_secret_is_written(desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-value")
+    Path("leak.py").write_text(
+        "import os\n"
+        "class Leak:\n"
+        "    def act(self, messages): raise RuntimeError('refused: ' + os.environ['OPENAI_API_KEY'])\n"
+    )
+    value = simia("rollout", desk, "--policy", "leak.py:Leak", "--json").json
+    for path in Path("runs").iterdir():
+        assert "sk-very-secret-value" not in path.read_text(), path
+    assert "refused: [secret]" in Path(value["record"]).read_text()
+
+
+@pytest.mark.parametrize("env", [*env_ids(), "desk"])
+@pytest.mark.parametrize("policy", ["expert", "random", "claimer"])
+def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, simia: Simia) -> None:
+    from simia_gym.cli.rollout import RolloutOptions
+    from simia_gym.loop import run_sync
+    from simia_gym.policies import load_policy
+    from simia_gym.rollout.play import play
+    from simia_gym.suite import load_suite
+
+    value = simia("rollout", env, "--policy", policy, "--episodes", 4, "--json").json
+    suite = load_suite(RolloutOptions(env=env).config())
+    make = load_policy(policy, suite.domain.config.policies, folder=suite.domain.folder)
+    for record in read_records(value["record"]):
+        episode = suite.episode()
+        run_sync(
+            play(episode, suite.task(record.task), seed=record.seed, policy=make(), env=suite.config.env),
+            inline=episode.inline,
+        )
+        assert transcript(record) == episode.messages

@@ -1,0 +1,213 @@
+"""The public benchmark's data directory as the shop's database and tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simia_gym.envs.retail.build import load_tables
+from simia_gym.envs.retail.tau2 import load
+
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
+
+
+def make_task(task_id: str, actions: list[JsonObject], told: list[str]) -> JsonObject:
+    return {
+        "id": task_id,
+        "user_scenario": {
+            "persona": None,
+            "instructions": {
+                "domain": "retail",
+                "reason_for_call": "Cancel an order.",
+                "known_info": "A name.",
+                "unknown_info": None,
+                "task_instructions": "Be brief.",
+            },
+        },
+        "initial_state": None,
+        "evaluation_criteria": {"actions": actions, "communicate_info": told, "reward_basis": ["DB"]},
+    }
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory in the benchmark's layout with data of our own: no optional fields, whole numbers as amounts."""
+    tables = load_tables()
+    for order in tables["orders"].values():
+        for name in list(order)[7:]:
+            del order[name]
+    order = next(order for order in tables["orders"].values() if order["status"] == "pending")
+    order["payment_history"][0]["amount"] = 47
+    (tmp_path / "db.json").write_text(json.dumps(tables))
+    (tmp_path / "policy.md").write_text("Be nice.")
+    (tmp_path / "tools.json").write_text("[]")
+    cancel = {
+        "name": "cancel_pending_order",
+        "arguments": {"order_id": order["order_id"], "reason": "no longer needed"},
+    }
+    broken = {"name": "get_user_details", "arguments": {"user_id": "nobody"}}
+    lines = [make_task("0", [broken, cancel], ["47"]), make_task("1", [], [])]
+    (tmp_path / "tasks_train.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    (tmp_path / "tasks_test.jsonl").write_text(json.dumps(make_task("2", [], [])) + "\n\n")
+    return tmp_path
+
+
+def test_tables_are_brought_into_form(directory: Path) -> None:
+    data = load(directory)
+    assert data.tables is not None
+    orders = data.tables["orders"]
+    paid = {json.dumps(order["payment_history"][0]["amount"]) for order in orders.values()}
+    assert "47.0" in paid
+    assert all(order["return_items"] is None and len(order) == 14 for order in orders.values())
+    assert (data.policy, data.tools, data.user) == ("Be nice.", [], "brief")
+    assert data.options == {"compat": "tau2"}
+
+
+def test_tasks(directory: Path) -> None:
+    data = load(directory)
+    assert data.tasks is not None
+    assert {split: [task.id for task in tasks] for split, tasks in data.tasks.items()} == {
+        "train": ["0", "1"],
+        "test": ["2"],
+    }
+    first, second = data.tasks["train"]
+    assert first.user == {
+        "type": "brief",
+        "reason": "Cancel an order.",
+        "known": "A name.",
+        "unknown": "",
+        "instructions": "Be brief.",
+    }
+    assert first.options["communicate_info"] == ["47"]
+    assert first.goal is not None
+    assert [op["value"] for op in first.goal if op["path"].endswith("/status")] == ["cancelled"]
+    assert (second.goal, second.kind) == ((), "tau2")
+
+
+def test_tasks_as_one_list_with_a_file_of_splits(directory: Path) -> None:
+    for name in ("tasks_train.jsonl", "tasks_test.jsonl"):
+        (directory / name).unlink()
+    (directory / "tasks.json").write_text(json.dumps([make_task("7", [], []), make_task("8", [], [])]))
+    (directory / "split_tasks.json").write_text(json.dumps({"train": ["7"], "test": ["8"], "base": ["7", "8"]}))
+    data = load(directory)
+    assert data.tasks is not None
+    assert [(task.id, task.split) for split in ("train", "test") for task in data.tasks[split]] == [
+        ("7", "train"),
+        ("8", "test"),
+    ]
+
+
+def test_the_hash_tells_data_sets_apart(directory: Path) -> None:
+    first = load(directory).hash
+    assert load(directory).hash == first
+    (directory / "policy.md").write_text("Be very nice.")
+    assert load(directory).hash != first
+
+
+def test_only_the_database_is_needed(directory: Path) -> None:
+    for file in directory.iterdir():
+        if file.name != "db.json":
+            file.unlink()
+    data = load(directory)
+    assert data.tasks == {"train": (), "test": ()}
+    assert (data.policy, data.tools) == (None, None)
+
+
+def _database(change: Callable[[Any], object]) -> Callable[[Path], object]:
+    def apply(directory: Path) -> None:
+        value = json.loads((directory / "db.json").read_text())
+        change(value)
+        (directory / "db.json").write_text(json.dumps(value))
+
+    return apply
+
+
+def _task(change: Callable[[Any], object]) -> Callable[[Path], object]:
+    def apply(directory: Path) -> None:
+        file = directory / "tasks_test.jsonl"
+        value = json.loads(file.read_text())
+        change(value)
+        file.write_text(json.dumps(value))
+
+    return apply
+
+
+def _first(table: dict[str, Any]) -> Any:
+    return next(iter(table.values()))
+
+
+MISTAKES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no database": (lambda d: (d / "db.json").unlink(), "db.json: there is no such database"),
+    "not JSON": (lambda d: (d / "db.json").write_text('{"a": }'), "db.json:1:7: not valid JSON"),
+    "a list": (lambda d: (d / "db.json").write_text("[]"), "expected an object of tables"),
+    "a table too few": (_database(lambda v: v.pop("users")), "has no table 'users'"),
+    "a table too many": (_database(lambda v: v.update(flights={})), "has an unknown table 'flights'"),
+    "a table that is none": (_database(lambda v: v.update(users=[])), "/users: expected an object, got []"),
+    "a field too few": (_database(lambda v: _first(v["users"]).pop("email")), "has no 'email'"),
+    "a wrong type": (_database(lambda v: _first(v["orders"]).update(user_id=5)), "/user_id: expected a string, got 5"),
+    "a wrong amount": (
+        _database(lambda v: _first(_first(v["products"])["variants"]).update(price="12")),
+        "/price: expected a number, got '12'",
+    ),
+    "a wrong status": (_database(lambda v: _first(v["orders"]).update(status="lost")), "/status: expected one of"),
+    "a wrong method": (
+        _database(lambda v: _first(v["users"])["payment_methods"].update(x={"source": "cash"})),
+        "/payment_methods/x: expected a payment method",
+    ),
+    "a wrong flag": (
+        _database(lambda v: _first(_first(v["products"])["variants"]).update(available=1)),
+        "/available: expected true or false",
+    ),
+    "a wrong key": (_database(lambda v: _first(v["users"]).update(user_id="x")), "is 'x', but its row is kept as"),
+    "a broken line": (
+        lambda d: (d / "tasks_test.jsonl").write_text("\n{"),
+        "tasks_test.jsonl:2:2: not valid JSON",
+    ),
+    "a task without an id": (lambda d: (d / "tasks_test.jsonl").write_text("{}"), "jsonl:1: the task has no 'id'"),
+    "a task that is none": (lambda d: (d / "tasks_test.jsonl").write_text("3"), "tasks_test.jsonl:1: is not a task"),
+    "a task twice": (_task(lambda v: v.update(id="0")), "task id '0' occurs at"),
+    "no scenario": (_task(lambda v: v.pop("user_scenario")), "the task has no 'user_scenario'"),
+    "another domain": (
+        _task(lambda v: v["user_scenario"]["instructions"].update(domain="airline")),
+        "is a task of the domain 'airline'",
+    ),
+    "actions that are none": (_task(lambda v: v["evaluation_criteria"].update(actions=["x"])), "not a list of calls"),
+    "strings that are none": (
+        _task(lambda v: v["evaluation_criteria"].update(communicate_info="x")),
+        "not a list of strings",
+    ),
+    "an initial state": (_task(lambda v: v.update(initial_state={})), "has an initial_state of its own"),
+    "tasks that are no list": (lambda d: (d / "tasks.json").write_text("{}"), "is not a list of tasks"),
+    "tools that are no list": (lambda d: (d / "tools.json").write_text("{}"), "is not a list of tools"),
+    "splits that are none": (lambda d: (d / "split_tasks.json").write_text("[]"), "is not a split file"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_named(directory: Path, mistake: str) -> None:
+    spoil, message = MISTAKES[mistake]
+    spoil(directory)
+    with pytest.raises(InputError) as caught:
+        load(directory)
+    assert message in str(caught.value)
+    assert str(directory) in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["missing", "db.json"])
+def test_not_a_directory(directory: Path, path: str) -> None:
+    with pytest.raises(InputError, match="director"):
+        load(directory / path)
+
+
+def test_the_real_directory(shared_data: Path) -> None:
+    data = load(shared_data / "tau2" / "retail")
+    assert data.tables is not None
+    assert data.tasks is not None
+    assert {name: len(rows) for name, rows in data.tables.items()} == {"products": 50, "users": 500, "orders": 1000}
+    assert len(data.tasks["train"]) == 74
+    assert sum(bool(task.goal) for task in data.tasks["train"]) == 67
+    assert all(task.user and task.user["reason"] for task in data.tasks["train"])

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.policies import NullPolicy, Policy
+from simia_gym.rollout.records import read_records
+from simia_gym.rollout.store import create_store, resume_store, sidecar
+
+from .conftest import Roll
+
+Make = Callable[[], Policy]
+
+
+class Never:
+    def act(self, messages: Any) -> str:
+        raise AssertionError("nothing should run again")
+
+
+def test_finished_episodes_do_not_run_again(roll: Roll, expert: Make) -> None:
+    first = roll(expert, group=2)
+    before = roll.path.read_bytes()
+    second = roll(Never, group=2, resume=True)
+    assert roll.path.read_bytes() == before
+    assert second.reused == 12
+    assert second.all == first.all
+
+
+def test_more_episodes_extend_a_record(roll: Roll, expert: Make) -> None:
+    roll(expert, episodes=4)
+    before = roll.path.read_bytes()
+    summary = roll(expert, episodes=9, resume=True)
+    assert (summary.all.episodes, summary.reused) == (9, 4)
+    assert roll.path.read_bytes().startswith(before)
+    assert len(roll.records) == 9
+
+
+def test_resume_without_a_file_begins_one(roll: Roll, expert: Make) -> None:
+    assert roll(expert, resume=True).all.episodes == 6
+
+
+@pytest.mark.parametrize("cut", [1, 5, 400])
+def test_torn_line_is_redone(roll: Roll, expert: Make, cut: int) -> None:
+    roll(expert)
+    whole = roll.path.read_bytes()
+    roll.path.write_bytes(whole[:-cut])
+    summary = roll(expert, resume=True)
+    assert summary.reused == 5
+    assert roll.path.read_bytes() == whole
+
+
+def test_faulted_episodes_are_redone(roll: Roll, expert: Make) -> None:
+    calls = iter(range(100))
+
+    class Sometimes:
+        def act(self, messages: Any) -> Any:
+            if next(calls) in (0, 2):
+                raise RuntimeError("not now")
+            return inner.act(messages)
+
+    inner = expert()
+    assert roll(Sometimes).invalid == 2
+    assert len(roll.records) == 6
+    summary = roll(expert, resume=True)
+    assert (summary.invalid, summary.reused) == (0, 4)
+    assert len(roll.records) == 6
+    assert all(record.valid for record in roll.records)
+    assert not list(roll.path.parent.glob("*.partial"))
+    assert not list(roll.path.parent.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"seed": 3}, "was written with seed=0, and this run has seed=3"),
+        ({"policy": "q"}, "was written with policy='p', and this run has policy='q'"),
+        ({"group": 2}, "was written with group=1, and this run has group=2"),
+        ({"domain_hash": "other"}, "domain_hash='other'"),
+    ],
+)
+def test_other_settings_are_named(roll: Roll, expert: Make, changed: dict[str, Any], says: str) -> None:
+    roll(expert)
+    before = roll.path.read_bytes()
+    with pytest.raises(InputError, match=says):
+        roll(expert, resume=True, **changed)
+    assert roll.path.read_bytes() == before
+
+
+def test_other_environment_settings_are_named(roll: Roll, expert: Make) -> None:
+    from dataclasses import replace
+
+    roll(expert)
+    with pytest.raises(InputError, match="was written with no prompt, and this run has prompt='compact'"):
+        resume_store(roll.path, roll.plan(config=replace(roll.suite.config, prompt="compact")))
+
+
+def test_changed_task_is_named(roll: Roll, expert: Make) -> None:
+    roll(expert)
+    lines = [json.loads(line) for line in roll.path.read_text().splitlines()]
+    lines[2]["key"] = "0" * 32
+    roll.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(InputError, match=f"r.jsonl:3: task '{lines[2]['task']}' has changed"):
+        roll(expert, resume=True)
+
+
+def test_existing_file_is_refused(roll: Roll) -> None:
+    roll.path.touch()
+    with pytest.raises(InputError, match=r"r.jsonl: the file exists already. Give --resume"):
+        roll(NullPolicy)
+
+
+def test_dangling_link_is_refused(roll: Roll, tmp_path: Path) -> None:
+    roll.path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="exists already"):
+        create_store(roll.path)
+
+
+def test_one_writer_at_a_time(roll: Roll) -> None:
+    with create_store(roll.path), pytest.raises(InputError, match="another rollout is writing to it"):
+        resume_store(roll.path, roll.plan())
+
+
+def test_lock_outlives_the_rewriting(roll: Roll, expert: Make) -> None:
+    roll(expert)
+    roll.path.write_bytes(roll.path.read_bytes()[:-3])
+    with resume_store(roll.path, roll.plan()), pytest.raises(InputError, match="another rollout"):
+        resume_store(roll.path, roll.plan())
+
+
+def test_full_disk_is_one_clear_error(roll: Roll, expert: Make) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this machine")
+    with create_store(roll.path) as store:
+        full = Path("/dev/full").open("wb", buffering=0)
+        store._lines, lines = full, store._lines
+        lines.close()
+        with pytest.raises(InputError, match="cannot be written"):
+            store.write({"a": 1}, {})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_unwritable_folder(roll: Roll, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="cannot be written"):
+        create_store(roll.path)
+
+
+def test_sidecar_name() -> None:
+    assert sidecar(Path("a/b.jsonl")) == Path("a/b.times.jsonl")
+    assert sidecar(Path("a/b")) == Path("a/b.times.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b"[]\n", ":1: is no record"),
+        (b'{"v": 1}\n', "has no 'key'"),
+        (b"\xff\n", "not valid JSON"),
+        (b"\n", "not valid JSON"),
+        (b'{"v": 1', "is torn"),
+    ],
+)
+def test_broken_lines_are_named(tmp_path: Path, line: bytes, says: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(line)
+    with pytest.raises(InputError, match=says):
+        list(read_records(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("v", 2), ("turns", "4"), ("valid", None), ("seed", True), ("events", [{"i": 0}]), ("events", [7])],
+)
+def test_wrong_fields_are_named(roll: Roll, expert: Make, name: str, value: Any) -> None:
+    roll(expert, episodes=2)
+    lines = [json.loads(line) for line in roll.path.read_text().splitlines()]
+    lines[1][name] = value
+    roll.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(InputError, match="r.jsonl:2"):
+        list(read_records(roll.path))
+
+
+def test_record_survives_a_round_trip(roll: Roll, expert: Make) -> None:
+    from simia_gym.encoding import encode
+
+    roll(expert, episodes=2)
+    for raw, record in zip(roll.path.read_bytes().splitlines(), roll.records, strict=True):
+        assert encode(record.to_json()) == raw

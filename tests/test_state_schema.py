@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import DomainError
+from simia_gym.state import State
+from simia_gym.state_schema import StateSchema, read_state_schema
+
+SCHEMA: dict[str, Any] = {
+    "tables": {
+        "desks": {"open": True},
+        "loans": {
+            "key": "/id",
+            "row": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+            "foreign_keys": [{"path": "/desk", "table": "desks"}, {"path": "/moves/*/to", "table": "desks"}],
+        },
+    },
+    "invariants": [
+        {"id": "order", "table": "loans", "left": "/n", "op": "<=", "right": "/most"},
+        {"id": "small", "table": "loans", "left": "/n", "op": "<", "right": 100},
+        {"id": "few", "check": "rules.py:few"},
+    ],
+}
+RULES = """\
+def few(state):
+    if state.count("loans") > 2:
+        yield f"there are {state.count('loans')} loans"
+"""
+ROW = {"id": "a", "n": 1, "most": 3, "desk": "d", "moves": [{"to": "d"}, {"to": None}, {}]}
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> StateSchema:
+    return _read(tmp_path, SCHEMA)
+
+
+def _read(folder: Path, value: Any) -> StateSchema:
+    (folder / "rules.py").write_text(RULES)
+    path = folder / "state.schema.json"
+    path.write_text(json.dumps(value))
+    return read_state_schema(path)
+
+
+def _state(**rows: Any) -> State:
+    return State.from_tables({"desks": {"d": {}}, "loans": rows, "_clock": {"x": {"free": object}}})
+
+
+def test_sound_state(schema: StateSchema) -> None:
+    assert list(schema.problems(_state(a=ROW))) == []
+    assert schema.open_tables == {"desks"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"n": "1"}, "/loans/a/n: "),
+        ({"n": 1.5}, "/loans/a/n: "),
+        ({"id": "b"}, "/loans/a/id: must be the row's key 'a'"),
+        ({"desk": "e"}, "/loans/a/desk: 'e' is no key of table 'desks'"),
+        ({"desk": 4}, "/loans/a/desk: 4 is no key"),
+        ({"moves": [{"to": "d"}, {"to": "q"}]}, "/loans/a/moves/1/to: 'q' is no key"),
+        ({"n": 4}, "invariant 'order' is broken: /n is 4, which is not <= 3"),
+        ({"n": 100, "most": 1000}, "invariant 'small' is broken"),
+        ({"most": "x"}, "invariant 'order'"),
+    ],
+)
+def test_each_mistake_is_named(schema: StateSchema, change: dict[str, Any], says: str) -> None:
+    found = list(schema.problems(_state(a={**ROW, **change})))
+    assert any(says in text for text in found), found
+
+
+def test_only_the_given_rows_are_looked_at(schema: StateSchema) -> None:
+    state = _state(a=ROW, b={**ROW, "id": "b", "n": "no"})
+    assert list(schema.problems(state, [("loans", "a"), ("loans", "gone"), ("_clock", "x")])) == []
+    assert list(schema.problems(state, [("loans", "b")]))
+
+
+def test_functions_see_the_whole_state(schema: StateSchema) -> None:
+    state = _state(**{key: {**ROW, "id": key} for key in "abc"})
+    assert list(schema.problems(state, [])) == ["invariant 'few' is broken: there are 3 loans"]
+
+
+def test_unknown_table(schema: StateSchema) -> None:
+    state = State.from_tables({"chairs": {"x": {}}})
+    assert list(schema.problems(state)) == ["/chairs/x: the schema has no table 'chairs'"]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ([], "has no object 'tables'"),
+        ({"tables": []}, "has no object 'tables'"),
+        ({"tables": {"a": 1}}, "tables.a: is not an object"),
+        ({"tables": {"a": {"rows": {}}}}, "tables.a: has no key 'rows'"),
+        ({"tables": {"a": {"row": {"type": 4}}}}, "tables.a: row is not a JSON Schema"),
+        ({"tables": {"a": {"foreign_keys": [{"path": "/x"}]}}}, "is no foreign key"),
+        ({"tables": {"a": {"foreign_keys": [{"path": "/x", "table": "b"}]}}}, "names the table 'b'"),
+        ({"tables": {"a": {"key": "id"}}}, "'id' is no JSON Pointer"),
+        ({"tables": {"a": {"key": "/~5"}}}, "tables.a"),
+        ({"tables": {"a": {}}, "invariants": [{}]}, "invariants[0]: has no id"),
+        ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b"}]}, "names the table 'b'"),
+        ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "a", "op": "~"}]}, "lacks left, op or right"),
+        ({"tables": {"a": {}}, "invariants": [{"id": "x", "check": "rules.py:many"}]}, "rules.py has no 'many'"),
+        ({"tables": {"a": {}}, "invariants": [{"id": "x", "check": "rules.py:RULES"}]}, "rules.py"),
+    ],
+)
+def test_broken_schema_is_named(tmp_path: Path, value: Any, says: str) -> None:
+    with pytest.raises(DomainError) as caught:
+        _read(tmp_path, value)
+    assert says in str(caught.value)

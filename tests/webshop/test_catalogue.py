@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from simia_gym.envs.webshop import build
+from simia_gym.envs.webshop.catalogue import raw_products, tables
+from simia_gym.envs.webshop.categories import CATEGORIES, Category
+from simia_gym.envs.webshop.matching import normalize_color, nouns, similar
+from simia_gym.envs.webshop.scoring import same_option
+from simia_gym.envs.webshop.vocabulary import ATTRIBUTES
+
+from simia_gym.state import State
+from simia_gym.state_schema import read_state_schema
+from simia_gym.types import JsonObject
+
+
+def test_size(products: Mapping[str, JsonObject]) -> None:
+    assert len(products) == 480
+    assert set(Counter(row["query"] for row in products.values()).values()) == {20}
+    assert len({row["category"] for row in products.values()}) >= 5
+    assert len({row["title"] for row in products.values()}) == 480
+
+
+def test_public_layout() -> None:
+    raw = raw_products()[0]
+    public = {"asin", "name", "category", "query", "product_category", "full_description", "small_description"}
+    assert public | {"pricing", "customization_options", "images"} <= set(raw)
+    assert all(len(item["asin"]) == 10 for item in raw_products())
+    assert any(" to $" in item["pricing"] for item in raw_products())
+
+
+def test_same_seed_same_catalogue() -> None:
+    first = raw_products()
+    raw_products.cache_clear()
+    again = raw_products()
+    assert again is not first
+    assert again == first
+    assert raw_products(seed=1)[0] != again[0]
+
+
+def test_state_fits_its_schema() -> None:
+    schema = read_state_schema(build.FOLDER / "state.schema.json")
+    assert list(schema.problems(State.from_tables(tables()))) == []
+
+
+def test_files_follow_from_code() -> None:
+    for name, text in build.files().items():
+        assert (build.FOLDER / name).read_text(encoding="utf-8") == text, f"run {build.__name__} to write {name}"
+
+
+def test_build_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "FOLDER", tmp_path)
+    build.main()
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["test.jsonl", "tools.json", "train.jsonl"]
+
+
+@pytest.mark.parametrize("category", CATEGORIES, ids=lambda category: category.query)
+def test_words_of_a_category_tell_apart(category: Category) -> None:
+    """A goal discriminates only if nothing that is not meant matches."""
+    assert len(set(category.attributes)) == len(category.attributes)
+    for one, other in itertools.combinations(category.attributes, 2):
+        assert not similar(one, other), (one, other)
+    for values in category.options.values():
+        for one, other in itertools.combinations([value.replace("/", " | ") for value in values], 2):
+            assert not same_option(one, other), (one, other, normalize_color(one))
+    for head in category.heads:
+        assert set(category.query.split()) <= set(head.lower().split())
+        assert nouns(category.heads[0]) & nouns(head)
+
+
+def test_texts_promise_exactly_the_attributes(products: Mapping[str, JsonObject]) -> None:
+    known = {category.query: category.attributes for category in CATEGORIES}
+    for row in products.values():
+        text = " ".join((row["title"], row["description"], *row["bullets"])).lower()
+        assert {phrase for phrase in known[row["query"]] if phrase in text} == set(row["attributes"])
+        features = " ".join(row["bullets"]).lower()
+        assert all(phrase in features for phrase in row["attributes"])
+
+
+def test_vocabulary_is_used_and_says_what_it_means() -> None:
+    assert {phrase for category in CATEGORIES for phrase in category.attributes} == set(ATTRIBUTES)
+    assert all(phrase in attribute.feature.lower() for phrase, attribute in ATTRIBUTES.items())
