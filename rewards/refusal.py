@@ -58,7 +58,10 @@ _POSTPONED = re.compile(
 
 
 _STEP = r"(?:change|modification|exchange|return|update|cancellation|request|refund|step|action)"
-_TAKEN = r"(?:submit\w*|done|made|complete\w*|processed|confirm\w*|modif\w*|chang\w*|proceed\w*|appl\w*|exchang\w*|updat\w*|do)"
+_TAKEN = (
+    r"(?:submit\w*|done|made|complete\w*|processed|confirm\w*|modif\w*|chang\w*|proceed\w*|appl\w*|exchang\w*|updat\w*"
+    r"|do)"
+)
 _NOTICE_BEFORE = re.compile(
     rf"\b(?:after|once|following) (?:(?:this|that|the|your) {_STEP}|(?:this|that)\b(?! \w+ (?:ship|deliver))"
     rf"|(?:it|i|we|you)(?:'s|'ve| is| has been| have)? {_TAKEN})\b"

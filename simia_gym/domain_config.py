@@ -53,7 +53,6 @@ class DomainConfig(BaseModel):
     generator: str | None = Field(None, description="Function generate(split, index) -> Task.")
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
-    recorded: str | None = Field(None, description="Class that re-executes recorded rollouts of the real benchmark.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
     ends: tuple[EndRule, ...] = ()
     samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")

@@ -46,7 +46,7 @@ def _read(folder: Path, value: Any) -> StateSchema:
 
 
 def _state(**rows: Any) -> State:
-    return State.from_tables({"desks": {"d": {}}, "loans": rows, "_clock": {"x": {"free": object}}})
+    return State.from_tables({"desks": {"d": {}}, "loans": rows, "_clock": {"x": {"free": [1]}}})
 
 
 def test_sound_state(schema: StateSchema) -> None:

@@ -21,7 +21,7 @@ from simia_gym.types import Calls, JsonObject, Message, Say, ToolCall
 
 _WITHDRAWN = re.compile(r"leave the order as it is\b\.?", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(?:are you sure|exception|must be a way|really|please reconsider|supervisor)\b", re.IGNORECASE)
-_RESUMED = re.compile(r"\b(?:then|in that case)\b", re.IGNORECASE)
+_RESUMED = re.compile(r"\b(?:Then|In that case)\b")
 _ANSWERS = ("order", "item", "variant", "payment", "address", "reason")
 
 
@@ -126,7 +126,10 @@ class RetailExpert:
             return
         matter = Matter(kind, text, order_id=read.order_in(text))
         if before is not None and before.why and matter.order_id is None and _RESUMED.search(text):
-            matter.order_id, matter.said = before.order_id, {"item": before.said.get("item", before.text), "payment": text}
+            matter.order_id, matter.said = (
+                before.order_id,
+                {"item": before.said.get("item", before.text), "payment": text},
+            )
         self.matter = matter
 
     def _answer_to_proposal(self, matter: Matter, text: str) -> None:
@@ -199,7 +202,7 @@ class RetailExpert:
 
     def _give_up(self) -> str:
         """Refuse to help somebody who cannot be found."""
-        why = "I cannot find an account with these details, so I cannot verify your identity or touch any order."
+        why = "there is no account with these details, so I am not allowed to look at any order, or to cancel it."
         matter = self.matter = self.matter or Matter("unknown", "")
         matter.why, matter.state = why, "closed"
         return self.voice.say("sorry", why=why)

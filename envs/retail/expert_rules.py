@@ -282,7 +282,9 @@ def _propose_swap(case: _Case, order: JsonObject, item: JsonObject, variant: Jso
     if not _covers(case, method, difference):
         return case.refuse(f"I cannot charge your {name}: its balance is below {dollars(difference)}.")
     delivered = order["status"] == "delivered"
-    verb, tool = ("exchange", "exchange_delivered_order_items") if delivered else ("change", "modify_pending_order_items")
+    verb, tool = (
+        ("exchange", "exchange_delivered_order_items") if delivered else ("change", "modify_pending_order_items")
+    )
     money = f"{dollars(difference)} will be charged to" if difference > 0 else f"{dollars(-difference)} goes back to"
     text = (
         f"I will {verb} the {item['name']} ({options_text(item['options'])}) in order {order['order_id']} for the one with "
@@ -387,7 +389,9 @@ def _price(case: _Case) -> Step:
 
 
 def _discount(case: _Case) -> Step:
-    return case.refuse("I cannot give any discount, voucher or compensation; that is not something I am allowed to offer.")
+    return case.refuse(
+        "I cannot give any discount, voucher or compensation; that is not something I am allowed to offer."
+    )
 
 
 def _transfer(case: _Case) -> Step:
@@ -416,7 +420,9 @@ def _report(case: _Case) -> Step:
         chosen = method_name(case.desk.methods[arguments["payment_method_id"]])
         return case.tell(f"The payment of order {key} has been changed to your {chosen}.")
     if name == "return_delivered_order_items":
-        return case.tell(f"The return for order {key} has been requested. You will get an email on how to send it back.")
+        return case.tell(
+            f"The return for order {key} has been requested. You will get an email on how to send it back."
+        )
     if name == "exchange_delivered_order_items":
         return case.tell(
             f"The exchange for order {key} has been requested. You will get an email on how to send the item back."

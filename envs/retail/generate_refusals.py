@@ -184,7 +184,9 @@ def discount(cast: Cast, user: JsonObject) -> Wish:
     wish = _forbidden(cast, request, about, "give compensation")
     # No rule speaks of such money, so handing the customer over is as right as saying no.
     check = {**wish.criteria[0]["check"], "by_transfer": True}
-    return Wish(wish.request, (), ({**wish.criteria[0], "check": check}, IDENTIFIED, {"id": "no_transfer", "drop": True}))
+    return Wish(
+        wish.request, (), ({**wish.criteria[0], "check": check}, IDENTIFIED, {"id": "no_transfer", "drop": True})
+    )
 
 
 def stranger(cast: Cast, user: JsonObject) -> Wish:

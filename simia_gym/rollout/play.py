@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -89,7 +90,7 @@ def alarm(seconds: float | None) -> Iterator[None]:
     Raises:
         TimeUpError: Inside the block, when the time is up.
     """
-    if seconds is None or threading.current_thread() is not threading.main_thread():
+    if seconds is None or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
         return
 

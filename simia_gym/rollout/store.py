@@ -6,8 +6,8 @@ cut off and redone. Lines hold no times, so that the same episode is the same by
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -125,6 +125,10 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
 def _locked(path: Path) -> IO[bytes]:
     """Open for appending, unbuffered, and make sure that nobody else has it open so."""
     lines = path.open("ab", buffering=0)
+    if sys.platform == "win32":
+        return lines  # there are no advisory locks
+    import fcntl
+
     try:
         fcntl.flock(lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
         mine = os.path.samestat(os.fstat(lines.fileno()), path.stat())

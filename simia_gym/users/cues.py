@@ -12,7 +12,8 @@ domain and stand here. Which details there are, and how an agent asks for them, 
     conversation: {confirm: []}            # further patterns for the built-in acts
 
 Patterns are regular expressions over lower-case text. ``ask`` patterns count in sentences that ask for something;
-``direct`` patterns count in any question, even one that asks for a yes.
+``direct`` patterns count in any question, even one that asks for a yes. A slot with ``quiet: true`` is passed over by a user
+who does not have it and can answer another question of the same message instead.
 """
 
 from __future__ import annotations
@@ -50,11 +51,15 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class SlotCues:
-    """How one detail is asked for, and what is said by a user who does not have it."""
+    """How one detail is asked for, and what is said by a user who does not have it.
+
+    A ``quiet`` one is passed over by a user who does not have it and can answer another question instead.
+    """
 
     ask: re.Pattern[str] | None
     direct: re.Pattern[str] | None
     unknown: tuple[str, ...]
+    quiet: bool = False
 
 
 class Cues:
@@ -179,13 +184,14 @@ def _compile(patterns: Sequence[str], where: str) -> re.Pattern[str]:
 
 
 def _slot(item: Any, where: str) -> SlotCues:
-    if not isinstance(item, Mapping) or set(item) - {"ask", "direct", "unknown"}:
-        raise InputError("a slot has the keys ask, direct, unknown", where=where, fix="Change its keys.")
+    if not isinstance(item, Mapping) or set(item) - {"ask", "direct", "unknown", "quiet"}:
+        raise InputError("a slot has the keys ask, direct, unknown, quiet", where=where, fix="Change its keys.")
     ask, direct = item.get("ask") or (), item.get("direct") or ()
     return SlotCues(
         ask=_compile(ask, f"{where}.ask") if ask else None,
         direct=_compile(direct, f"{where}.direct") if direct else None,
         unknown=tuple(item.get("unknown") or ()),
+        quiet=bool(item.get("quiet", False)),
     )
 
 

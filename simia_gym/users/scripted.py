@@ -278,6 +278,8 @@ class _Turn:
                 if best is not None:
                     dropped = {slot for way in offered for slot in way} - set(best)
                     asks = [slot for slot in asks if slot not in dropped]
+        if any(self._knows(request, slot) for slot in asks):
+            asks = [slot for slot in asks if self._knows(request, slot) or not self.cues.slots[slot].quiet]
         return asks
 
     def _knows(self, request: Request, slot: str) -> bool:

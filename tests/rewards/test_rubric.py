@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from simia_gym.errors import DomainError, Fault
 from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
 from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.grade import Grade
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
-from simia_gym.trace import Trace
+
+from simia_gym.errors import DomainError, Fault
+from simia_gym.trace import Reward, Trace
 from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
 from simia_gym.verdict import from_json, to_json
 
@@ -465,6 +465,11 @@ async def test_the_published_outcome_needs_state_and_goal() -> None:
     assert (told.reward, told.parts) == (1.0, {"database": 1.0, "communicate": 1.0})
     for trace in (Story().trace(goal=None), Story().call("get_order", None).trace(goal=())):
         assert not (await OutcomeReward().score(trace)).valid
+
+
+def test_both_are_rewards() -> None:
+    rewards: list[Reward] = [RubricReward(ITEMS), OutcomeReward()]
+    assert [reward.io for reward in rewards] == [False, False]
 
 
 # ---- speed

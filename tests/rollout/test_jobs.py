@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_key_depends_on_everything_that_matters() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"group": 0}, {"episodes": 0}, {"seed": -1}])
-def test_impossible_numbers(settings: dict[str, int]) -> None:
+def test_impossible_numbers(settings: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="at least"):
         plan(**settings)
 

@@ -136,10 +136,9 @@ def test_lock_outlives_the_rewriting(roll: Roll, expert: Make) -> None:
 def test_full_disk_is_one_clear_error(roll: Roll, expert: Make) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this machine")
-    with create_store(roll.path) as store:
-        full = Path("/dev/full").open("wb", buffering=0)
-        store._lines, lines = full, store._lines
-        lines.close()
+    with create_store(roll.path) as store, Path("/dev/full").open("wb", buffering=0) as full:
+        store._lines.close()
+        store._lines = full
         with pytest.raises(InputError, match="cannot be written"):
             store.write({"a": 1}, {})
 
@@ -182,7 +181,7 @@ def test_wrong_fields_are_named(roll: Roll, expert: Make, name: str, value: Any)
     lines = [json.loads(line) for line in roll.path.read_text().splitlines()]
     lines[1][name] = value
     roll.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(InputError, match="r.jsonl:2"):
+    with pytest.raises(InputError, match=r"r\.jsonl:2"):
         list(read_records(roll.path))
 
 

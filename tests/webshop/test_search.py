@@ -68,20 +68,19 @@ def test_equal_scores_keep_catalogue_order_at_the_cut() -> None:
     ("text", "words"),
     [
         ("The Glasses of Berries", ["glasse", "berry"]),
-        ("bus, gas & boss", ["bus", "ga", "boss"]),
+        ("bus, gas & boss", ["bus", "gas", "boss"]),
         ("12 OZ. (pack of 3)", ["12", "oz", "pack", "3"]),
         ("shoe shoes", ["shoe", "shoe"]),
     ],
 )
 def test_terms(text: str, words: list[str]) -> None:
-    assert terms(text) == (["bus", "gas", "boss"] if text.startswith("bus") else words)
+    assert terms(text) == words
 
 
 def test_document_is_title_description_first_bullet_options() -> None:
-    row = {"title": "A Mug", "description": "Warm.", "bullets": ["One", "Two"], "options": {"color": ["red", "blue"]}}
-    assert document({**row, "options": {**row["options"], "size": ["s"]}}) == (  # type: ignore[dict-item]
-        "a mug warm. one color: red, blue, and size: s"
-    )
+    options = {"color": ["red", "blue"], "size": ["s"]}
+    row = {"title": "A Mug", "description": "Warm.", "bullets": ["One", "Two"], "options": options}
+    assert document(row) == "a mug warm. one color: red, blue, and size: s"
 
 
 def test_catalogue_search_is_useful(products: Mapping[str, JsonObject]) -> None:
@@ -89,5 +88,4 @@ def test_catalogue_search_is_useful(products: Mapping[str, JsonObject]) -> None:
     for asin, row in list(products.items())[:60]:
         assert index.search(row["title"])[0] == asin
     found = index.search("wireless earbuds")
-    assert len(found) == TOP
     assert Counter(products[asin]["query"] for asin in found[:20]) == {"wireless earbuds": 20}

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from simia_gym.envs.webshop.world import WebShopWorld
+
+from simia_gym.state import State
+from simia_gym.types import JsonObject, ToolCall
+
+Step = tuple[str, str]
+HEAD = "Instruction: [SEP] find me a red lamp [SEP] "
+
+
+def shop() -> State:
+    """Twelve lamps; the first has everything that a page can show, the second nothing."""
+    plain: JsonObject = {
+        "category": "garden",
+        "query": "lamp",
+        "product_category": "Home › Lamps",
+        "description": "",
+        "bullets": [],
+        "price_tag": "$100.0",
+        "price": 100.0,
+        "options": {},
+        "attributes": [],
+        "rating": "N.A.",
+        "reviews": [],
+    }
+    rows = {f"B{n:02d}": {**plain, "asin": f"B{n:02d}", "title": f"Lamp {n}"} for n in range(1, 13)}
+    rows["B01"] |= {
+        "title": " Red Lamp ",
+        "description": " Glows. Lamp lamp lamp. ",
+        "bullets": ["Red lamp. ", "Warm."],
+        "price_tag": "$9.99 to $12.5",
+        "price": 11.0,
+        "options": {"color": ["red", "black | white"], "size": ["small", "red"]},
+        "rating": "4.5",
+        "reviews": [{"title": "Good", "score": 5, "body": "Yes."}, {"title": "So so", "score": 3, "body": ""}],
+    }
+    session = {
+        "instruction": "find me a red lamp",
+        "page": "start",
+        "keywords": None,
+        "number": 1,
+        "asin": None,
+        "options": {},
+        "bought": False,
+    }
+    return State.from_tables({"products": rows, "session": {"main": session}})
+
+
+def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObject, str | None]:
+    """Take steps from the start page; give the last page's text, its actions and the last error code."""
+    world, state = WebShopWorld(options), shop()
+    text, code = world.observe(state), None
+    info: Any = world.info(state)
+    for name, argument in steps:
+        call = ToolCall(name, {"keywords" if name == "search" else "value": argument})
+        transition = world.call(state, call)
+        text, code, info = transition.observation, transition.error_code, transition.info
+        state = state if transition.state is None else transition.state
+    page, _, line = text.partition("\n\nAvailable Actions:\n")
+    assert json.loads(line) == info
+    return page, info, code
+
+
+SEARCH: Step = ("search", "red lamp")
+ITEM: Step = ("click", "b01")
+FIRST_PAGE = (
+    HEAD + "Back to Search [SEP] Page 1 (Total results: 12) [SEP] Next > [SEP] B01 [SEP] Red Lamp [SEP] "
+    "$9.99 to $12.5" + "".join(f" [SEP] B{n:02d} [SEP] Lamp {n} [SEP] $100.0" for n in range(2, 11))
+)
+LAST_PAGE = HEAD + (
+    "Back to Search [SEP] Page 2 (Total results: 12) [SEP] < Prev [SEP] Next > [SEP] B11 [SEP] Lamp 11 [SEP] $100.0"
+    " [SEP] B12 [SEP] Lamp 12 [SEP] $100.0"
+)
+ITEM_PAGE = HEAD + (
+    "Back to Search [SEP] < Prev [SEP] color [SEP] red [SEP] black | white [SEP] size [SEP] small [SEP] red [SEP] "
+    "Red Lamp [SEP] Price: $9.99 to $12.5 [SEP] Rating: 4.5 [SEP] Description [SEP] Features [SEP] Reviews [SEP] Buy Now"
+)
+BUTTONS = ["back to search", "< prev", "description", "features", "reviews", "buy now"]
+ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "page", "clickables"),
+    [
+        ([], f"WebShop [SEP] {HEAD}Search", ["search"]),
+        ([SEARCH], FIRST_PAGE, ["back to search", "next >", *(f"b{n:02d}" for n in range(1, 11))]),
+        ([SEARCH, ("click", "next >")], LAST_PAGE, ["back to search", "< prev", "next >", "b11", "b12"]),
+        (
+            [SEARCH, ("click", "next >"), ("click", "Next >")],
+            HEAD + "Back to Search [SEP] Page 3 (Total results: 12) [SEP] < Prev [SEP] Next >",
+            ["back to search", "< prev", "next >"],
+        ),
+        (
+            [("search", "unheard of")],
+            HEAD + "Back to Search [SEP] Page 1 (Total results: 0) [SEP] Next >",
+            ["back to search", "next >"],
+        ),
+        ([SEARCH, ITEM], ITEM_PAGE, ITEM_ACTIONS),
+        ([SEARCH, ITEM, ("click", "small")], ITEM_PAGE, ITEM_ACTIONS),
+        (
+            [SEARCH, ("click", "B02")],
+            HEAD + "Back to Search [SEP] < Prev [SEP] Lamp 2 [SEP] Price: $100.0 [SEP] Rating: N.A. [SEP] Description "
+            "[SEP] Features [SEP] Reviews [SEP] Buy Now",
+            BUTTONS,
+        ),
+        (
+            [SEARCH, ITEM, ("click", "Description")],
+            HEAD + "Back to Search [SEP] < Prev [SEP] Glows. Lamp lamp lamp.",
+            ["back to search", "< prev"],
+        ),
+        (
+            [SEARCH, ITEM, ("click", "features")],
+            HEAD + "Back to Search [SEP] < Prev [SEP] Red lamp. [SEP] Warm.",
+            ["back to search", "< prev"],
+        ),
+        (
+            [SEARCH, ITEM, ("click", "reviews")],
+            HEAD + 'Back to Search [SEP] < Prev [SEP] "Good" [SEP] 5 [SEP] Yes. [SEP] "So so" [SEP] 3',
+            ["back to search", "< prev"],
+        ),
+        (
+            [SEARCH, ("click", "b02"), ("click", "description")],
+            HEAD + "Back to Search [SEP] < Prev",
+            ["back to search", "< prev"],
+        ),
+        ([SEARCH, ITEM, ("click", "reviews"), ("click", "< prev")], ITEM_PAGE, ITEM_ACTIONS),
+        ([SEARCH, ("click", "next >"), ("click", "b11"), ("click", "< prev")], LAST_PAGE, None),
+        ([SEARCH, ("click", "next >"), ("click", "< prev")], FIRST_PAGE, None),
+        ([SEARCH, ITEM, ("click", "back to search")], f"WebShop [SEP] {HEAD}Search", ["search"]),
+        (
+            [SEARCH, ITEM, ("click", "black | white"), ("click", "buy now")],
+            "Thank you for shopping with us! [SEP] Your code: [SEP] None [SEP] Purchased [SEP] asin [SEP] B01 [SEP] "
+            'options [SEP] {"color": "black | white"}',
+            [],
+        ),
+        (
+            [SEARCH, ITEM, ("click", "red"), ("click", "small"), ("click", "features"), ("click", "< prev")]
+            + [("click", "BUY NOW")],
+            "Thank you for shopping with us! [SEP] Your code: [SEP] None [SEP] Purchased [SEP] asin [SEP] B01 [SEP] "
+            'options [SEP] {"size": "small"}',
+            [],
+        ),
+    ],
+)
+def test_pages(steps: list[Step], page: str, clickables: list[str] | None) -> None:
+    text, info, code = walk(*steps)
+    assert text == page
+    assert code is None
+    assert info["has_search_bar"] is text.startswith("WebShop")
+    assert clickables is None or info["clickables"] == clickables
+
+
+@pytest.mark.parametrize(
+    ("steps", "code"),
+    [
+        ([("click", "search")], "not_clickable"),
+        ([("click", "buy now")], "not_clickable"),
+        ([("search", "  ")], "empty_keywords"),
+        ([SEARCH, ("click", "buy now")], "not_clickable"),
+        ([SEARCH, ("click", "b11")], "not_clickable"),
+        ([SEARCH, ("search", "tea")], "no_search_bar"),
+        ([SEARCH, ITEM, ("click", "blue")], "not_clickable"),
+        ([SEARCH, ITEM, ("click", "color")], "not_clickable"),
+        ([SEARCH, ITEM, ("click", "features"), ("click", "buy now")], "not_clickable"),
+        ([SEARCH, ITEM, ("click", "buy now"), ("click", "buy now")], "not_clickable"),
+        ([SEARCH, ITEM, ("click", "buy now"), ("search", "tea")], "no_search_bar"),
+    ],
+)
+def test_what_cannot_be_done_shows_the_same_page(steps: list[Step], code: str) -> None:
+    before = walk(*steps[:-1])
+    after = walk(*steps)
+    assert after[:2] == before[:2]
+    assert after[2] == code
+
+
+def test_leaving_a_product_for_the_list_forgets_its_options() -> None:
+    path = [SEARCH, ITEM, ("click", "small"), ("click", "< prev"), ITEM, ("click", "buy now")]
+    assert walk(*path)[0].endswith("options [SEP] {}")
+
+
+def test_a_value_of_two_options_chooses_the_later_one() -> None:
+    assert walk(SEARCH, ITEM, ("click", "red"), ("click", "buy now"))[0].endswith('{"size": "red"}')
+
+
+def test_search_anywhere_is_an_option() -> None:
+    options: JsonObject = {"search_anywhere": True}
+    page, _, code = walk(SEARCH, ITEM, ("search", "red lamp"), options=options)
+    assert (page, code) == (FIRST_PAGE, None)
+    bought = [SEARCH, ITEM, ("click", "buy now"), ("search", "red lamp")]
+    assert walk(*bought, options=options)[2] == "no_search_bar"
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="search_anywhere is 'yes'"):
+        WebShopWorld({"search_anywhere": "yes"})
