@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
+
+from simia_gym.goal import same
 from simia_gym.rewards.consent import consents
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.program import Args, Texts
-
-from simia_gym.goal import same
 from simia_gym.trace import CallMade, ToolEffect, Trace, UserTurn
 from simia_gym.types import Evidence
 

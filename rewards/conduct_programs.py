@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pydantic import Field
+
 from simia_gym.rewards.finding import Finding, quote_text
 from simia_gym.rewards.program import Args, Texts
-
 from simia_gym.trace import Trace
 from simia_gym.types import Evidence
 

@@ -14,7 +14,6 @@ from typing import Any
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.speech_programs import SaysArgs, says
 from simia_gym.rewards.state_programs import GoalStateArgs, goal_state
-
 from simia_gym.trace import TURN_LIMIT, Trace
 from simia_gym.types import CriterionResult, Verdict
 

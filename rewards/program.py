@@ -18,10 +18,10 @@ from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
-from simia_gym.rewards.finding import Finding
 
 from simia_gym.dotted import load_object
 from simia_gym.errors import DomainError, InputError
+from simia_gym.rewards.finding import Finding
 from simia_gym.trace import Trace
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
-from simia_gym.rewards.finding import PASS, Finding, unfounded
-from simia_gym.rewards.grade import Grade, GradeFunction
 
 from simia_gym.dotted import load_object
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.goal import check_goal
+from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
+from simia_gym.rewards.finding import PASS, Finding, unfounded
+from simia_gym.rewards.grade import Grade, GradeFunction
 from simia_gym.trace import Trace
 from simia_gym.types import CriterionResult, Task, Verdict
 

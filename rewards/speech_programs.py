@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
+
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.program import Args, Texts
 from simia_gym.rewards.refusal import refusal_in
 from simia_gym.rewards.wording import Reading, contains_plainly, normal, sentences, wanted
-
 from simia_gym.trace import Trace
 from simia_gym.types import Evidence
 

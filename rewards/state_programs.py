@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import Field
-from simia_gym.rewards.finding import MOST_EVIDENCE, Finding, quote_change
-from simia_gym.rewards.program import Args, Texts
 
 from simia_gym.goal import MISSING, first_difference, goal_parts, same, value_at
+from simia_gym.rewards.finding import MOST_EVIDENCE, Finding, quote_change
+from simia_gym.rewards.program import Args, Texts
 from simia_gym.trace import Trace
 
 _STATELESS = "the simulator kept no state, so the final state proves nothing"

@@ -22,7 +22,6 @@ from simia_gym.trace import Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
 from simia_gym.verdict import faulted, to_json
 
-
 MAX_CHARACTERS = 100_000
 """Longest action that is read at all; a flood is an invalid action and not a burden."""
 

@@ -3,25 +3,25 @@
     {"tables": {
         "loans": {
           "open": false,                                     # whether missing rows may be revealed later
-          "key": "/loan_id",                                 # the value that equals the row's key
+          "key": "loan_id",                                  # the field that equals the row's key
           "row": {"type": "object", ...},                    # JSON Schema of a row
-          "foreign_keys": [{"path": "/book_id", "table": "books"},
-                           {"path": "/renewals/*/desk", "table": "desks"}]}},
+          "foreign_keys": {"/book_id": "books", "/renewals/*/desk": "desks"}}},
      "invariants": [
         {"id": "shelf", "table": "books", "left": "/available", "op": "<=", "right": "/copies"},
-        {"id": "dates", "check": "world.py:late_loans"}]}    # function(state) -> texts of what is wrong
+        {"id": "dates", "check": "rules.py:dates"}]}         # function(state, touched) -> texts of what is wrong
 
-A missing or null value at a foreign key's path refers to nothing and is fine; whether it may be missing is for
-``row`` to say. ``*`` stands for every element of a list or object. ``right`` may be a pointer or a plain value.
+``key`` is a field, or a pointer where it stands deeper. A missing or null value at a foreign key's path refers to
+nothing and is fine; whether it may be missing is for ``row`` to say. ``*`` stands for every element of a list or object.
+``right`` is a pointer or a plain value. A function gets the state and the rows to look at, as pairs of table and key.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import jsonschema_rs
 
@@ -39,6 +39,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+Check: TypeAlias = Callable[[State, Sequence[tuple[str, str]]], Iterable[str]]
+
 _TABLE_KEYS = {"description", "open", "key", "row", "foreign_keys"}
 
 
@@ -73,15 +75,15 @@ class Invariant:
 
     Attributes:
         id: Its name.
-        table: The table whose rows are compared; ``None`` for a function over the whole state.
+        table: The table whose rows are compared; ``None`` for a function.
         compare: Gives the text of what is wrong with a row, or ``None``.
-        check: Gives texts of what is wrong with the state.
+        check: Gives texts of what is wrong with the given rows of a state.
     """
 
     id: str
     table: str | None
     compare: Callable[[Row], str | None] | None = None
-    check: Callable[[State], Iterable[str]] | None = None
+    check: Check | None = None
 
 
 @dataclass(frozen=True)
@@ -108,20 +110,21 @@ class StateSchema:
 
         Args:
             state: The state.
-            rows: Table and key of the rows to look at; every row where left out. Invariants that are functions look
-                at the whole state either way. Tables whose name starts with ``_`` are free.
+            rows: Table and key of the rows to look at; every row where left out. Tables whose name starts with ``_``
+                are free.
 
         Yields:
             One sentence for each mistake, with the pointer.
         """
-        chosen = ((t, k) for t in state.tables for k, _ in state.rows(t)) if rows is None else rows
-        for table, key in chosen:
-            row = None if table.startswith("_") else state.get(table, key)
+        chosen = [(t, k) for t in state.tables for k, _ in state.rows(t)] if rows is None else rows
+        touched = [(table, key) for table, key in chosen if not table.startswith("_")]
+        for table, key in touched:
+            row = state.get(table, key)
             if row is not None:
                 yield from self._row(state, table, key, row)
         for invariant in self.invariants:
             if invariant.check is not None:
-                yield from (f"invariant {invariant.id!r} is broken: {text}" for text in invariant.check(state))
+                yield from (f"invariant {invariant.id!r} is broken: {text}" for text in invariant.check(state, touched))
 
     def _row(self, state: State, table: str, key: str, row: Row) -> Iterator[str]:
         rules, here = self.tables.get(table), make_pointer(table, key)
@@ -186,16 +189,18 @@ def _table(item: Any, where: str, names: set[str]) -> TableSchema:
             validator = jsonschema_rs.validator_for(item["row"])
         except (ValueError, TypeError) as error:
             raise DomainError(f"row is not a JSON Schema: {error}", where=where, fix="Mend it.") from error
-    references = []
-    for key in item.get("foreign_keys", ()):
-        if not isinstance(key, dict) or set(key) != {"path", "table"}:
-            raise DomainError(f"{key!r} is no foreign key", where=where, fix='Write {"path": "/x", "table": "y"}.')
-        if key["table"] not in names:
-            raise DomainError(f"a foreign key names the table {key['table']!r}", where=where, fix="It is not there.")
-        references.append(Reference(_parts(key["path"], where), key["table"]))
+    keys = item.get("foreign_keys", {})
+    if not isinstance(keys, dict):
+        raise DomainError("foreign_keys is not an object", where=where, fix='Write {"/field": "table"}.')
+    for target in keys.values():
+        if target not in names:
+            raise DomainError(f"a foreign key names the table {target!r}", where=where, fix="Name one of 'tables'.")
+    references = [Reference(_parts(path, where), target) for path, target in keys.items()]
     own = item.get("key")
-    return TableSchema(bool(item.get("open", False)), None if own is None else _parts(own, where), validator,
-                       tuple(references))  # fmt: skip
+    if isinstance(own, str) and "/" not in own:
+        own = make_pointer(own)
+    key = None if own is None else _parts(own, where)
+    return TableSchema(bool(item.get("open", False)), key, validator, tuple(references))
 
 
 def _invariant(item: Any, where: str, names: set[str], folder: Path) -> Invariant:
@@ -205,7 +210,7 @@ def _invariant(item: Any, where: str, names: set[str], folder: Path) -> Invarian
         function = load_object(item["check"], folder=folder, where=where)
         if not callable(function):
             raise DomainError(f"{item['check']!r} is not a function", where=where, fix="Name a function of the state.")
-        return Invariant(item["id"], None, check=cast("Callable[[State], Iterable[str]]", function))
+        return Invariant(item["id"], None, check=cast(Check, function))
     if item.get("table") not in names:
         raise DomainError(f"names the table {item.get('table')!r}", where=where, fix="Name one of 'tables'.")
     if item.get("op") not in _COMPARE or "left" not in item or "right" not in item:

@@ -14,9 +14,9 @@ SCHEMA: dict[str, Any] = {
     "tables": {
         "desks": {"open": True},
         "loans": {
-            "key": "/id",
+            "key": "id",
             "row": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
-            "foreign_keys": [{"path": "/desk", "table": "desks"}, {"path": "/moves/*/to", "table": "desks"}],
+            "foreign_keys": {"/desk": "desks", "/moves/*/to": "desks"},
         },
     },
     "invariants": [
@@ -26,9 +26,9 @@ SCHEMA: dict[str, Any] = {
     ],
 }
 RULES = """\
-def few(state):
-    if state.count("loans") > 2:
-        yield f"there are {state.count('loans')} loans"
+def few(state, touched):
+    if state.count("loans") > 2 and touched:
+        yield f"there are {state.count('loans')} loans, {len(touched)} touched"
 """
 ROW = {"id": "a", "n": 1, "most": 3, "desk": "d", "moves": [{"to": "d"}, {"to": None}, {}]}
 
@@ -79,9 +79,11 @@ def test_only_the_given_rows_are_looked_at(schema: StateSchema) -> None:
     assert list(schema.problems(state, [("loans", "b")]))
 
 
-def test_functions_see_the_whole_state(schema: StateSchema) -> None:
+def test_functions_see_the_state_and_the_touched_rows(schema: StateSchema) -> None:
     state = _state(**{key: {**ROW, "id": key} for key in "abc"})
-    assert list(schema.problems(state, [])) == ["invariant 'few' is broken: there are 3 loans"]
+    touched = [("loans", "a"), ("_clock", "x")]
+    assert list(schema.problems(state, touched)) == ["invariant 'few' is broken: there are 3 loans, 1 touched"]
+    assert list(schema.problems(state, [])) == []
 
 
 def test_unknown_table(schema: StateSchema) -> None:
@@ -97,9 +99,10 @@ def test_unknown_table(schema: StateSchema) -> None:
         ({"tables": {"a": 1}}, "tables.a: is not an object"),
         ({"tables": {"a": {"rows": {}}}}, "tables.a: has no key 'rows'"),
         ({"tables": {"a": {"row": {"type": 4}}}}, "tables.a: row is not a JSON Schema"),
-        ({"tables": {"a": {"foreign_keys": [{"path": "/x"}]}}}, "is no foreign key"),
-        ({"tables": {"a": {"foreign_keys": [{"path": "/x", "table": "b"}]}}}, "names the table 'b'"),
-        ({"tables": {"a": {"key": "id"}}}, "'id' is no JSON Pointer"),
+        ({"tables": {"a": {"foreign_keys": [{"path": "/x"}]}}}, "foreign_keys is not an object"),
+        ({"tables": {"a": {"foreign_keys": {"/x": "b"}}}}, "names the table 'b'"),
+        ({"tables": {"a": {"foreign_keys": {"x": "a"}}}}, "'x' is no JSON Pointer"),
+        ({"tables": {"a": {"key": 4}}}, "4 is no JSON Pointer"),
         ({"tables": {"a": {"key": "/~5"}}}, "tables.a"),
         ({"tables": {"a": {}}, "invariants": [{}]}, "invariants[0]: has no id"),
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b"}]}, "names the table 'b'"),

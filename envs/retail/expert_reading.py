@@ -32,7 +32,7 @@ _WISHES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("lookup_options", r"\bhow many\b"),
         ("lookup_price", r"\bhow much does\b|\bprice of\b"),
         ("user_address", r"\bdefault address\b|\baddress of my account\b"),
-        ("modify_address", r"\baddress\b"),
+        ("modify_address", r"(?<!email )\baddress\b"),
         ("modify_payment", r"\b(?:change|switch|different|another)\b.*\bpayment method\b|\banother payment method\b"),
         ("cancel", r"\bcancel\b"),
         ("return", r"\breturn\b|\bsend back\b|\bsend the refund\b"),
@@ -47,7 +47,7 @@ _ACCEPTED_REASONS = (
 
 def wish_in(text: str) -> str | None:
     """Which kind of wish a text brings up, if any."""
-    low = text.lower()
+    low = EMAIL.sub("", text.lower())
     return next((name for name, pattern in _WISHES if pattern.search(low)), None)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from simia_gym.envs.webshop.requests import fixed_tasks
 from simia_gym.envs.webshop.world import WebShopWorld
-
 from simia_gym.tasks import task_to_json
 from simia_gym.types import Split
 

@@ -12,7 +12,6 @@ from functools import cache
 from simia_gym.envs.webshop.categories import CATEGORIES, Category
 from simia_gym.envs.webshop.products import normalise
 from simia_gym.envs.webshop.vocabulary import ATTRIBUTES, FIRST_SYLLABLES, LAST_SYLLABLES, LINES
-
 from simia_gym.types import JsonObject
 
 SEED = 20_240

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from simia_gym.envs.webshop.products import NO_ATTRIBUTES
-
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
 

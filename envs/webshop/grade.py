@@ -8,10 +8,9 @@ from typing import Any
 
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import Score, score
+from simia_gym.errors import Fault
 from simia_gym.rewards.finding import quote_call
 from simia_gym.rewards.grade import Grade
-
-from simia_gym.errors import Fault
 from simia_gym.trace import CallMade, Trace
 from simia_gym.types import CriterionResult, Evidence, Row
 

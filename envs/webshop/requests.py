@@ -28,7 +28,6 @@ from simia_gym.envs.webshop.goals import (
 from simia_gym.envs.webshop.scoring import best_purchase
 from simia_gym.envs.webshop.search import SearchIndex
 from simia_gym.envs.webshop.vocabulary import ATTRIBUTES
-
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
 

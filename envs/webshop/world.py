@@ -13,7 +13,6 @@ from typing import Any, cast
 from simia_gym.envs.webshop import pages
 from simia_gym.envs.webshop.pages import BACK, BUY, NEXT, PREVIOUS, SUB_PAGES, Part
 from simia_gym.envs.webshop.search import SearchIndex
-
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
 from simia_gym.tools import tool

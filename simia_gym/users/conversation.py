@@ -25,18 +25,18 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\b(?:reply|respond|answer|say|type|with)(?: with| back)?(?: an?)?(?: explicit| clear)? *[\"'(]*yes\b",
         rf"\b(?:shall|should|may|can|could) (?:i|we) (?:now )?(?:please )?(?:go ahead|proceed|continue|{_VERBS})\b",
         r"\b(?:would|do) you (?:like|want|wish) (?:me|us) to\b",
-        r"\b(?:would|do) you (?:like|want|wish) to (?:go ahead|proceed|continue|confirm|move forward|have (?:me|this))\b",
+        r"\b(?:would|do) you (?:like|want|wish) to (?:go ahead|proceed|continue|confirm|move forward)\b",
         r"\b(?:is|are|does|do) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
         rf"(?: \w+){{0,3}} (?:all )?(?:{_ALRIGHT})\b",
         r"\b(?:correct|right|ok|okay|agreed|alright|yes)\?",
         r"\bsounds? good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b|\bready to (?:proceed|go|submit)\b",
         r"\byes ?(?:/|or) ?no\b|\by/n\b",
         r"\bto (?:proceed|go ahead|continue),? ?(?:please|i need|i'll need|reply|say)",
-        r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get|obtain) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
+        r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
         r"\byour (?:explicit |final )?(?:confirmation|approval|go-ahead|permission|consent)\b",
         r"\blet me know (?:if|whether|when) (?:you|this|that|these|i|it|everything)\b",
         r"\bconfirm (?:that|this|these|those|if|whether|you|to|and|by|so|with|it)\b",
-        r"\bconfirm the (?:above|details|following|change|cancellation|return|exchange|modification|update|order details)\b",
+        r"\bconfirm the (?:above|details|following|change|cancellation|return|exchange|modification|update)\b",
         r"\bconfirm *[?:.]|\b(?:go ahead|proceed|move forward)\b[^.]*\?",
         r"\bif (?:you agree|that works|this works|you approve)\b|\bdoes (?:that|this) work\b",
         r"\bis (?:it|that|this) what you (?:want|would like|need)",
@@ -47,7 +47,8 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"(?:can't|cannot|can not|could not|couldn't|won't|will not|do not have|don't have"
         r"|(?:am |are )?(?:unable|not (?:able|allowed|permitted|authori[sz]ed))"
         r"|(?:must|have to|need to) (?:decline|refuse|deny))\b",
-        r"\bunable to\b|\bnot (?:possible|eligible|allowed|permitted|supported|offered|acceptable|able to|(?:a )?valid)\b",
+        r"\bunable to\b",
+        r"\bnot (?:possible|eligible|allowed|permitted|supported|offered|acceptable|able to|(?:a )?valid)\b",
         r"\b(?:can't|cannot|can not|can no longer|may not|won't) (?:be|go)\b",
         r"\bisn't (?:possible|eligible|allowed|permitted|something|acceptable|(?:a )?valid|an option)\b",
         r"\bagainst (?:our|the|store|company|my)\b",
@@ -65,13 +66,15 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\b(?:one|a|just a) (?:moment|second|minute|sec|bit)\b|\blet me (?!know)|\bhold on\b|\bbear with\b",
         r"\bi(?:'ll| will|'m going to| am going to) (?:now |quickly |just |first )?"
         r"(?:check|look|pull|find|verify|get|review|see|take|fetch|search|go|start|begin|proceed|locate)",
-        r"\bplease (?:wait|hold|stand by)\b|\bgive me (?:a|one)\b|\bchecking\b|\blooking (?:into|up|at)\b|\bworking on\b",
+        r"\bplease (?:wait|hold|stand by)\b|\bgive me (?:a|one)\b",
+        r"\bchecking\b|\blooking (?:into|up|at)\b|\bworking on\b",
     ),
     "offer": (
         r"\b(?:anything|something|what) else\b|\banything (?:more|further)\b",
         r"\bany (?:other|further|more|additional) (?:question|request|help|assist|change|thing|concern|issue|matter)",
-        r"\b(?:further|more|additional) (?:assistance|help|questions)\b|\bhave an? (?:great|nice|good|wonderful|lovely)\b",
-        r"\byou(?:'re| are) (?:very |most )?welcome\b|\bthank you for (?:contacting|calling|shopping|choosing|reaching)",
+        r"\b(?:further|more|additional) (?:assistance|help|questions)\b",
+        r"\bhave an? (?:great|nice|good|wonderful|lovely)\b|\byou(?:'re| are) (?:very |most )?welcome\b",
+        r"\bthank you for (?:contacting|calling|shopping|choosing|reaching)",
     ),
     "invite": (
         rf"\bhow (?:can|may|could) (?:i|we) (?:{_HELP})\b|\bwhat (?:can|may|could) (?:i|we) (?:do|help|assist)",
@@ -80,7 +83,7 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\bwhat(?:'s| is| seems to be| was)? (?:the|your) (?:issue|problem|request|matter|question|concern)",
         r"\bwhat(?:'s| is)? (?:the|your) reason for (?:your |the )?(?:call|contact|reaching|writing)",
         r"\b(?:tell me|describe|explain|share|let me know) (?:more |a bit |a little )*(?:about |what |how |exactly )*"
-        r"(?:you(?:'d| would| need| want)|i can|we can|your (?:request|issue|problem|question|concern)|the (?:issue|problem))",
+        r"(?:you(?:'d| would| need| want)|i can|we can|(?:your|the) (?:request|issue|problem|question|concern))",
         r"\bwhat brings you\b|\bwhat is this (?:about|regarding)\b|\bhow would you like (?:me )?to (?:proceed|help)",
         r"\bmore (?:details|information) (?:about|on|regarding) (?:your|the|what)\b",
         r"\bwhat (?:exactly )?(?:are you looking|is it)",
@@ -94,7 +97,7 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\b(?:requested|required|needed|need from you|missing)\b",
     ),
 }
-"""Acts and their patterns. ``request`` marks sentences that ask for something; the others are what `Heard.acts` holds."""
+"""Acts and their patterns; ``request`` marks sentences that ask for something, the others are what `Heard.acts` holds."""
 
 DEMAND = re.compile(
     r"\b(?:what|which|where|how|why|provide|share|tell me|give me|send me|specify|choose|select|pick|indicate"
@@ -104,7 +107,8 @@ DEMAND = re.compile(
 
 NOTICE = re.compile(
     r"^(?:please note|note|keep in mind|be aware|remember|important)"
-    r"|\b(?:once|after) (?:this|that|it|you|we|i|the|these|modified|done|confirmed|processed|submitted|exchanged|changed)\b"
+    r"|\b(?:once|after) (?:this|that|it|you|we|i|the|these)\b"
+    r"|\b(?:once|after) (?:modified|done|confirmed|processed|submitted|exchanged|changed)\b"
     r"|\bundone\b|\breversed\b|\banymore\b|\bif (?:the|your|it|you)\b"
 )
 """A warning or a condition: "this cannot be undone" refuses nothing."""
@@ -117,3 +121,6 @@ FOUND = re.compile(r"\b(?:verified|authenticated|located|found|identity|logged|n
 
 YES = re.compile(r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b")
 """Words that ask for a yes even where the sentence asks for a detail too."""
+
+WH = re.compile(r"\b(?:what|which|where|who|how|why|when)\b")
+"""Words that make a question one that no yes can answer."""

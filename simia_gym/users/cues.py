@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.users.conversation import ACTS, DEMAND, FIRM, FOUND, NOTICE, YES
+from simia_gym.users.conversation import ACTS, DEMAND, FIRM, FOUND, NOTICE, WH, YES
 from simia_gym.users.plain import Sentence, plain, sentences
 
 _DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -130,7 +130,11 @@ class Cues:
             acts.add("offer")
         if match["invite"].search(text):
             acts.add("invite")
-        confirms = match["confirm"].search(text) is not None and (not offers or YES.search(text) is not None)
+        found = match["confirm"].search(text)
+        # "What would you like me to do?" asks for no yes, nor does "would you like help with anything else?".
+        confirms = found is not None and (
+            YES.search(text) is not None or not (offers or WH.search(text[: found.start()]))
+        )
         headed = bool(sentence.head) and match["request"].search(sentence.head) is not None
         if headed and match["confirm"].search(sentence.head) and not DEMAND.search(sentence.head):
             headed = False

@@ -33,6 +33,7 @@ _PATH = f"/{TABLE}/{KEY}"
 _YES = ("Yes, please go ahead.", "Yes, that's right. Please proceed.", "Yes, I confirm.", "Yes, go ahead please.")
 _AGREE = ("Yes, please.", "Yes, that's right.", "Sure, please do.")
 _NO = ("No, that's not right.", "No, wait, that is not what I want.", "No, please don't do that.")
+_DECLINE = ("No, thank you, that is not what I asked for.", "No, thanks. I want something else.")
 _THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, thank you.")
 _WAIT = ("Sure, take your time.", "Okay, I'll wait.", "Alright, I am here.")
 _ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
@@ -186,6 +187,18 @@ class _Turn:
             )
         return self._other(request, memory)
 
+    def _nod(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        """A yes was asked for, but not to what the user wants done: to a summary, or to some other action."""
+        if memory.stuck > 1:
+            return self._climb(request, memory)
+        memory = replace(memory, stuck=memory.stuck + 1, waits=0)
+        if request.action is not None and self.heard.actions:
+            self._say(_DECLINE, "deny")
+            self.said.parts.append(self._pick(request.say, "request"))
+        else:
+            self._say(_AGREE, "agree")
+        return self.said, memory
+
     def _other(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
         """Neither a refusal, nor a proposal, nor a question for a detail."""
         acts = self.heard.acts
@@ -309,7 +322,13 @@ class _Turn:
 
     def _about(self, request: Request, memory: Memory) -> bool:
         """Whether a request for a yes is about what the user wants done, by its words or by those just before."""
-        return request.action is not None and (request.action in self.heard.actions or memory.proposed)
+        if request.action is None:
+            return False
+        if request.action in self.heard.actions or memory.proposed:
+            return True
+        text = self.heard.text
+        right = [any(mentions(text, words.lstrip("#")) for words in item.any) for item in request.expect]
+        return bool(right) and all(right)
 
     def _calm(self, request: Request, memory: Memory) -> Memory:
         spoke = request.action is not None and request.action in self.heard.actions and not self.heard.asks

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from simia_gym.ledger import Ledger
 from simia_gym.rewards.finding import Finding, unfounded
 from simia_gym.rewards.program import Args
 from simia_gym.rewards.programs import PROGRAMS
-
-from simia_gym.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.trace import Trace
 from simia_gym.types import JsonObject, Op, Task

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from simia_gym.rewards.finding import Finding
 
+from simia_gym.rewards.finding import Finding
 from simia_gym.state import State
 from simia_gym.types import Op
 

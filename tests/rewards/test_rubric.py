@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from simia_gym.errors import DomainError, Fault
 from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
 from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.grade import Grade
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
-
-from simia_gym.errors import DomainError, Fault
 from simia_gym.trace import Reward, Trace
 from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
 from simia_gym.verdict import from_json, to_json

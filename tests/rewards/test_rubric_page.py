@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import yaml
+
 from simia_gym.rewards.explain import report
 from simia_gym.rewards.programs import PROGRAMS
 from simia_gym.rewards.rubric import RubricReward

@@ -5,6 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from simia_gym.rewards.consent import consents
 from simia_gym.rewards.refusal import refusal_in
 from simia_gym.rewards.wording import Reading, contains_plainly, wanted

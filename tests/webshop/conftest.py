@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
-from simia_gym.envs.webshop.catalogue import tables
 
 from simia_gym.config import EnvConfig
+from simia_gym.envs.webshop.catalogue import tables
 from simia_gym.episode import Episode
 from simia_gym.loop import run_sync
 from simia_gym.policies.base import PolicyStart

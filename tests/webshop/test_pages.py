@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from simia_gym.envs.webshop.world import WebShopWorld
 
+from simia_gym.envs.webshop.world import WebShopWorld
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 
@@ -78,7 +78,8 @@ LAST_PAGE = HEAD + (
 )
 ITEM_PAGE = HEAD + (
     "Back to Search [SEP] < Prev [SEP] color [SEP] red [SEP] black | white [SEP] size [SEP] small [SEP] red [SEP] "
-    "Red Lamp [SEP] Price: $9.99 to $12.5 [SEP] Rating: 4.5 [SEP] Description [SEP] Features [SEP] Reviews [SEP] Buy Now"
+    "Red Lamp [SEP] Price: $9.99 to $12.5 [SEP] Rating: 4.5 [SEP] "
+    "Description [SEP] Features [SEP] Reviews [SEP] Buy Now"
 )
 BUTTONS = ["back to search", "< prev", "description", "features", "reviews", "buy now"]
 ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
@@ -139,8 +140,7 @@ ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
             [],
         ),
         (
-            [SEARCH, ITEM, ("click", "red"), ("click", "small"), ("click", "features"), ("click", "< prev")]
-            + [("click", "BUY NOW")],
+            [SEARCH, ITEM, *(("click", name) for name in ("red", "small", "features", "< prev", "BUY NOW"))],
             "Thank you for shopping with us! [SEP] Your code: [SEP] None [SEP] Purchased [SEP] asin [SEP] B01 [SEP] "
             'options [SEP] {"size": "small"}',
             [],

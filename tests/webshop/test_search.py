@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simia_gym.envs.webshop.search import K1, TOP, B, SearchIndex, document, terms
 
+from simia_gym.envs.webshop.search import K1, TOP, B, SearchIndex, document, terms
 from simia_gym.types import JsonObject
 
 WORDS = ["lamp", "lamps", "red", "box", "boxes", "the", "berry", "berries", "tea", "glass"]

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.envs.webshop.catalogue import tables
 from simia_gym.envs.webshop.requests import generate
 from simia_gym.envs.webshop.world import WebShopWorld
-
 from simia_gym.state import State
 from simia_gym.state_schema import read_state_schema
 from simia_gym.types import JsonObject, ToolCall

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from simia_gym.envs.webshop.grade import grade
+from simia_gym.envs.webshop.requests import fixed_tasks
+from simia_gym.errors import Fault
+from simia_gym.loop import run_sync
+from simia_gym.rewards.finding import stands_in
+from simia_gym.suite import Suite
+from simia_gym.trace import Trace
+from simia_gym.types import Step, Task
+
+
+def finish(suite: Suite, task: Task, actions: list[str]) -> tuple[Any, Step]:
+    episode = suite.episode()
+    run_sync(episode.reset(task), inline=True)
+    for action in actions:
+        step = run_sync(episode.step(action), inline=True)
+    return episode, step
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return next(task for task in fixed_tasks("train") if task.kind == "everything")
+
+
+def bought(task: Task, *, leave_out: int = 0) -> list[str]:
+    """The gold actions, some of the options left out."""
+    actions = [f"{call['name']}[{next(iter(call['arguments'].values()))}]" for call in task.gold]
+    return actions[: len(actions) - 1 - leave_out] + actions[-1:]
+
+
+def test_every_point_has_evidence_in_the_record(suite: Suite, task: Task) -> None:
+    episode, step = finish(suite, task, bought(task))
+    verdict = step.verdict
+    assert verdict is not None
+    assert (verdict.reward, verdict.success, verdict.valid, step.info["ended"]) == (1.0, True, True, "purchase")
+    goal = task.options["goal"]
+    wanted = [f"attribute: {phrase}" for phrase in goal["attributes"]]
+    wanted += [*(f"option: {value}" for value in goal["goal_options"]), "price"]
+    by_id = {item.id: item for item in verdict.criteria}
+    assert set(wanted) | {"type"} <= set(by_id)
+    for name in [*wanted, "type"]:
+        assert by_id[name].passed
+        assert by_id[name].reason
+        assert by_id[name].evidence
+        for piece in by_id[name].evidence:
+            assert stands_in(episode.ledger.events[piece.event], piece.quote)
+    assert verdict.parts["r_type"] == verdict.parts["r_att"] == verdict.parts["r_option"] == 1.0
+    assert verdict.parts["w_att"] + verdict.parts["w_option"] + verdict.parts["w_price"] == pytest.approx(1.0)
+    assert verdict.parts["bought"] == goal["asin"]
+
+
+def test_what_is_missing_is_named(suite: Suite, task: Task) -> None:
+    _, step = finish(suite, task, bought(task, leave_out=1))
+    verdict = step.verdict
+    assert verdict is not None
+    total = len(task.options["goal"]["attributes"]) + len(task.options["goal"]["goal_options"]) + 1
+    assert step.reward == pytest.approx((total - 1) / total)
+    assert verdict.score == pytest.approx(step.reward)
+    assert not verdict.success
+    missed = [item.id for item in verdict.criteria if item.passed is False and item.weight]
+    assert missed == [f"option: {task.options['goal']['goal_options'][-1]}"]
+
+
+def test_the_type_factor_weighs_on_every_part(suite: Suite, task: Task) -> None:
+    other = next(one for one in fixed_tasks("train") if one.options["goal"]["query"] != task.options["goal"]["query"])
+    strange = replace(task, options={"goal": {**task.options["goal"], "name": "Qwertz Asdf"}})
+    _, step = finish(suite, strange, bought(task))
+    assert step.reward == 0.0
+    assert step.verdict is not None
+    assert step.verdict.parts["r_type"] == 0.0
+    assert all(item.value == 0.0 for item in step.verdict.criteria if item.weight)
+    _, step = finish(suite, task, bought(other))
+    assert step.verdict is not None
+    assert step.reward == pytest.approx(step.verdict.score)
+
+
+def test_no_purchase_no_reward(suite: Suite, task: Task) -> None:
+    _, step = finish(suite, task, ["click[search]"] * suite.domain.config.max_turns)
+    assert (step.truncated, step.reward) == (True, 0.0)
+    assert step.verdict is not None
+    assert step.verdict.valid
+    assert step.verdict.parts == {"bought": None}
+    assert not any(item.passed for item in step.verdict.criteria)
+
+
+def test_without_a_state_there_is_no_grade(suite: Suite, task: Task) -> None:
+    episode, _ = finish(suite, task, bought(task))
+    events = [{**event, "ops": None} if event["type"] == "transition" else event for event in episode.ledger.events]
+    trace = Trace(task, events, episode.initial, episode.state, "purchase", 5)
+    with pytest.raises(Fault, match="kept no state"):
+        grade(trace)
+
+
+def test_scoring_needs_no_loop(suite: Suite, task: Task) -> None:
+    async def run() -> float:
+        episode = suite.episode()
+        await episode.reset(task)
+        step = None
+        for action in bought(task):
+            step = await episode.step(action)
+        assert step is not None
+        return step.reward
+
+    assert asyncio.run(run()) == 1.0

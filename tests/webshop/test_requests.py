@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from simia_gym.envs.webshop.build import FOLDER
+from simia_gym.envs.webshop.goals import BOUNDS, NO_BOUND, Goal, bounds_above, price_words
+from simia_gym.envs.webshop.request_reading import Request, read_request
+from simia_gym.envs.webshop.requests import KINDS, fixed_tasks, generate
+from simia_gym.envs.webshop.scoring import best_purchase
+from simia_gym.errors import InputError
+from simia_gym.loop import run_sync
+from simia_gym.suite import Suite
+from simia_gym.tasks import read_tasks
+from simia_gym.types import JsonObject, Split, Task
+
+SPLITS: tuple[Split, ...] = ("train", "test")
+N = 300
+
+
+def goals(tasks: Sequence[Task]) -> list[Goal]:
+    return [Goal.from_json(task.options["goal"]) for task in tasks]
+
+
+def test_fixed_tasks_ship() -> None:
+    for split, count in (("train", 40), ("test", 20)):
+        tasks, problems = read_tasks(FOLDER / "tasks" / f"{split}.jsonl", split)  # type: ignore[arg-type]
+        assert problems == []
+        assert len(tasks) == count
+        assert list(tasks) == fixed_tasks(split)  # type: ignore[arg-type]
+        assert {task.kind for task in tasks} == {kind.name for kind in KINDS}
+        assert len({goal.asin for goal in goals(tasks)}) == count
+
+
+def test_splits_share_no_product() -> None:
+    made = {
+        split: {goal.asin for goal in goals([*fixed_tasks(split), *(generate(split, i) for i in range(N))])}
+        for split in SPLITS
+    }
+    assert not made["train"] & made["test"]
+    assert min(len(asins) for asins in made.values()) > 90
+
+
+def test_same_index_same_task() -> None:
+    assert [generate("test", i) for i in range(30)] == [generate("test", i) for i in range(30)]
+    assert generate("train", 5).instruction != generate("train", 11).instruction
+
+
+def test_generated_tasks_are_many_and_of_every_kind() -> None:
+    tasks = [generate("train", index) for index in range(2 * N)]
+    assert set(Counter(task.kind for task in tasks).values()) == {2 * N // len(KINDS)}
+    assert len({task.id for task in tasks}) == 2 * N
+    assert len({str(task.options["goal"]) for task in tasks}) > 1.9 * N
+    fixed = {str(task.options["goal"]) for task in fixed_tasks("train")}
+    assert not fixed & {str(task.options["goal"]) for task in tasks}
+
+
+@pytest.mark.parametrize("index", [-1, 1_000_000_000])
+def test_index_out_of_range(index: int) -> None:
+    with pytest.raises(InputError, match="out of range"):
+        generate("train", index)
+
+
+def test_every_goal_can_be_met_in_full(products: Mapping[str, JsonObject]) -> None:
+    for split in SPLITS:
+        for goal in goals([*fixed_tasks(split), *(generate(split, index) for index in range(N))]):
+            assert best_purchase(goal, products.values()).reward == 1.0
+
+
+def test_a_request_says_what_its_goal_wants() -> None:
+    for split in SPLITS:
+        for task in [generate(split, index) for index in range(N)]:
+            goal = Goal.from_json(task.options["goal"])
+            assert task.instruction is not None
+            request = read_request(task.instruction)
+            assert request.thing == goal.query
+            assert set(request.attributes) == set(goal.attributes)
+            assert tuple(request.options.values()) == goal.goal_options
+            assert (request.bound or NO_BOUND) == goal.price_upper
+            assert task.setup[0]["value"] == task.instruction
+
+
+def test_gold_calls_reach_the_goal(suite: Suite) -> None:
+    for task in [*fixed_tasks("train"), *fixed_tasks("test")]:
+        episode = suite.episode()
+        run_sync(episode.reset(task), inline=True)
+        for call in task.gold:
+            ((argument, value),) = call["arguments"].items()
+            assert argument == {"search": "keywords", "click": "value"}[call["name"]]
+            step = run_sync(episode.step(f"{call['name']}[{value}]"), inline=True)
+        assert (step.terminated, step.reward) == (True, 1.0)
+
+
+def test_price_bounds_as_published() -> None:
+    assert bounds_above(25.0) == (30.0, 40.0, 50.0, 60.0)
+    assert bounds_above(30.0) == (40.0, 50.0, 60.0, 70.0)
+    assert bounds_above(985.0) == (990.0,)
+    assert BOUNDS[-1] == 990.0
+    assert price_words(40.0) == ", and price lower than 40.00 dollars"
+    assert price_words(NO_BOUND) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("I need a travel mug", Request("travel mug", (), {}, None)),
+        (
+            "we leave on friday. find me some lip balm. it should be vegan, tinted and long lasting and it should have "
+            "beeswax with scent: honey, and quantity: pack of 4, and price lower than 20.00 dollars",
+            Request(
+                "lip balm",
+                ("vegan", "tinted", "long lasting", "beeswax"),
+                {"scent": "honey", "quantity": "pack of 4"},
+                20.0,
+            ),
+        ),
+        (
+            "show me a power bank that should be magnetic. for color pick black | grey, for capacity pick 5000 mah",
+            Request("power bank", ("magnetic",), {"color": "black | grey", "capacity": "5000 mah"}, None),
+        ),
+        ("buy me something nice", Request("buy me something nice", (), {}, None)),
+    ],
+)
+def test_reading(text: str, request_: Request) -> None:
+    assert read_request(text) == request_

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from simia_gym.envs.webshop.goals import Goal
+from simia_gym.envs.webshop.matching import COLORS, normalize_color, nouns, similar
+from simia_gym.envs.webshop.requests import generate
+from simia_gym.envs.webshop.scoring import best_purchase, find_attribute, match_options, same_option, score, score_type
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject, Split
+
+
+def product(**changes: Any) -> JsonObject:
+    row: JsonObject = {
+        "asin": "B1",
+        "title": "Norvane Table Lamp, Dimmable, for Nightstands",
+        "query": "table lamp",
+        "product_category": "Home › Lighting › Table Lamps",
+        "description": "Worth knowing: linen shade.",
+        "bullets": ["A usb port charges your phone."],
+        "attributes": ["dimmable", "solid wood"],
+        "price": 25.0,
+        "options": {"color": ["navy blue", "red"], "size": ["small", "large"]},
+    }
+    return {**row, **changes}
+
+
+def goal(**changes: Any) -> Goal:
+    value: JsonObject = {
+        "asin": "B1",
+        "category": "garden",
+        "query": "table lamp",
+        "name": "Norvane Table Lamp, Dimmable, for Nightstands",
+        "product_category": "Home › Lighting › Table Lamps",
+        "attributes": ["dimmable", "usb port"],
+        "goal_options": ["navy blue", "small"],
+        "price_upper": 30.0,
+    }
+    return Goal.from_json({**value, **changes})
+
+
+# Each reward is (attributes met + options met + price met) / 5, times the type factor.
+@pytest.mark.parametrize(
+    ("changes", "chosen", "reward"),
+    [
+        ({}, {"color": "navy blue", "size": "small"}, 5 / 5),
+        ({}, {"color": "navy blue"}, 4 / 5),
+        ({}, {"color": "red", "size": "large"}, 3 / 5),
+        ({}, {}, 3 / 5),
+        ({"price": 30.0}, {}, 3 / 5),
+        ({"price": 30.01}, {}, 2 / 5),
+        ({"bullets": []}, {"size": "small"}, 3 / 5),
+        ({"attributes": [], "title": "Norvane Table Lamp"}, {}, 2 / 5),
+        # Another kind of thing that shares 1 of the 4 nouns norvane, table, lamp, nightstands: 0.25 is above 0.2.
+        ({"query": "x", "product_category": "x", "title": "Lamp", "attributes": ["dimmable"]}, {}, 3 / 5),
+        # Nothing of the title in common: worth nothing, even in the right category.
+        ({"title": "Pillow", "attributes": ["dimmable"]}, {}, 0.0),
+    ],
+)
+def test_reward_by_hand(changes: JsonObject, chosen: dict[str, str], reward: float) -> None:
+    assert score(product(**changes), goal(), chosen).reward == pytest.approx(reward)
+
+
+LONG = "Alpha Bravo Charlie Delta Echo Foxtrot Golf Hotel India Juliet Kilo"
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "query", "path", "factor", "share"),
+    [
+        ("Alpha", "Alpha Bravo", "x", "x", 1.0, 0.5),
+        ("Alpha", "Alpha Bravo Charlie Delta Echo", "x", "x", 0.5, 0.2),
+        ("Alpha", "Alpha Bravo Charlie Delta Echo", "table lamp", "x", 1.0, 0.2),
+        ("Alpha", "Alpha Bravo Charlie Delta Echo", "x", "Lighting › Home", 1.0, 0.2),
+        ("Alpha", "Alpha Bravo Charlie Delta Echo", "x", "Home › Home › Rugs", 0.5, 0.2),
+        ("Alpha", LONG, "table lamp", "x", 0.1, 1 / 11),
+        ("Zulu", "Alpha Bravo", "table lamp", "x", 0.0, 0.0),
+        ("Zulu", "with the 12", "x", "x", 0.5, 0.2),
+    ],
+)
+def test_type_factor(title: str, name: str, query: str, path: str, factor: float, share: float) -> None:
+    result = score_type(product(title=title, query=query, product_category=path), goal(name=name))
+    assert result.factor == factor
+    assert result.title_score == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "where"),
+    [
+        ("dimmable", "dimmable"),
+        ("solid woods", "solid wood"),
+        ("wood, solid!", "solid wood"),
+        ("nightstands", "title"),
+        ("usb port", "features"),
+        ("linen shade", "description"),
+        ("Linen shade", None),
+        ("pull chain", None),
+    ],
+)
+def test_where_an_attribute_is_found(phrase: str, where: str | None) -> None:
+    assert find_attribute(product(), phrase) == where
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("tea tree", "tree tea", True),
+        ("essential oils", "essential oil", True),
+        ("natural ingredients", "natural", True),
+        ("large", "x-large", True),
+        ("café au lait", "caf au lait", True),
+        ("water resistant", "sweat resistant", False),
+        ("red", "", False),
+        ("!!", "??", False),
+    ],
+)
+def test_fuzzy_matching_as_published(one: str, other: str, same: bool) -> None:
+    assert similar(one, other) is same
+    assert similar(other, one) is same
+
+
+def test_colours() -> None:
+    assert list(COLORS) == sorted(COLORS)
+    assert len(COLORS) == 101
+    assert normalize_color("navy blue") == "blue"
+    assert normalize_color("light grey") == "grey"
+    assert normalize_color("standard") == "tan"
+    assert normalize_color("12 oz") == "12 oz"
+    assert same_option("sky blue", "navy blue")
+    assert not same_option("black", "white")
+
+
+def test_options_are_compared_as_values() -> None:
+    """In whatever form a goal states its options, the values count."""
+    assert goal(goal_options={"color": "red", "size": "small"}).goal_options == ("red", "small")
+    assert match_options(["red", "xl"], ["small", "dark red"]) == (("red", "dark red"), ("xl", None))
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Norvane Table Lamp, Dimmable, for Nightstands", {"norvane", "table", "lamp", "nightstands"}),
+        ("12 Pack of Soft Blue Cutting Boards (2-Piece)", {"pack", "cutting", "boards", "piece"}),
+        ("The waterproof, washable and slowly ageing", set()),
+    ],
+)
+def test_nouns(title: str, expected: set[str]) -> None:
+    assert nouns(title) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"attributes": []}, "no attributes"),
+        ({"price_upper": 0}, "price bound"),
+        ({"price_upper": "much"}, "cannot be read"),
+        ({"name": None}, None),
+    ],
+)
+def test_goals_are_checked(changes: JsonObject, words: str | None) -> None:
+    value = {**goal().to_json(), **changes}
+    if words is None:
+        del value["name"]
+        words = "no 'name'"
+    with pytest.raises(InputError, match=words):
+        Goal.from_json(value, "tasks.jsonl:3")
+
+
+def every_purchase(wanted: Goal, rows: list[JsonObject]) -> float:
+    """The highest reward, found by trying really everything."""
+    return max(
+        score(row, wanted, {name: value for name, value in zip(row["options"], values, strict=True) if value}).reward
+        for row in rows
+        for values in itertools.product(*((*choice, "") for choice in row["options"].values()))
+    )
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_best_purchase_is_the_best(split: Split, products: Mapping[str, JsonObject]) -> None:
+    """Also for goals that nothing meets in full."""
+    rng = random.Random(7)
+    rows = list(products.values())
+    for index in range(12):
+        value = dict(generate(split, index).options["goal"])
+        if index % 2:
+            value["attributes"] = [*value["attributes"], "made on the moon"]
+            value["goal_options"] = [*value["goal_options"], rng.choice(["red", "small", "nothing like it"])]
+        wanted = Goal.from_json(value)
+        some = [row for row in rows if row["query"] == wanted.query] + rng.sample(rows, 5)
+        assert best_purchase(wanted, some).reward == pytest.approx(every_purchase(wanted, some))
