@@ -11,8 +11,9 @@
         {"id": "dates", "check": "rules.py:dates"}]}         # function(state, touched) -> texts of what is wrong
 
 ``key`` is a field, or a pointer where it stands deeper. A missing or null value at a foreign key's path refers to
-nothing and is fine; whether it may be missing is for ``row`` to say. ``*`` stands for every element of a list or object.
-``right`` is a pointer or a plain value. A function gets the state and the rows to look at, as pairs of table and key.
+nothing and is fine; whether it may be missing is for ``row`` to say. ``*`` stands for every element of a list or
+object. ``right`` is a pointer or a plain value. A function gets the state and the rows to look at, as pairs of table
+and key.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ _FINDS = frozenset({"find_user_id_by_email", "find_user_id_by_name_zip"})
 
 
 def own_data(trace: Trace, args: Mapping[str, Any]) -> Finding:
-    """Everything that was changed, and every profile that was opened, belongs to the one customer who was authenticated."""
+    """Whatever was changed, and every profile that was opened, belongs to the one authenticated customer."""
     customer: str | None = None
     seen = 0
     for call in trace.calls:

@@ -26,7 +26,13 @@ _ANSWERS = ("order", "item", "variant", "payment", "address", "reason")
 
 
 class RetailExpert:
-    """Serves one customer after another, each in an episode of its own."""
+    """Serves one customer after another, each in an episode of its own.
+
+    Attributes:
+        strict: Whether it keeps the policy.
+    """
+
+    strict = True
 
     def __init__(self) -> None:
         self._grammar: Grammar = get_grammar("tools")
@@ -50,6 +56,7 @@ class RetailExpert:
         self._tried: list[str] = []
         self._user_id: str | None = None
         self._asked_who = 0
+        self._anonymous = False
 
     def act(self, messages: Sequence[Message]) -> str:
         """Write the next action: one tool call, or a message to the customer."""
@@ -80,10 +87,11 @@ class RetailExpert:
             return
         matter = self.matter
         if matter is not None and matter.proposal is not None and call.name == matter.proposal["name"]:
-            if failed:
+            if failed and self.strict:
                 self._refuse(matter, f"the shop's system declined it ({content.removeprefix('Error: ')}).")
             else:
-                self.desk.take(call.name, content)
+                if not failed:
+                    self.desk.take(call.name, content)
                 matter.state = "written"
             return
         if not failed:
@@ -163,15 +171,18 @@ class RetailExpert:
         if matter is not None and matter.state == "open" and matter.why and matter.insisted:
             matter.state = "closed"
             return self.voice.say("sorry_again", why=matter.why)
-        if self._user_id is None:
-            return self._identify()
-        if self.desk.profile is None:
+        if self._user_id is None and not self._anonymous:
+            who = self._identify()
+            if who is not None:
+                return who
+        if self._user_id is not None and self.desk.profile is None:
             return {"name": "get_user_details", "arguments": {"user_id": self._user_id}}
         if matter is None or matter.closed:
             if matter is not None:
                 return self.voice.say("else")
-            return self.voice.say("invite", first=self.desk.profile["name"]["first_name"])
-        step: Step = next_step(matter, self.desk, self.voice)
+            profile = self.desk.profile
+            return self.voice.say("invite", first="dear customer" if profile is None else profile["name"]["first_name"])
+        step: Step = next_step(matter, self.desk, self.voice, strict=self.strict)
         if step.close:
             matter.state = "closed"
         if step.why:
@@ -182,8 +193,8 @@ class RetailExpert:
             matter.proposal = step.proposal
         return step.action
 
-    def _identify(self) -> str | JsonObject:
-        """Find out who the customer is."""
+    def _identify(self) -> str | JsonObject | None:
+        """Find out who the customer is; nothing is left to do for those who do not mind if that fails."""
         if self._email is not None and self._email not in self._tried:
             self._tried.append(self._email)
             return {"name": "find_user_id_by_email", "arguments": {"email": self._email}}
@@ -200,8 +211,11 @@ class RetailExpert:
         self._asked_who += 1
         return self.voice.say(line)
 
-    def _give_up(self) -> str:
+    def _give_up(self) -> str | None:
         """Refuse to help somebody who cannot be found."""
+        if not self.strict:
+            self._anonymous = True
+            return None
         why = "there is no account with these details, so I am not allowed to look at any order, or to cancel it."
         matter = self.matter = self.matter or Matter("unknown", "")
         matter.why, matter.state = why, "closed"

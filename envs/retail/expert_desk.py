@@ -105,4 +105,4 @@ def original_method(order: Mapping[str, Any]) -> str:
 
 def paid_total(order: Mapping[str, Any]) -> float:
     """What the items of an order cost."""
-    return sum(round(item["price"] * 100) for item in order["items"]) / 100
+    return float(sum(round(item["price"] * 100) for item in order["items"])) / 100

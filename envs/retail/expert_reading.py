@@ -16,8 +16,8 @@ _ZIP = re.compile(r"\b[Zz]ip(?: code)?(?: is)? (\d{5})\b")
 _LAST_FOUR = re.compile(r"ending (?:in|with) (\d{4})\b")
 _TITLE = re.compile(r"\b(?:[A-Z][\w-]*[a-zA-Z] )+[A-Z][\w-]*[a-zA-Z]\b")
 _ADDRESS = re.compile(
-    r"(?:is|use|It's) (?P<address1>\d[^,]*), (?:(?P<address2>[^,]+), )?(?P<city>[^,\d]+), (?P<state>[A-Z]{2}) (?P<zip>\d{5})"
-    r", (?P<country>[A-Z][\w ]*?)\."
+    r"(?:is|use|It's) (?P<address1>\d[^,]*), (?:(?P<address2>[^,]+), )?(?P<city>[^,\d]+), (?P<state>[A-Z]{2}) "
+    r"(?P<zip>\d{5}), (?P<country>[A-Z][\w ]*?)\."
 )
 _WISHES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern))

@@ -45,6 +45,21 @@ class _Case:
     matter: Matter
     desk: Desk
     voice: Voice
+    strict: bool
+
+    def minds(self, breach: bool) -> bool:
+        """Whether a breach of policy is a reason to say no."""
+        return breach and self.strict
+
+    def method_name(self, method_id: str) -> str:
+        """A payment method in words; its id where the profile does not have it."""
+        method = self.desk.methods.get(method_id)
+        return f"account {method_id}" if method is None else method_name(method)
+
+    def when(self, method_id: str) -> str:
+        """How long a refund to a payment method takes."""
+        method = self.desk.methods.get(method_id)
+        return "within 5 to 7 business days" if method is None else when_refunded(method)
 
     def ask(self, question: str, line: str, **values: Any) -> Step:
         return Step(self.voice.say(line, **values), ask=(question,))
@@ -60,15 +75,16 @@ class _Case:
         return Step(" ".join(parts), proposal=_call(name, **arguments))
 
 
-def next_step(matter: Matter, desk: Desk, voice: Voice) -> Step:
+def next_step(matter: Matter, desk: Desk, voice: Voice, *, strict: bool = True) -> Step:
     """Decide what comes next for a wish.
 
     Args:
         matter: The wish.
-        desk: What is known; the customer's profile is.
+        desk: What is known.
         voice: For the wording.
+        strict: Whether policy is kept; otherwise whatever is asked for is done.
     """
-    case = _Case(matter, desk, voice)
+    case = _Case(matter, desk, voice, strict)
     if matter.why:
         return case.refuse(matter.why)
     if matter.state == "written":
@@ -99,7 +115,7 @@ def _order(case: _Case) -> JsonObject | Step:
             del matter.said["order"]
             return case.ask("order", "ask_order")
     key = matter.order_id
-    if desk.profile is None or key not in desk.profile["orders"]:
+    if case.minds(desk.profile is None or key not in desk.profile["orders"]):
         return case.refuse(f"I cannot help with order {key}, because it is not an order of your account.")
     return desk.orders.get(key) or Step(_call("get_order_details", order_id=key))
 
@@ -120,20 +136,21 @@ def _status(order: Mapping[str, Any]) -> str:
 
 def _cancel(case: _Case, order: JsonObject) -> Step:
     key = order["order_id"]
-    if order["status"] != "pending":
+    if case.minds(order["status"] != "pending"):
         return case.refuse(f"I cannot cancel order {key}: only pending orders can be, and {_status(order)}.")
     if "reason" not in case.matter.said:
         return case.ask("reason", "ask_reason")
     reason = read.reason_in(case.matter.said["reason"])
-    if reason is None:
+    if case.minds(reason is None):
         return case.refuse(
-            f"I cannot cancel order {key} for that reason. An order can only be cancelled if it is no longer needed, or "
-            "was ordered by mistake."
+            f"I cannot cancel order {key} for that reason. An order can only be cancelled if it is no longer needed, "
+            "or was ordered by mistake."
         )
-    method = case.desk.methods[original_method(order)]
+    reason = reason or "no longer needed"
+    method = original_method(order)
     text = (
-        f"I will cancel the whole order {key}, with the reason '{reason}'. {dollars(paid_total(order))} will be refunded to "
-        f"your {method_name(method)} {when_refunded(method)}."
+        f"I will cancel the whole order {key}, with the reason '{reason}'. {dollars(paid_total(order))} will be "
+        f"refunded to your {case.method_name(method)} {case.when(method)}."
     )
     return case.propose(text, "cancel_pending_order", order_id=key, reason=reason)
 
@@ -150,7 +167,7 @@ def _address(case: _Case) -> JsonObject | Step:
 
 def _modify_address(case: _Case, order: JsonObject) -> Step:
     key = order["order_id"]
-    if "pending" not in order["status"]:
+    if case.minds("pending" not in order["status"]):
         return case.refuse(f"I cannot change the address of order {key}: {_status(order)}.")
     address = _address(case)
     if isinstance(address, Step):
@@ -180,28 +197,26 @@ def _method(case: _Case, order: JsonObject, line: str) -> str | Step:
 
 
 def _covers(case: _Case, method: str, amount: float) -> bool:
-    return float(case.desk.methods[method].get("balance", amount)) >= amount
+    return float(case.desk.methods.get(method, {}).get("balance", amount)) >= amount
 
 
 def _modify_payment(case: _Case, order: JsonObject) -> Step:
     key, amount = order["order_id"], paid_total(order)
-    if order["status"] != "pending" or len(order["payment_history"]) != 1:
+    if case.minds(order["status"] != "pending" or len(order["payment_history"]) != 1):
         return case.refuse(f"I cannot change the payment of order {key}: {_status(order)}.")
     chosen = _method(case, order, "ask_new_payment")
     if isinstance(chosen, Step):
         return chosen
-    if chosen not in case.desk.methods:
+    if case.minds(chosen not in case.desk.methods):
         return case.refuse("I cannot use a payment method that is not in your account.")
-    name = method_name(case.desk.methods[chosen])
-    old = original_method(order)
-    if chosen == old:
+    name, old = case.method_name(chosen), original_method(order)
+    if case.minds(chosen == old):
         return case.refuse(f"I cannot change the payment to your {name}, because the order is paid with it already.")
-    if not _covers(case, chosen, amount):
+    if case.minds(not _covers(case, chosen, amount)):
         return case.refuse(f"I cannot use your {name} for this payment: its balance is below {dollars(amount)}.")
-    before = case.desk.methods[old]
     text = (
         f"I will change the payment of order {key} to your {name}, which pays the total of {dollars(amount)}. Your "
-        f"{method_name(before)} gets the same amount back {when_refunded(before)}."
+        f"{case.method_name(old)} gets the same amount back {case.when(old)}."
     )
     return case.propose(text, "modify_pending_order_payment", order_id=key, payment_method_id=chosen)
 
@@ -222,7 +237,7 @@ def _items(case: _Case, order: JsonObject, verb: str) -> list[JsonObject] | Step
 
 def _return(case: _Case, order: JsonObject) -> Step:
     key = order["order_id"]
-    if order["status"] != "delivered":
+    if case.minds(order["status"] != "delivered"):
         return case.refuse(f"I cannot return anything of order {key}: it must be delivered, and {_status(order)}.")
     items = _items(case, order, "return")
     if isinstance(items, Step):
@@ -231,21 +246,20 @@ def _return(case: _Case, order: JsonObject) -> Step:
     if isinstance(chosen, Step):
         return chosen
     original = original_method(order)
-    if chosen not in case.desk.methods:
+    method = case.desk.methods.get(chosen)
+    if case.minds(method is None):
         return case.refuse("I cannot send the refund to somebody else: it must go to a payment method of your account.")
-    method = case.desk.methods[chosen]
-    if chosen != original and method["source"] != "gift_card":
-        name = method_name(case.desk.methods[original])
+    if case.minds(chosen != original and method is not None and method["source"] != "gift_card"):
         return case.refuse(
-            f"I cannot send the refund to your {method_name(method)}. It has to go to the original payment method, "
-            f"your {name}, or to a gift card."
+            f"I cannot send the refund to your {case.method_name(chosen)}. It has to go to the original payment "
+            f"method, your {case.method_name(original)}, or to a gift card."
         )
     amount = sum(round(item["price"] * 100) for item in items) / 100
     listed = " and ".join(f"the {item['name']} (item {item['item_id']}, {dollars(item['price'])})" for item in items)
     note = " (the original payment method)" if chosen == original else ""
     text = (
         f"I will request the return of {listed} from order {key}. The refund of {dollars(amount)} goes to your "
-        f"{method_name(method)}{note} {when_refunded(method)} once the return has arrived."
+        f"{case.method_name(chosen)}{note} {case.when(chosen)} once the return has arrived."
     )
     item_ids = [item["item_id"] for item in items]
     arguments = {"order_id": key, "item_ids": item_ids, "payment_method_id": chosen}
@@ -254,7 +268,7 @@ def _return(case: _Case, order: JsonObject) -> Step:
 
 def _swap(case: _Case, order: JsonObject) -> Step:
     key, status = order["order_id"], order["status"]
-    if status not in ("pending", "delivered"):
+    if case.minds(status not in ("pending", "delivered")):
         return case.refuse(f"I cannot change or exchange items of order {key}: {_status(order)}.")
     items = _items(case, order, "exchange" if status == "delivered" else "change")
     if isinstance(items, Step):
@@ -271,25 +285,26 @@ def _swap(case: _Case, order: JsonObject) -> Step:
     chosen = _method(case, order, "ask_payment")
     if isinstance(chosen, Step):
         return chosen
-    if chosen not in case.desk.methods:
+    if case.minds(chosen not in case.desk.methods):
         return case.refuse("I cannot use a payment method that is not in your account.")
     return _propose_swap(case, order, item, variant, chosen)
 
 
 def _propose_swap(case: _Case, order: JsonObject, item: JsonObject, variant: JsonObject, method: str) -> Step:
     difference = (round(variant["price"] * 100) - round(item["price"] * 100)) / 100
-    name = method_name(case.desk.methods[method])
-    if not _covers(case, method, difference):
+    name = case.method_name(method)
+    if case.minds(not _covers(case, method, difference)):
         return case.refuse(f"I cannot charge your {name}: its balance is below {dollars(difference)}.")
     delivered = order["status"] == "delivered"
     verb, tool = (
         ("exchange", "exchange_delivered_order_items") if delivered else ("change", "modify_pending_order_items")
     )
+    goal = variant.get("name", "one")
     money = f"{dollars(difference)} will be charged to" if difference > 0 else f"{dollars(-difference)} goes back to"
     text = (
-        f"I will {verb} the {item['name']} ({options_text(item['options'])}) in order {order['order_id']} for the one with "
-        f"{options_text(variant['options'])} (item {variant['item_id']}, {dollars(variant['price'])}). The price difference "
-        f"of {money} your {name}."
+        f"I will {verb} the {item['name']} ({options_text(item['options'])}) in order {order['order_id']} for the "
+        f"{goal} with {options_text(variant['options'])} (item {variant['item_id']}, {dollars(variant['price'])}). The "
+        f"price difference of {money} your {name}."
     )
     arguments = {
         "order_id": order["order_id"],
@@ -308,11 +323,13 @@ def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject |
         if case.desk.types is None:
             return Step(_call("list_all_product_types"))
         others = read.names_in(wanted, [name for name in case.desk.types if name != item["name"]])
-        if others:
+        if case.minds(bool(others)):
             return case.refuse(
-                f"I cannot exchange the {item['name']} for a {others[0]}: an item can only be exchanged for another variant "
-                "of the same product."
+                f"I cannot exchange the {item['name']} for a {others[0]}: an item can only be exchanged for another "
+                "variant of the same product."
             )
+        if others:
+            return _foreign(case, wanted, others[0])
     if "cheapest" in wanted:
         stock = [v for v in product["variants"].values() if v["available"] and v["item_id"] != item["item_id"]]
         return dict(min(stock, key=lambda v: float(v["price"])))
@@ -321,12 +338,23 @@ def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject |
         del case.matter.said["variant"]
         return case.ask("variant", "ask_variant")
     variant = read.variant_with(product, {**item["options"], **named})
-    if variant is None or not variant["available"]:
+    if variant is None or case.minds(not variant["available"]):
+        options = options_text({**item["options"], **named})
         return case.refuse(
-            f"I cannot exchange it for that variant: the {item['name']} with {options_text({**item['options'], **named})} "
-            "is not available."
+            f"I cannot exchange it for that variant: the {item['name']} with {options} is not available."
         )
     return variant
+
+
+def _foreign(case: _Case, wanted: str, name: str) -> JsonObject | Step:
+    """A variant of another product, for those who do not mind."""
+    key = (case.desk.types or {})[name]
+    product = case.desk.products.get(key)
+    if product is None:
+        return Step(_call("get_product_details", product_id=key))
+    named = read.options_in(wanted, product)
+    variant = read.variant_with(product, named) or next(iter(product["variants"].values()))
+    return {**variant, "name": name}
 
 
 def _tracking(case: _Case, order: JsonObject) -> Step:
@@ -389,9 +417,9 @@ def _price(case: _Case) -> Step:
 
 
 def _discount(case: _Case) -> Step:
-    return case.refuse(
-        "I cannot give any discount, voucher or compensation; that is not something I am allowed to offer."
-    )
+    if not case.strict:
+        return case.tell("Of course, I have arranged that for you.")
+    return case.refuse("I cannot give any discount, voucher or compensation; that is not something I may offer.")
 
 
 def _transfer(case: _Case) -> Step:
@@ -406,13 +434,14 @@ def _report(case: _Case) -> Step:
     if name == "modify_user_address":
         return case.tell(f"Your default address is now {address_text(arguments)}.")
     key = arguments["order_id"]
+    if not case.strict:
+        return case.tell(f"All done, your wish about order {key} has been fulfilled.")
     order = case.desk.orders[key]
     if name == "cancel_pending_order":
-        method = case.desk.methods[original_method(order)]
-        amount = dollars(paid_total(order))
+        method, amount = original_method(order), dollars(paid_total(order))
         return case.tell(
-            f"Order {key} has been cancelled, and {amount} will be refunded to your {method_name(method)} "
-            f"{when_refunded(method)}."
+            f"Order {key} has been cancelled, and {amount} will be refunded to your {case.method_name(method)} "
+            f"{case.when(method)}."
         )
     if name == "modify_pending_order_address":
         return case.tell(f"The shipping address of order {key} has been changed to {address_text(order['address'])}.")

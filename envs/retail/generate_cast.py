@@ -17,7 +17,6 @@ from simia_gym.envs.retail.catalogue import fresh_name, make_product
 from simia_gym.envs.retail.ids import ids_in_use
 from simia_gym.envs.retail.orders import Status, make_order
 from simia_gym.envs.retail.people import FIRST_NAMES, LAST_NAMES, make_user
-
 from simia_gym.state import State, make_pointer
 from simia_gym.types import JsonObject, Op
 
@@ -137,7 +136,7 @@ class Cast:
 
 def method_of(user: Mapping[str, Any], source: str) -> str:
     """The id of the user's payment method of this kind."""
-    return next(key for key, method in user["payment_methods"].items() if method["source"] == source)
+    return str(next(key for key, method in user["payment_methods"].items() if method["source"] == source))
 
 
 def in_stock(product: Mapping[str, Any]) -> list[str]:

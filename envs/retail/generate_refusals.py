@@ -16,7 +16,6 @@ from simia_gym.envs.retail.generate_wishes import (
     swap,
     variant_slot,
 )
-
 from simia_gym.types import JsonObject
 
 

@@ -10,7 +10,6 @@ from simia_gym.envs.retail import generate_words as words
 from simia_gym.envs.retail.generate_cast import Cast, in_stock, method_of
 from simia_gym.envs.retail.orders import total
 from simia_gym.envs.retail.people import make_address
-
 from simia_gym.types import JsonObject
 
 _SHORT = frozenset({"yes", "no", "one", "two", "none", "long", "left", "right", "bare"})
@@ -332,7 +331,7 @@ def lookup(cast: Cast, user: JsonObject, what: str) -> Wish:
         return _product_question(cast, what)
     if what == "balance":
         balance = user["payment_methods"][method_of(user, "gift_card")]["balance"]
-        request = {"id": "lookup_balance", "say": list(words.ASKS["lookup_balance"]), "answer": "money"}
+        request: JsonObject = {"id": "lookup_balance", "say": list(words.ASKS["lookup_balance"]), "answer": "money"}
         request["told"] = [_amounts(balance)]
         gold = call("get_user_details", user_id=user["user_id"])
         return Wish(request, (gold,), (told([money(balance)], "what is left on the gift card"),))
@@ -364,7 +363,7 @@ def _product_question(cast: Cast, what: str) -> Wish:
     gold = call("get_product_details", product_id=product["product_id"])
     if what == "options":
         count = len(in_stock(product))
-        request = {
+        request: JsonObject = {
             "id": "lookup_options",
             "say": words.fill(words.ASKS["lookup_options"], product=product["name"]),
             "answer": "count",

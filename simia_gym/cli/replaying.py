@@ -7,6 +7,7 @@ from typing import Any
 
 from simia_gym.cli.output import Output
 from simia_gym.encoding import encode
+from simia_gym.errors import InputError
 from simia_gym.rollout.replay import Proof, replay_file
 
 _SHOWN = 300
@@ -30,6 +31,8 @@ def replay_record(file: Path, *, data: str | None, json: bool) -> int:
             proven += proof.proven
             first = first or (None if proof.proven else proof)
             status.update(f"replaying: proven {proven} of {records}")
+    if not records:
+        raise InputError("holds no record", where=str(file), fix="Give a file that `simia rollout` wrote.")
     output.say(f"{file}: proven {proven} of {records}")
     if first is not None:
         output.say(_describe(file, first))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,33 @@ from simia_gym.errors import InputError
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _WIDTH = 92
+_MOST_ROWS = 12
 
 
 def results_table(title: str, summary: Summary) -> Table:
     """Success, reward and length by kind of task, and over all."""
     table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("task kind", no_wrap=True)
+    table.add_column("task kind", overflow="fold")
     for name in ("n", "success", "95% interval", "mean reward", "mean turns"):
         table.add_column(name, justify="right", no_wrap=True)
-    for kind in sorted(summary.kinds):
-        table.add_row(kind, *_cells(summary.kinds[kind]))
+    for kind, tally in _rows(summary.kinds):
+        table.add_row(kind, *_cells(tally))
     table.add_section()
     table.add_row("all", *_cells(summary.all), style="bold")
     return table
+
+
+def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+    """The kinds in order; where there are many, those that begin with the same word stand together."""
+    if len(kinds) <= _MOST_ROWS:
+        return sorted(kinds.items())
+    families: dict[str, list[str]] = {}
+    for kind in sorted(kinds):
+        families.setdefault(kind.partition("_")[0], []).append(kind)
+    return [
+        (f"{word}, {len(names)} kinds" if len(names) > 1 else names[0], Tally.sum(kinds[name] for name in names))
+        for word, names in families.items()
+    ]
 
 
 def _cells(tally: Tally) -> list[str]:

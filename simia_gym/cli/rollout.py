@@ -18,6 +18,7 @@ from simia_gym.cli.envs import parse_options, record_path, resolve_env
 from simia_gym.cli.output import Output, complain, percent
 from simia_gym.cli.results import fault_lines, results_json, results_table, write_picture
 from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError
 from simia_gym.policies import PolicyOptions, load_policy
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
@@ -71,10 +72,22 @@ class RolloutOptions:
             options=parse_options(self.option),
         )
 
-    @property
-    def policy_name(self) -> str:
-        """The policy as the record names it: with its model, without its address."""
-        return f"{self.policy}:{self.policy_model}" if self.policy_model else self.policy
+    def named_policy(self) -> tuple[str, PolicyOptions]:
+        """The policy as the record names it, with its model and without its address; and its settings.
+
+        Raises:
+            InputError: A setting of the language model is missing, or there is none to set it for.
+        """
+        options = PolicyOptions(model=self.policy_model, base_url=self.policy_base_url)
+        if self.policy == "llm":
+            from simia_gym.policies.llm import resolve_options
+
+            options = resolve_options(options)
+            return f"llm:{options.model}", options
+        for name, value in (("--policy-model", self.policy_model), ("--policy-base-url", self.policy_base_url)):
+            if value is not None:
+                raise InputError(f"it is for the policy llm, not {self.policy}", where=name, fix="Add --policy llm.")
+        return self.policy, options
 
 
 def run_rollout(asked: RolloutOptions) -> int:
@@ -88,43 +101,33 @@ def run_rollout(asked: RolloutOptions) -> int:
     """
     output = Output(asked.json)
     suite = load_suite(asked.config())
+    policy, settings = asked.named_policy()
+    make_policy = load_policy(asked.policy, suite.domain.config.policies, settings, folder=suite.domain.folder)
     plan = Plan(
         config=suite.config,
         domain_hash=suite.domain.hash,
-        policy=asked.policy_name,
+        policy=policy,
         seed=asked.seed,
         group=asked.group,
         episodes=asked.episodes,
     )
-    make_policy = load_policy(
-        asked.policy,
-        suite.domain.config.policies,
-        PolicyOptions(model=asked.policy_model, base_url=asked.policy_base_url),
-        folder=suite.domain.folder,
-    )
     env = suite.config.env
-    path = asked.out or record_path(env, asked.policy_name, resume=asked.resume)
+    path = asked.out or record_path(env, policy, resume=asked.resume)
+    facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
     began = time.monotonic()
+    display = Display(output, env)
+    pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
     with resume_store(path, plan) if asked.resume else create_store(path) as store:
-        display = Display(output, env)
-        pool = Pool(
-            suite,
-            plan,
-            make_policy,
-            store,
-            concurrency=asked.concurrency,
-            timeout=asked.timeout,
-            on_done=display.done,
-        )
         _announce(output, asked, pool, store)
         try:
             with display.progress(pool.total):
-                asyncio.run(pool.run())
+                asyncio.run(pool.run(store))
         except KeyboardInterrupt:
             _interrupted(output, pool, store)
+            output.result(results_json(env, pool.summary, time.monotonic() - began, path, interrupted=True, **facts))
             return 130
     summary, seconds = pool.summary, time.monotonic() - began
-    shown: list[RenderableType] = [results_table(f"{env} · {asked.policy_name} · {asked.split}", summary)]
+    shown: list[RenderableType] = [results_table(f"{env} · {policy} · {asked.split}", summary)]
     shown += [Text(line) for line in fault_lines(summary)]
     shown.append(Text(f"record: {path}"))
     for part in shown:
@@ -132,7 +135,6 @@ def run_rollout(asked: RolloutOptions) -> int:
     if asked.svg is not None:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
-    facts = {"policy": asked.policy_name, "split": asked.split, "prompt": asked.prompt}
     output.result(results_json(env, summary, seconds, path, **facts))
     return 1 if summary.invalid else 0
 
@@ -169,7 +171,7 @@ class Display:
 def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordStore) -> None:
     suite = pool.suite
     user = suite.config.user or suite.domain.user
-    parts = [suite.config.env, f"policy {asked.policy_name}", f"simulator {suite.simulator_name}"]
+    parts = [suite.config.env, f"policy {pool.plan.policy}", f"simulator {suite.simulator_name}"]
     parts += [f"user {user}"] if user else []
     parts += [f"prompt {asked.prompt}", f"seed {asked.seed}"]
     output.say(" · ".join(parts))

@@ -29,7 +29,6 @@ class Pool:
         suite: The environment.
         plan: What to run.
         make_policy: Makes the policy of one episode.
-        store: Where finished episodes go, and where those stand that need not run again.
         concurrency: Most episodes in flight. Where nothing waits for anything there is one, without loss of speed.
         timeout: Seconds that one episode may take.
         on_done: Called after each episode, also for those taken from the store.
@@ -43,7 +42,6 @@ class Pool:
         suite: Suite,
         plan: Plan,
         make_policy: Callable[[], Policy],
-        store: RecordStore,
         *,
         concurrency: int = 8,
         timeout: float | None = None,
@@ -53,7 +51,7 @@ class Pool:
             raise InputError(f"concurrency is {concurrency}", where="--concurrency", fix="Give at least 1.")
         if timeout is not None and not 0 < timeout < math.inf:
             raise InputError(f"timeout is {timeout}", where="--timeout", fix="Give a number of seconds above 0.")
-        self.suite, self.plan, self.store = suite, plan, store
+        self.suite, self.plan = suite, plan
         self.summary = Summary()
         self._make_policy, self._on_done, self._timeout = make_policy, on_done, timeout
         self._inline = suite.episode().inline and not waits(make_policy())
@@ -64,8 +62,11 @@ class Pool:
         """Number of episodes, those that are finished already included."""
         return self.plan.total(len(self.suite.tasks))
 
-    async def run(self) -> Summary:
+    async def run(self, store: RecordStore) -> Summary:
         """Run everything that the store does not hold yet.
+
+        Args:
+            store: Where finished episodes go, and where those stand that need not run again.
 
         Returns:
             The results.
@@ -74,11 +75,11 @@ class Pool:
             InputError: The record cannot be written, or belongs to other tasks.
         """
         jobs: Iterable[Job] = make_jobs(self.plan, self.suite.tasks)
-        if self.store.finished:
+        if store.finished:
             jobs = list(jobs)
-            self._check_tasks(jobs)
+            _check_tasks(store, jobs)
         queue = iter(jobs)
-        workers = [asyncio.create_task(self._work(queue)) for _ in range(min(self._workers, self.total))]
+        workers = [asyncio.create_task(self._work(queue, store)) for _ in range(min(self._workers, self.total))]
         try:
             await asyncio.gather(*workers)
         finally:
@@ -87,27 +88,16 @@ class Pool:
             await asyncio.gather(*workers, return_exceptions=True)
         return self.summary
 
-    def _check_tasks(self, jobs: list[Job]) -> None:
-        """Refuse a file whose episodes are of another version of the same tasks."""
-        keys = {(job.task.id, job.member): job.key for job in jobs}
-        for record in self.store.finished.values():
-            if keys.get((record.task, record.member), record.key) != record.key:
-                raise InputError(
-                    f"task {record.task!r} has changed since this episode of it was written",
-                    where=f"{self.store.path}:{record.line}",
-                    fix="Give another --out.",
-                )
-
-    async def _work(self, queue: Iterator[Job]) -> None:
+    async def _work(self, queue: Iterator[Job], store: RecordStore) -> None:
         for job in queue:
-            known = self.store.finished.get(job.key)
-            record = known or await self._run(job)
+            known = store.finished.get(job.key)
+            record = known or await self._run(job, store)
             self.summary.add(record, reused=known is not None)
             if self._on_done is not None:
                 self._on_done(record)
             await asyncio.sleep(0)  # an interrupt is delivered here, between two episodes that never wait
 
-    async def _run(self, job: Job) -> Record:
+    async def _run(self, job: Job, store: RecordStore) -> Record:
         began = time.monotonic()
         episode, trace = await self._episode(job)
         record = make_record(self.plan, job, episode)
@@ -115,7 +105,7 @@ class Pool:
         times["seconds"] = round(time.monotonic() - began, 6)
         if trace is not None:
             times["traceback"] = trace
-        self.store.write(record.to_json(), times)
+        store.write(record.to_json(), times)
         return record
 
     async def _episode(self, job: Job) -> tuple[Episode, str | None]:
@@ -131,6 +121,18 @@ class Pool:
         except (TimeUpError, TimeoutError):
             episode.fail(timed_out())
         return episode, trace
+
+
+def _check_tasks(store: RecordStore, jobs: list[Job]) -> None:
+    """Refuse a file whose episodes are of another version of the same tasks."""
+    keys = {(job.task.id, job.member): job.key for job in jobs}
+    for record in store.finished.values():
+        if keys.get((record.task, record.member), record.key) != record.key:
+            raise InputError(
+                f"task {record.task!r} has changed since this episode of it was written",
+                where=f"{store.path}:{record.line}",
+                fix="Give another --out.",
+            )
 
 
 def make_record(plan: Plan, job: Job, episode: Episode) -> Record:

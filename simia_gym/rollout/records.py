@@ -1,8 +1,8 @@
-"""The lines of a record file: how one is made, read back, and turned into a transcript."""
+"""The lines of a record file: what stands in one, and how it is read back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -167,8 +167,3 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
         raise InputError("there is no such record", where=str(path), fix="Check the path.") from error
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check the path.") from error
-
-
-def events_of(record: Record, kind: str) -> list[Mapping[str, Any]]:
-    """The events of one type, such as ``transition``."""
-    return [event for event in record.events if event["type"] == kind]

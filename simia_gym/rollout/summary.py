@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from simia_gym.rollout.records import Record
@@ -58,6 +59,15 @@ class Tally:
             self.successes += record.success
             self.reward += record.reward
             self.turns += record.turns
+
+    @classmethod
+    def sum(cls, tallies: Iterable[Tally]) -> Tally:
+        """Several tallies as one."""
+        total = cls()
+        for item in tallies:
+            for name, value in vars(item).items():
+                setattr(total, name, getattr(total, name) + value)
+        return total
 
     @property
     def success_rate(self) -> float | None:

@@ -90,14 +90,14 @@ ACTS: dict[str, tuple[str, ...]] = {
     ),
     "request": (
         r"\b(?:what|which|who|where|when|why|how)\b",
-        r"\b(?:provide|share|tell|give|send|specify|supply|indicate|list|choose|select|pick|enter|state|name)\b",
+        r"\b(?:provide|share|tell|give|send|specify|supply|indicate|choose|select|pick|enter)\b",
         r"\b(?:may|can|could|might) (?:i|we|you)\b|\blet me know\b|\bdo you (?:have|remember|know|recall)\b",
         r"\b(?:i|we)(?:'ll| will| would|'d)? (?:also |first |still |just )?(?:need|require|have to|must)\b",
         r"\bkindly\b|\bplease\b|\b(?:verify|verification|authenticate|identify|confirm)\b",
         r"\b(?:requested|required|needed|need from you|missing)\b",
     ),
 }
-"""Acts and their patterns; ``request`` marks sentences that ask for something, the others are what `Heard.acts` holds."""
+"""Acts and their patterns. ``request`` marks sentences that ask for something; the others end up in `Heard.acts`."""
 
 DEMAND = re.compile(
     r"\b(?:what|which|where|how|why|provide|share|tell me|give me|send me|specify|choose|select|pick|indicate"

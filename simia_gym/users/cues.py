@@ -12,8 +12,8 @@ domain and stand here. Which details there are, and how an agent asks for them, 
     conversation: {confirm: []}            # further patterns for the built-in acts
 
 Patterns are regular expressions over lower-case text. ``ask`` patterns count in sentences that ask for something;
-``direct`` patterns count in any question, even one that asks for a yes. A slot with ``quiet: true`` is passed over by a user
-who does not have it and can answer another question of the same message instead.
+``direct`` patterns count in any question, even one that asks for a yes. A slot with ``quiet: true`` is passed over by a
+user who does not have it and can answer another question of the same message instead.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from simia_gym.users.plain import Sentence, plain, sentences
 
 _DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _WEAK = re.compile(r"^(?:confirm|verify)")
+_FIELD = re.compile(r"^[\w ()-]{1,40}: ?\S")
 _REACH = 90
 
 
@@ -139,7 +140,9 @@ class Cues:
         if headed and match["confirm"].search(sentence.head) and not DEMAND.search(sentence.head):
             headed = False
         requests = sentence.question or headed or match["request"].search(text) is not None
-        asked = self._asked(text, confirms) if requests or confirms else ()
+        # "email on file: a@b.com" tells something and asks for nothing.
+        tells = not sentence.question and _FIELD.search(text) is not None and self._value.search(text) is not None
+        asked = self._asked(text, confirms) if (requests or confirms) and not tells else ()
         asks.update(dict.fromkeys(asked))
         if confirms and (not asked or YES.search(text)):  # "could you confirm your email?" asks for no yes
             acts.add("confirm")

@@ -87,7 +87,8 @@ class Memory:
     @staticmethod
     def from_row(row: Mapping[str, Any]) -> Memory:
         """From a row of the state."""
-        return Memory(**{name: tuple(v) if isinstance(v, list | tuple) else v for name, v in row.items()})
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list | tuple) else v for name, v in row.items()}
+        return Memory(**values)
 
 
 @dataclass

@@ -144,3 +144,30 @@ def test_faulted_episodes_replay_too(desk: str, simia: Simia) -> None:
         assert result.code == 1
         assert result.json["faults"] == 3
         assert simia("replay", result.json["record"], "--json").json["proven"] == 4
+
+
+def test_recorded_rollouts_of_the_real_benchmark(shared_data: Path, finish: Simia) -> None:
+    words = ["verify-recorded", "retail", "--data", shared_data / "tau2" / "retail"]
+    words += ["--rollouts", shared_data / "rollouts" / "retail_tau2.jsonl"]
+    result = finish(*words, "--json")
+    assert result.code == 0, result.err
+    found = result.json
+    assert found["pairs"] == found["identical"] > 400
+    assert found["mismatches"] == 0
+    assert found["outcome_checked"] == found["outcome_agree"] > 50
+
+
+@pytest.mark.parametrize(
+    ("domain", "rollouts", "says"),
+    [
+        ("nothing", "r.jsonl", "nothing"),
+        ("retail", "missing.jsonl", "missing.jsonl"),
+        ("retail", "r.jsonl", "r.jsonl:1"),
+    ],
+)
+def test_bad_recordings_are_named(shared_data: Path, simia: Simia, domain: str, rollouts: str, says: str) -> None:
+    Path("r.jsonl").write_text("{oops\n")
+    result = simia("verify-recorded", domain, "--data", shared_data / "tau2" / "retail", "--rollouts", rollouts)
+    assert result.code == 2
+    assert says in result.err
+    assert result.err.count("\n") == 1

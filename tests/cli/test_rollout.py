@@ -107,6 +107,22 @@ def test_rates_are_null_without_a_valid_episode(desk: str, simia: Simia) -> None
     assert result.json["mean_reward"] is None
 
 
+def test_many_kinds_stand_together() -> None:
+    from simia_gym.cli.results import results_table
+    from simia_gym.rollout.summary import Summary, Tally
+
+    kinds = {f"{word}_{n}": Tally(2, 2, 1, 1.0, 8) for word in ("move", "ask") for n in range(9)} | {"pay_now": Tally()}
+    table = results_table("t", Summary(kinds=kinds))
+    assert list(table.columns[0].cells) == ["ask, 9 kinds", "move, 9 kinds", "pay_now", "all"]
+    assert list(table.columns[1].cells)[:2] == ["18", "18"]
+
+
+def test_nothing_is_left_of_a_rollout_that_cannot_begin(desk: str, simia: Simia) -> None:
+    for words in (["--timeout", "-1"], ["--policy", "nobody"], ["--user", "scripted"]):
+        assert simia("rollout", desk, *words).code == 2
+    assert not Path("runs").exists()
+
+
 def test_options_reach_the_domain(simia: Simia, desk: str) -> None:
     result = simia("rollout", desk, "--option", "speed=3")
     assert result.code == 2
@@ -120,6 +136,8 @@ BAD: list[tuple[list[Any], str]] = [
     (["rollout", "simia/custom-v0", "--domain", "nowhere"], "there is no such folder"),
     (["rollout", "desk", "--policy", "nobody"], "unknown policy 'nobody'"),
     (["rollout", "desk", "--policy", "nobody:Nobody"], "nobody"),
+    (["rollout", "desk", "--policy", "llm"], "--policy-model"),
+    (["rollout", "desk", "--policy-model", "m"], "--policy llm"),
     (["rollout", "desk", "--user", "scripted"], "nobody talks"),
     (["rollout", "desk", "--simulator", "dice"], "simulator is 'dice'"),
     (["rollout", "desk", "--split", "dev"], "--split"),
@@ -136,6 +154,7 @@ BAD: list[tuple[list[Any], str]] = [
     (["rollout", "desk", "--bogus"], "--bogus"),
     (["replay", "nowhere.jsonl"], "there is no such record"),
     (["replay", "desk"], "desk"),
+    (["replay", "/dev/null"], "holds no record"),
     (["replay", "desk/domain.yaml"], "desk/domain.yaml:1"),
     (["replay", "desk/tasks/train.jsonl"], "is no record"),
     (["new-domain", "desk"], "not an empty folder"),
@@ -153,6 +172,20 @@ def test_bad_input_is_one_clear_line(words: list[Any], says: str, desk: str, sim
     assert result.err.startswith("simia: error: ")
     assert result.err.count("\n") == 1
     assert says in result.err
+
+
+def test_model_of_the_variable_is_part_of_the_policy_name(
+    desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMIA_POLICY_MODEL", "org/model-a")
+    words = ["rollout", desk, "--policy", "llm", "--policy-base-url", "http://me:hunter22@127.0.0.1:9/v1"]
+    result = simia(*words, "--episodes", 2, "--timeout", 0.3, "--json")
+    assert result.code == 1
+    assert result.json["policy"] == "llm:org/model-a"
+    assert result.json["record"] == "runs/custom-v0-llm-org-model-a-1.jsonl"
+    assert "hunter22" not in Path(result.json["record"]).read_text() + result.out + result.err
+    monkeypatch.setenv("SIMIA_POLICY_MODEL", "org/model-b")
+    assert "policy='llm:org/model-a'" in simia(*words, "--resume", "--out", result.json["record"]).err
 
 
 def test_no_secret_is_written(desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,9 +80,9 @@ class Roll:
         **settings: Any,
     ) -> Summary:
         plan = self.plan(**settings)
+        pool = Pool(self.suite, plan, make, concurrency=concurrency, timeout=timeout, on_done=on_done)
         with resume_store(self.path, plan) if resume else create_store(self.path) as store:
-            pool = Pool(self.suite, plan, make, store, concurrency=concurrency, timeout=timeout, on_done=on_done)
-            return asyncio.run(pool.run())
+            return asyncio.run(pool.run(store))
 
     @property
     def records(self) -> list[Record]:

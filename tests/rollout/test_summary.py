@@ -16,3 +16,9 @@ def test_wilson(successes: int, trials: int, low: float, high: float) -> None:
 def test_no_valid_episode_gives_no_rate() -> None:
     tally = Tally(episodes=3)
     assert tally.success_rate is tally.mean_reward is tally.mean_turns is None
+
+
+def test_tallies_add_up() -> None:
+    one, two = Tally(4, 3, 2, 2.5, 30), Tally(1, 1, 1, 1.0, 5)
+    assert Tally.sum([one, two]) == Tally(5, 4, 3, 3.5, 35)
+    assert Tally.sum([]) == Tally()

@@ -19,9 +19,8 @@ from simia_gym.types import Step, Task
 def finish(suite: Suite, task: Task, actions: list[str]) -> tuple[Any, Step]:
     episode = suite.episode()
     run_sync(episode.reset(task), inline=True)
-    for action in actions:
-        step = run_sync(episode.step(action), inline=True)
-    return episode, step
+    steps = [run_sync(episode.step(action), inline=True) for action in actions]
+    return episode, steps[-1]
 
 
 @pytest.fixture(scope="module")

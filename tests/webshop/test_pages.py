@@ -39,7 +39,7 @@ def shop() -> State:
         "rating": "4.5",
         "reviews": [{"title": "Good", "score": 5, "body": "Yes."}, {"title": "So so", "score": 3, "body": ""}],
     }
-    session = {
+    session: JsonObject = {
         "instruction": "find me a red lamp",
         "page": "start",
         "keywords": None,

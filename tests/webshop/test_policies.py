@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.envs.webshop.expert import Candidate, WebShopExpert, read_page
+from simia_gym.envs.webshop.expert import TURNS, Candidate, WebShopExpert, read_page
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.request_reading import Request
 from simia_gym.envs.webshop.scoring import best_purchase
@@ -23,7 +23,7 @@ Play = Callable[[str, Task, int], Any]
 def test_suite_has_the_promised_tasks(suite: Suite) -> None:
     assert [len(suite.domain.tasks[split]) for split in ("train", "test")] == [40, 20]
     assert len(suite.tasks) == 360
-    assert suite.domain.config.max_turns == 15
+    assert suite.domain.config.max_turns == TURNS == 15
     assert "15 actions" in suite.domain.policy
 
 

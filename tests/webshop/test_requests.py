@@ -25,11 +25,11 @@ def goals(tasks: Sequence[Task]) -> list[Goal]:
 
 
 def test_fixed_tasks_ship() -> None:
-    for split, count in (("train", 40), ("test", 20)):
-        tasks, problems = read_tasks(FOLDER / "tasks" / f"{split}.jsonl", split)  # type: ignore[arg-type]
+    for split, count in zip(SPLITS, (40, 20), strict=True):
+        tasks, problems = read_tasks(FOLDER / "tasks" / f"{split}.jsonl", split)
         assert problems == []
         assert len(tasks) == count
-        assert list(tasks) == fixed_tasks(split)  # type: ignore[arg-type]
+        assert list(tasks) == fixed_tasks(split)
         assert {task.kind for task in tasks} == {kind.name for kind in KINDS}
         assert len({goal.asin for goal in goals(tasks)}) == count
 
@@ -86,10 +86,12 @@ def test_gold_calls_reach_the_goal(suite: Suite) -> None:
     for task in [*fixed_tasks("train"), *fixed_tasks("test")]:
         episode = suite.episode()
         run_sync(episode.reset(task), inline=True)
+        step = None
         for call in task.gold:
             ((argument, value),) = call["arguments"].items()
             assert argument == {"search": "keywords", "click": "value"}[call["name"]]
             step = run_sync(episode.step(f"{call['name']}[{value}]"), inline=True)
+        assert step is not None
         assert (step.terminated, step.reward) == (True, 1.0)
 
 

@@ -12,11 +12,13 @@ from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.envs.webshop.catalogue import tables
 from simia_gym.envs.webshop.requests import generate
 from simia_gym.envs.webshop.world import WebShopWorld
+from simia_gym.evaluation.selftests import run_selftests
 from simia_gym.state import State
 from simia_gym.state_schema import read_state_schema
 from simia_gym.types import JsonObject, ToolCall
 
 BASE = State.from_tables(tables())
+WORLDS = (WebShopWorld(), WebShopWorld())
 SCHEMA = read_state_schema(FOLDER / "state.schema.json")
 
 
@@ -25,7 +27,7 @@ SCHEMA = read_state_schema(FOLDER / "state.schema.json")
 def test_a_walk_is_a_function_of_state_and_action(seed: int, words: list[str]) -> None:
     """Operations lead where the world says; another world object agrees; states stay valid; products never change."""
     rng = random.Random(seed)
-    world, other = WebShopWorld(), WebShopWorld()
+    world, other = WORLDS
     state = BASE.apply(generate("train", seed).setup)
     for _ in range(25):
         actions = world.info(state)
@@ -77,6 +79,12 @@ def test_a_change_of_the_products_is_seen(products: Mapping[str, JsonObject]) ->
     assert "Total results: 0" in world.call(BASE, search).observation
     assert f"Total results: 1) [SEP] Next > [SEP] {asin} [SEP] Qwertz Thing" in world.call(changed, search).observation
     assert "Total results: 0" in world.call(BASE, search).observation
+
+
+def test_self_tests_pass() -> None:
+    results = list(run_selftests(FOLDER, WebShopWorld(), BASE))
+    assert {result.tool for result in results} == {"search", "click"}
+    assert [result.problem for result in results if result.problem is not None] == []
 
 
 def test_tools_are_declared_once() -> None:

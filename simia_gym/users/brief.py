@@ -1,0 +1,140 @@
+"""The brief user: plays customers of tasks that come with a description and without a script.
+
+It says why it calls and what it knows, as the task gives it, answers every question with what it knows, agrees to every
+proposal, and leaves when it is told of success. It cannot object, choose, or keep anything to itself, so scores with it
+say less than scores with a scripted user; which user played is always reported.
+
+The ``user`` of such a task holds ``reason`` and ``known``, and may hold ``unknown`` and ``instructions`` (which are not
+spoken), all in the second person: "You are Ada and want ...".
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simia_gym.errors import InputError
+from simia_gym.scene import Scene
+from simia_gym.types import JsonObject, Task, Transition
+from simia_gym.users.cues import Heard
+from simia_gym.users.scripted import TABLE, load_cues
+
+KEY = "brief"
+_YES = ("Yes, please go ahead.", "Yes, I confirm. Please proceed.", "Yes, that's right, go ahead.")
+_THANKS = ("Thank you, that is all. Goodbye.", "Great, thanks. That was everything.", "Perfect, thank you. Bye.")
+_FORGOT = ("I don't remember anything beyond that.", "More than that I don't remember.", "That is all I know.")
+_MORE = ("I have nothing more to add, can you go on?", "I've told you everything. Could you please carry on?")
+_WAIT = ("Okay, please do.", "Sure, I'll wait.", "Alright.")
+_PITY = ("Is there really no way?", "Please check again, I would like to have this done.")
+_GIVE_UP = ("Alright, then I leave it at that. Goodbye.", "Never mind then. Goodbye.")
+_PERSONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), spoken)
+    for pattern, spoken in (
+        (r"\byou are\b|\byou're\b", "I am"),
+        (r"\byou were\b", "I was"),
+        (r"\byou've\b", "I have"),
+        (r"\byou'd\b", "I would"),
+        (r"\byou'll\b", "I will"),
+        (r"\byourself\b", "myself"),
+        (r"\byours\b", "mine"),
+        (r"\byour\b", "my"),
+        (
+            r"(?<=\bto )you\b|(?<=\bfor )you\b|(?<=\bwith )you\b|(?<=\bgive )you\b|(?<=\btell )you\b|(?<=\bhelp )you\b",
+            "me",
+        ),
+        (r"(?<=\bof )you\b|(?<=\bfrom )you\b|(?<=\bby )you\b|(?<=\bat )you\b|(?<=\blet )you\b", "me"),
+        (r"\byou\b", "I"),
+    )
+)
+
+
+class BriefUser:
+    """Plays the customer from a description.
+
+    Args:
+        cues: The domain's cue patterns.
+    """
+
+    name = "brief"
+    io = False
+
+    def __init__(self, cues: Mapping[str, Any]) -> None:
+        self.cues = load_cues(cues)
+
+    async def open(self, scene: Scene) -> Transition:
+        """State the reason for the call and the known facts."""
+        reason, known = _brief(scene.task)
+        text = " ".join(part for part in (reason, known) if part)
+        return _transition(f"Hi. {text}", ["open"], {"asked": 0, "stuck": 0, "refused": 0})
+
+    async def reply(self, text: str, scene: Scene) -> Transition:
+        """Answer what the agent said."""
+        row = scene.state.get(TABLE, KEY)
+        memory = {"asked": 0, "stuck": 0, "refused": 0} if row is None else dict(row)
+        heard = self.cues.hear(text)
+        known = _brief(scene.task)[1]
+        return self._answer(heard, memory, known, scene.seed)
+
+    def _answer(self, heard: Heard, memory: JsonObject, known: str, seed: int) -> Transition:
+        acts = heard.acts
+        if "confirm" in acts:
+            parts, said = [_pick(_YES, seed, "yes")], ["confirm"]
+            if heard.asks:
+                parts.append(known or _pick(_FORGOT, seed, "forgot"))
+                said.append("inform")
+            return _transition(" ".join(parts), said, {**memory, "stuck": 0})
+        if heard.asks or "invite" in acts:
+            memory["asked"] += 1
+            if memory["asked"] > 12:
+                return _transition(_pick(_GIVE_UP, seed, "give_up"), ["give_up"], memory, end="user_stop")
+            words = [known] if known else []
+            if memory["asked"] > 1 or not known:
+                words.append(_pick(_FORGOT, seed, "forgot"))
+            return _transition(" ".join(words), ["inform"], {**memory, "stuck": 0}, slots=list(heard.asks))
+        if "refuse" in acts:
+            memory["refused"] += 1
+            if memory["refused"] > 1:
+                return _transition(_pick(_GIVE_UP, seed, "give_up"), ["accept_refusal"], memory, end="user_stop")
+            return _transition(_pick(_PITY, seed, "pity"), ["insist"], memory)
+        if "wait" in acts and memory["stuck"] < 3:
+            return _transition(_pick(_WAIT, seed, "wait"), ["wait"], {**memory, "stuck": memory["stuck"] + 1})
+        if "claim" in acts or "offer" in acts:
+            return _transition(_pick(_THANKS, seed, "thanks"), ["thank", "leave"], memory, end="user_stop")
+        memory["stuck"] += 1
+        if memory["stuck"] > 2:
+            return _transition(_pick(_GIVE_UP, seed, "give_up"), ["give_up"], memory, end="user_stop")
+        return _transition(_pick(_MORE, seed, "more"), ["nothing_to_add"], memory)
+
+
+def first_person(text: str) -> str:
+    """Turn "You want to return your lamp." into "I want to return my lamp."."""
+    for pattern, spoken in _PERSONS:
+        text = pattern.sub(spoken, text)
+    return text
+
+
+def _brief(task: Task) -> tuple[str, str]:
+    """What the customer says of its reason and of what it knows."""
+    user = task.user
+    if not isinstance(user, Mapping) or not isinstance(user.get("reason"), str):
+        fix = "Use a scripted user for tasks that have a script."
+        raise InputError("the task's user has no 'reason'", where=f"task {task.id}: user", fix=fix)
+    return first_person(user["reason"].strip()), first_person(str(user.get("known") or "").strip())
+
+
+def _transition(
+    text: str, acts: list[str], memory: JsonObject, *, end: str | None = None, slots: Sequence[str] = ()
+) -> Transition:
+    return Transition(
+        observation=text,
+        ops=({"op": "add", "path": f"/{TABLE}/{KEY}", "value": memory},),
+        speaker="user",
+        end=end,
+        meta={"acts": acts, "slots": list(slots)},
+    )
+
+
+def _pick(line: Sequence[str], seed: int, key: str) -> str:
+    return line[zlib.crc32(f"{seed}:{key}".encode()) % len(line)]

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.config import EnvConfig
+from simia_gym.envs.webshop.goals import Goal
+from simia_gym.envs.webshop.scoring import best_purchase
+from simia_gym.envs.webshop.user_data import load, read_products
+from simia_gym.errors import InputError
+from simia_gym.loop import run_sync
+from simia_gym.suite import load_suite
+from simia_gym.types import JsonObject, Row, Task
+
+
+def entry(number: int, **changes: Any) -> JsonObject:
+    product: JsonObject = {
+        "asin": f"B{number:09d}",
+        "name": f"Desk Clock Number {number}",
+        "category": "garden",
+        "query": "desk clock",
+        "product_category": "Home › Clocks › Desk Clocks",
+        "full_description": "Ticks quietly.",
+        "small_description": ["Runs for a year."],
+        "pricing": "$10.99 to $14.99",
+        "customization_options": {"Color": [{"value": "Red"}, {"value": "Black/White"}], "Size": None},
+        "images": ["clock.jpg"],
+    }
+    return {**product, **changes}
+
+
+def wish(text: str, attributes: list[str], options: list[str]) -> JsonObject:
+    return {"instruction": text, "instruction_attributes": attributes, "instruction_options": options}
+
+
+def write(folder: Path, name: str, value: Any) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def tasks_of(path: Path) -> list[Task]:
+    data = load(path)
+    assert data.tasks is not None
+    for split, tasks in data.tasks.items():
+        assert all(task.split == split for task in tasks)
+    return [task for tasks in data.tasks.values() for task in tasks]
+
+
+def rows_of(path: Path) -> list[Row]:
+    data = load(path)
+    assert data.tables is not None
+    return list(data.tables["products"].values())
+
+
+def test_goals_from_human_instructions(tmp_path: Path) -> None:
+    write(tmp_path, "items_shuffle_1000.json", [entry(1), entry(2), entry(3)])
+    instructions = {"B000000002": {"attributes": ["quiet"], **wish("x", ["quiet"], [])}}
+    write(tmp_path, "items_ins_v2_1000.json", instructions)
+    human = {
+        "B000000001": [
+            {
+                "instruction": "i want a red desk clock.",
+                "instruction_attributes": ["quiet"],
+                "instruction_options": ["red"],
+            },
+            wish("no attributes", [], []),
+        ],
+        "B999999999": [wish("another shop", ["a"], [])],
+    }
+    write(tmp_path, "items_human_ins.json", human)
+    (task,) = tasks_of(tmp_path)
+    assert task.kind == "human"
+    goal = Goal.from_json(task.options["goal"])
+    assert (goal.asin, goal.attributes, goal.goal_options) == ("B000000001", ("quiet",), ("red",))
+    assert goal.price_upper in (30.0, 40.0, 50.0)
+    assert task.instruction == f"i want a red desk clock, and price lower than {goal.price_upper:.2f} dollars"
+    assert rows_of(tmp_path)[1]["attributes"] == ["quiet"]
+
+
+def test_goals_from_synthetic_instructions(tmp_path: Path) -> None:
+    file = write(tmp_path, "items_shuffle.json", [entry(1), entry(2, pricing="$985"), entry(3)])
+    instructions = {
+        "B000000001": {"attributes": ["quiet"], **wish("Find me quiet clocks", ["quiet"], [])},
+        "B000000002": {"attributes": ["tick"], **wish("Find me clocks", ["tick"], [])},
+        "B000000003": {"attributes": ["loud"], "instruction": None, "instruction_attributes": []},
+    }
+    write(tmp_path, "items_ins_v2.json", instructions)
+    tasks = tasks_of(file)
+    assert {task.kind for task in tasks} == {"synthetic"}
+    by_asin = {task.options["goal"]["asin"]: task for task in tasks}
+    assert set(by_asin) == {"B000000001", "B000000002"}
+    first = by_asin["B000000001"]
+    (option,) = first.options["goal"]["goal_options"]
+    assert option in ("red", "black | white")
+    assert first.instruction is not None
+    assert first.instruction.startswith(f"Find me quiet clocks with color: {option}, and price lower than ")
+    # Fewer than two bounds lie above 985 dollars, so this goal has none.
+    assert by_asin["B000000002"].options["goal"]["price_upper"] == 1_000_000.0
+    assert "price lower" not in str(by_asin["B000000002"].instruction)
+
+
+def test_goals_from_nothing_but_products(tmp_path: Path) -> None:
+    items = [entry(n, Attributes=["quiet", "long lasting"], name="Plain Clock") for n in range(1, 13)]
+    file = write(tmp_path, "my products.json", items)
+    tasks = tasks_of(file)
+    assert {task.kind for task in tasks} == {"own"}
+    assert {task.split for task in tasks} == {"train", "test"}
+    rows = rows_of(file)
+    assert all(best_purchase(Goal.from_json(task.options["goal"]), rows).reward == 1.0 for task in tasks)
+    assert len({task.id for task in tasks}) == len(tasks)
+
+
+def test_it_plays(tmp_path: Path) -> None:
+    write(tmp_path, "items_shuffle_1000.json", [entry(n, Attributes=["quiet"]) for n in range(1, 13)])
+    suite = load_suite(EnvConfig(env="simia/webshop-v0", split="all", data=str(tmp_path)))
+    task = suite.tasks[0]
+    goal = task.options["goal"]
+    episode = suite.episode()
+    run_sync(episode.reset(task), inline=True)
+    for action in ("search[desk clock]", f"click[{goal['asin']}]", f"click[{goal['goal_options'][0]}]"):
+        run_sync(episode.step(action), inline=True)
+    assert run_sync(episode.step("click[buy now]"), inline=True).reward == 1.0
+    assert suite.domain.hash != load_suite(EnvConfig(env="simia/webshop-v0")).domain.hash
+    with pytest.raises(InputError, match="no task generator"):
+        load_suite(EnvConfig(env="simia/webshop-v0", data=str(tmp_path), generated=1))
+
+
+def test_same_files_same_data(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.json", [entry(1, Attributes=["quiet"])])
+    first = load(file)
+    assert load(file) == first
+    write(tmp_path, "a.json", [entry(1, Attributes=["loud"])])
+    assert load(file).hash != first.hash
+
+
+def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = write(tmp_path, "a.json", [entry(1), entry(1), entry(2, asin="nan"), entry(3, name=5)])
+    with caplog.at_level(logging.WARNING):
+        assert list(read_products(file).rows) == ["B000000001"]
+    assert "2 broken and 1 repeated" in caplog.text
+    assert "a.json[2]" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, ["holds none", "Name the product file"]),
+        ({"items_shuffle.json": [], "items_shuffle_1000.json": []}, ["2 product files", "items_shuffle_1000.json"]),
+        ({"a.json": {}}, ["a.json", "not a JSON array"]),
+        ({"a.json": []}, ["holds no products"]),
+        ({"a.json": [{"asin": "B1"}]}, ["a.json[0]", "'name' is missing"]),
+        ({"a.json": [entry(1)]}, ["no goal can be made", "items_ins_v2.json"]),
+        ({"a.json": [entry(1)], "items_human_ins.json": []}, ["items_human_ins.json", "not a JSON object"]),
+        (
+            {"a.json": [entry(1)], "items_human_ins.json": {"B000000001": [{"instruction": 3}]}},
+            ["items_human_ins.json: B000000001[0]", "instruction"],
+        ),
+        (
+            {
+                "a.json": [entry(1)],
+                "items_ins_v2.json": {"B000000001": {"instruction": "x", "instruction_attributes": [1]}},
+            },
+            ["items_ins_v2.json: B000000001", "'instruction_attributes'"],
+        ),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, files: dict[str, Any], words: list[str]) -> None:
+    for name, value in files.items():
+        write(tmp_path, name, value)
+    with pytest.raises(InputError) as caught:
+        load(tmp_path)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def test_missing_and_torn_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such product file"):
+        load(tmp_path / "nowhere.json")
+    torn = tmp_path / "torn.json"
+    torn.write_text('[{"asin": "B1"', encoding="utf-8")
+    with pytest.raises(InputError, match=r"torn\.json:1:15"):
+        load(torn)
