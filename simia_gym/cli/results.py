@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _WIDTH = 92
 _MOST_ROWS = 12
+
+_FONTS = re.compile(r"\s*@font-face \{.*?\}(?=\s)", re.DOTALL)
 
 
 def results_table(title: str, summary: Summary) -> Table:
@@ -106,6 +109,7 @@ def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
     console.print(Group(Text(f"$ {command}", style="bold green"), *parts))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(console.export_svg(title="simia"), encoding="utf-8")
+        # Whoever looks at the picture should not have to fetch a font for it: the reader's own monospace will do.
+        path.write_text(_FONTS.sub("", console.export_svg(title="simia")), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --svg.") from error

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from simia_gym.users.patterns import Cue
+
 _VERBS = (
     "submit|process|place|cancel|return|exchange|modify|change|update|switch|set|apply|book|complete|finali[sz]e|make"
     "|do (?:this|that|it)"
@@ -23,7 +25,8 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\b(?:do|can|could|would|will) you (?:please |kindly )?(?:explicitly )?(?:confirm|approve|agree)\b",
         r"\b(?:please|kindly|just|simply) (?:explicitly |kindly )?(?:confirm|approve|reply|respond|answer|say|type)\b",
         r"\b(?:reply|respond|answer|say|type|with)(?: with| back)?(?: an?)?(?: explicit| clear)? *[\"'(]*yes\b",
-        rf"\b(?:shall|should|may|can|could) (?:i|we) (?:now )?(?:please )?(?:go ahead|proceed|continue|{_VERBS})\b",
+        r"\b(?:shall|should|may) (?:i|we) (?:now |please )*(?!have\b|ask\b|know\b|get\b|help\b|assist\b|see\b)\w+",
+        rf"\b(?:can|could) (?:i|we) (?:now )?(?:please )?(?:go ahead|proceed|continue|{_VERBS})\b",
         r"\b(?:would|do) you (?:like|want|wish) (?:me|us) to\b",
         r"\b(?:would|do) you (?:like|want|wish) to (?:go ahead|proceed|continue|confirm|move forward)\b",
         r"\b(?:is|are|does|do) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
@@ -105,22 +108,24 @@ DEMAND = re.compile(
 )
 """What must stand before a detail in a sentence that also asks for a yes, so that the detail counts as asked for."""
 
-NOTICE = re.compile(
-    r"^(?:please note|note|keep in mind|be aware|remember|important)"
-    r"|\b(?:once|after) (?:this|that|it|you|we|i|the|these)\b"
-    r"|\b(?:once|after) (?:modified|done|confirmed|processed|submitted|exchanged|changed)\b"
-    r"|\bundone\b|\breversed\b|\banymore\b|\bif (?:the|your|it|you)\b"
+NOTICE = Cue(
+    (
+        r"^(?:please note|note|keep in mind|be aware|remember|important)"
+        r"|\b(?:once|after) (?:this|that|it|you|we|i|the|these)\b"
+        r"|\b(?:once|after) (?:modified|done|confirmed|processed|submitted|exchanged|changed)\b"
+        r"|\bundone\b|\breversed\b|\banymore\b|\bif (?:the|your|it|you)\b",
+    )
 )
 """A warning or a condition: "this cannot be undone" refuses nothing."""
 
-FIRM = re.compile(r"\bunfortunately\b|\bsorry\b|\bafraid\b|\balready\b|\bdecline\b")
+FIRM = Cue((r"\bunfortunately\b|\bsorry\b|\bafraid\b|\balready\b|\bdecline\b",))
 """Words that make a sentence a refusal even if it sounds like a notice."""
 
-FOUND = re.compile(r"\b(?:verified|authenticated|located|found|identity|logged|noted)\b")
+FOUND = Cue((r"\b(?:verified|authenticated|located|found|identity|logged|noted)\b",))
 """Success at finding somebody or something, which is no claim that a wish is fulfilled."""
 
-YES = re.compile(r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b")
+YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
 """Words that ask for a yes even where the sentence asks for a detail too."""
 
-WH = re.compile(r"\b(?:what|which|where|who|how|why|when)\b")
+WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
 """Words that make a question one that no yes can answer."""

@@ -25,11 +25,13 @@ from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.users.conversation import ACTS, DEMAND, FIRM, FOUND, NOTICE, WH, YES
+from simia_gym.users.patterns import Cue
 from simia_gym.users.plain import Sentence, plain, sentences
 
 _DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _WEAK = re.compile(r"^(?:confirm|verify)")
 _FIELD = re.compile(r"^[\w ()-]{1,40}: ?\S")
+_VALUE = re.compile(r"\d{4,}|\S@\S+\.\S|\$ ?\d")
 _REACH = 90
 
 
@@ -42,12 +44,14 @@ class Heard:
         asks: Slots that were asked for, in order of mention.
         acts: Which of confirm, refuse, claim, wait, offer, invite the message does.
         actions: Actions of the domain whose words occur.
+        offered: Those whose words occur in a sentence that asks for a yes.
     """
 
     text: str
     asks: tuple[str, ...]
     acts: frozenset[str]
     actions: frozenset[str]
+    offered: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,8 @@ class SlotCues:
     A ``quiet`` one is passed over by a user who does not have it and can answer another question instead.
     """
 
-    ask: re.Pattern[str] | None
-    direct: re.Pattern[str] | None
+    ask: Cue | None
+    direct: Cue | None
     unknown: tuple[str, ...]
     quiet: bool = False
 
@@ -85,20 +89,16 @@ class Cues:
             if act not in ACTS:
                 raise InputError(f"there is no act {act!r}", where=f"{where}: conversation", fix=f"Acts: {[*ACTS]}.")
         self._acts = {
-            act: _compile((*patterns, *extra.get(act, ())), f"{where}: conversation.{act}")
-            for act, patterns in ACTS.items()
+            act: Cue((*patterns, *extra.get(act, ())), f"{where}: conversation.{act}") for act, patterns in ACTS.items()
         }
         self.slots = {name: _slot(item, f"{where}: slots.{name}") for name, item in (config.get("slots") or {}).items()}
         self.actions = {
-            name: _compile(patterns, f"{where}: actions.{name}")
-            for name, patterns in (config.get("actions") or {}).items()
+            name: Cue(patterns, f"{where}: actions.{name}") for name, patterns in (config.get("actions") or {}).items()
         }
         self.tokens = {
             name: _compile((pattern,), f"{where}: tokens.{name}")
             for name, pattern in (config.get("tokens") or {}).items()
         }
-        values = [pattern.pattern for pattern in self.tokens.values()]
-        self._value = re.compile("|".join([*values, r"\d{4,}", r"\S+@\S+\.\S+"]))
         self.alternatives: tuple[tuple[tuple[str, ...], ...], ...] = tuple(
             tuple(tuple(way) for way in group) for group in config.get("alternatives") or ()
         )
@@ -113,45 +113,49 @@ class Cues:
         words = plain(text)
         asks: dict[str, None] = {}
         acts: set[str] = set()
+        offered: set[str] = set()
         for sentence in sentences(words):
-            self._sentence(sentence, asks, acts)
+            if self._sentence(sentence, asks, acts):
+                offered.update(self._actions(sentence.text))
         flat = _DIGIT_COMMA.sub("", " ".join(words.lower().split()))
-        actions = frozenset(name for name, pattern in self.actions.items() if pattern.search(flat))
-        return Heard(flat, tuple(asks), frozenset(acts), actions)
+        return Heard(flat, tuple(asks), frozenset(acts), frozenset(self._actions(flat)), frozenset(offered))
+
+    def _actions(self, text: str) -> list[str]:
+        return [name for name, cue in self.actions.items() if cue.occurs(text)]
 
     def tokens_in(self, kind: str, text: str) -> set[str]:
         """Values of one shape that occur in a lower-case text, leading ``#`` left out."""
         pattern = self.tokens.get(kind)
         return set() if pattern is None else {found.group(0).lstrip("#") for found in pattern.finditer(text)}
 
-    def _sentence(self, sentence: Sentence, asks: dict[str, None], acts: set[str]) -> None:
-        text, match = sentence.text, self._acts
-        offers = match["offer"].search(text) is not None
+    def _sentence(self, sentence: Sentence, asks: dict[str, None], acts: set[str]) -> bool:
+        """Enter what a sentence asks for and does; tells whether it asks for a yes."""
+        text, cue = sentence.text, self._acts
+        offers = cue["offer"].occurs(text)
         if offers:
             acts.add("offer")
-        if match["invite"].search(text):
+        if cue["invite"].occurs(text):
             acts.add("invite")
-        found = match["confirm"].search(text)
+        found = cue["confirm"].find(text)
         # "What would you like me to do?" asks for no yes, nor does "would you like help with anything else?".
-        confirms = found is not None and (
-            YES.search(text) is not None or not (offers or WH.search(text[: found.start()]))
-        )
-        headed = bool(sentence.head) and match["request"].search(sentence.head) is not None
-        if headed and match["confirm"].search(sentence.head) and not DEMAND.search(sentence.head):
+        confirms = found is not None and (YES.occurs(text) or not (offers or WH.occurs(text[:found])))
+        headed = bool(sentence.head) and cue["request"].occurs(sentence.head)
+        if headed and cue["confirm"].occurs(sentence.head) and not DEMAND.search(sentence.head):
             headed = False
-        requests = sentence.question or headed or match["request"].search(text) is not None
+        requests = sentence.question or headed or cue["request"].occurs(text)
         # "email on file: a@b.com" tells something and asks for nothing.
-        tells = not sentence.question and _FIELD.search(text) is not None and self._value.search(text) is not None
+        tells = not sentence.question and _FIELD.search(text) is not None and _VALUE.search(text) is not None
         asked = self._asked(text, confirms) if (requests or confirms) and not tells else ()
         asks.update(dict.fromkeys(asked))
-        if confirms and (not asked or YES.search(text)):  # "could you confirm your email?" asks for no yes
+        if confirms and (not asked or YES.occurs(text)):  # "could you confirm your email?" asks for no yes
             acts.add("confirm")
-        if match["refuse"].search(text) and (FIRM.search(text) or not NOTICE.search(text)):
+        if cue["refuse"].occurs(text) and (FIRM.occurs(text) or not NOTICE.occurs(text)):
             acts.add("refuse")
-        if match["wait"].search(text) and not sentence.question:
+        if not sentence.question and cue["wait"].occurs(text):
             acts.add("wait")
-        if match["claim"].search(text) and not sentence.question and not FOUND.search(text):
+        if not sentence.question and cue["claim"].occurs(text) and not FOUND.occurs(text):
             acts.add("claim")
+        return confirms
 
     def _asked(self, text: str, confirms: bool) -> list[str]:
         found: list[tuple[int, str]] = []
@@ -161,22 +165,22 @@ class Cues:
                 (demand.end(), text[demand.end() : demand.end() + _REACH], bool(_WEAK.match(demand.group())))
                 for demand in DEMAND.finditer(text)
             ]
-        valued = confirms and self._value.search(text) is not None
+        valued = confirms and _VALUE.search(text) is not None
         for name, cue in self.slots.items():
-            direct = cue.direct.search(text) if cue.direct is not None else None
+            direct = cue.direct.find(text) if cue.direct is not None else None
             if direct is not None:
-                found.append((direct.start(), name))
+                found.append((direct, name))
             elif cue.ask is None:
                 continue
             elif not confirms:
-                hit = cue.ask.search(text)
+                hit = cue.ask.find(text)
                 if hit is not None:
-                    found.append((hit.start(), name))
+                    found.append((hit, name))
             else:
                 for start, region, weak in regions:
-                    hit = cue.ask.search(region)
-                    if hit is not None and not (weak and (valued or hit.start() > 30)):
-                        found.append((start + hit.start(), name))
+                    hit = cue.ask.find(region)
+                    if hit is not None and not (weak and (valued or hit > 30)):
+                        found.append((start + hit, name))
                         break
         return [name for _, name in sorted(found)]
 
@@ -195,8 +199,8 @@ def _slot(item: Any, where: str) -> SlotCues:
         raise InputError("a slot has the keys ask, direct, unknown, quiet", where=where, fix="Change its keys.")
     ask, direct = item.get("ask") or (), item.get("direct") or ()
     return SlotCues(
-        ask=_compile(ask, f"{where}.ask") if ask else None,
-        direct=_compile(direct, f"{where}.direct") if direct else None,
+        ask=Cue(ask, f"{where}.ask") if ask else None,
+        direct=Cue(direct, f"{where}.direct") if direct else None,
         unknown=tuple(item.get("unknown") or ()),
         quiet=bool(item.get("quiet", False)),
     )

@@ -13,6 +13,7 @@ then gives up. All dialogue acts stand in ``Transition.meta``.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,9 @@ _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "Th
 _UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
 _RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
 _PATIENCE = 4
+_EITHER = re.compile(
+    r"\b(?:or|otherwise|else|alternatively|alternative|one of|instead|if you (?:don't|do not|can't|cannot))\b"
+)
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,9 @@ class _Turn:
         heard = self.heard
         confirms = "confirm" in heard.acts
         new = [slot for slot in heard.asks if slot not in memory.known and self._knows(request, slot)]
-        if "refuse" in heard.acts and not new and not (confirms and request.done and self._about(request, memory)):
+        # A wish that can be granted is proposed with warnings that sound like refusals; for one that policy forbids, a
+        # refusal weighs more than whatever is offered in its place.
+        if "refuse" in heard.acts and not new and (request.accept or not (confirms and self._about(request, memory))):
             return self._refused(request, memory)
         if confirms and (request.action is None or self._about(request, memory)):
             return self._proposed(request, memory)
@@ -180,12 +186,7 @@ class _Turn:
                 self.said.acts.insert(0, "agree")
             return self.said, self._calm(request, memory)
         if confirms:
-            self._say(_AGREE, "agree")
-            return (
-                self._climb(request, memory)
-                if memory.stuck > 1
-                else (self.said, replace(memory, stuck=memory.stuck + 1))
-            )
+            return self._nod(request, memory)
         return self._other(request, memory)
 
     def _nod(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
@@ -193,7 +194,7 @@ class _Turn:
         if memory.stuck > 1:
             return self._climb(request, memory)
         memory = replace(memory, stuck=memory.stuck + 1, waits=0)
-        if request.action is not None and self.heard.actions:
+        if request.action is not None and self.heard.offered:
             self._say(_DECLINE, "deny")
             self.said.parts.append(self._pick(request.say, "request"))
         else:
@@ -285,7 +286,7 @@ class _Turn:
     def _wanted(self, request: Request) -> list[str]:
         """The slots to answer: of alternatives that were offered together, the first that the user has."""
         asks = list(self.heard.asks)
-        for ways in self.cues.alternatives:
+        for ways in self.cues.alternatives if _EITHER.search(self.heard.text) else ():
             offered = [way for way in ways if any(slot in asks for slot in way)]
             if len(offered) > 1:
                 best = next((way for way in offered if all(self._knows(request, slot) for slot in way)), None)

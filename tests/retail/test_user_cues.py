@@ -43,7 +43,9 @@ def test_statement_asks_for_nothing(text: str) -> None:
     assert cues().hear(text).asks == ()
 
 
-@pytest.mark.parametrize("wrap", ["{}", "Sure!\n\n{}", "> {}", "- {}", "## Next step\n\n{}", '{{"message": "{}"}}', "```\n{}\n```"])
+@pytest.mark.parametrize(
+    "wrap", ["{}", "Sure!\n\n{}", "> {}", "- {}", "## Next step\n\n{}", '{{"message": "{}"}}', "```\n{}\n```"]
+)
 @pytest.mark.parametrize("slots", list(ASKS))
 def test_wrapping_does_not_matter(slots: tuple[str, ...], wrap: str) -> None:
     text = ASKS[slots][0]

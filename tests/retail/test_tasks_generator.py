@@ -1,0 +1,119 @@
+"""Tasks: any number, of every kind, all different, each with a goal that its gold actions reach."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+
+import simia_gym.envs.retail
+from simia_gym.encoding import encode
+from simia_gym.envs.retail import generate as generator
+from simia_gym.envs.retail.generate import FIRST_SEED, FIXED, FIXED_SEED, SPAN, fixed_tasks, generate, to_lines
+from simia_gym.envs.retail.generate_kinds import KINDS
+from simia_gym.errors import InputError
+from simia_gym.goal import first_difference
+from simia_gym.rewards.criteria import Rubric
+from simia_gym.tasks import task_to_json
+from simia_gym.types import JsonObject, Task
+from tests.retail.play import SPLITS, fixed, forbidden, generated, suite
+
+
+def _ids(task: Task) -> set[str]:
+    return {op["path"] for op in task.setup}
+
+
+def test_same_index_same_task() -> None:
+    for split in SPLITS:
+        for index in range(len(KINDS)):
+            assert encode(task_to_json(generate(split, index))) == encode(task_to_json(generate(split, index)))
+
+
+def test_splits_have_nothing_in_common() -> None:
+    ranges = [range(FIRST_SEED[split], FIRST_SEED[split] + SPAN) for split in SPLITS]
+    ranges += [range(FIXED_SEED[split], FIXED_SEED[split] + 1 + len(FIXED[split])) for split in SPLITS]
+    ranges.sort(key=lambda r: r.start)
+    assert all(a.stop <= b.start for a, b in itertools.pairwise(ranges))
+
+
+def test_tasks_are_about_fresh_rows() -> None:
+    base = suite().domain.base
+    seen: set[str] = set()
+    for task in [*fixed(), *generated(200)]:
+        for path in _ids(task):
+            _, table, key = path.split("/")
+            assert not base.has(table, key)
+        seen |= {path for path in _ids(task) if path.startswith("/users/")}
+    assert len(seen) > 450
+
+
+def test_every_kind_is_generated_and_fixed() -> None:
+    assert {generate("train", index).kind for index in range(len(KINDS))} == set(KINDS)
+    assert {task.kind for task in fixed() if task.split == "train"} == set(KINDS)
+    assert [sum(task.split == split for task in fixed()) for split in SPLITS] == [40, 20]
+    assert len({task.id for task in fixed()}) == 60
+    assert all(kind.note.endswith(".") for kind in KINDS.values())
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_fixed_tasks_rebuild_to_the_same_bytes(split: str) -> None:
+    folder = Path(simia_gym.envs.retail.__path__[0]) / "tasks"
+    assert (folder / f"{split}.jsonl").read_bytes() == to_lines(fixed_tasks("train" if split == "train" else "test"))
+
+
+def test_fixed_tasks_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generator, "TASK_FOLDER", tmp_path / "tasks")
+    generator.main()
+    assert (tmp_path / "tasks" / "test.jsonl").read_bytes() == to_lines(fixed_tasks("test"))
+
+
+def test_gold_actions_reach_the_goal() -> None:
+    domain = suite().domain
+    world = domain.world
+    assert world is not None
+    for task in [*fixed(), *generated(80)]:
+        initial = domain.base.apply(task.setup)
+        final = world.replay(initial, task.gold)
+        assert task.goal is not None
+        assert first_difference(task.goal, initial, final) is None
+        writes = [item for item in task.gold if world.tools[item["name"]].effect == "write"]
+        assert bool(task.goal) == bool(writes)
+
+
+def test_tasks_without_a_change_ask_for_words_or_a_call() -> None:
+    for task in [*fixed(), *generated(80)]:
+        if not task.goal:
+            wanted = [item for item in task.criteria if item.get("required")]
+            assert any(item["check"]["program"] in ("says", "refused", "called") for item in wanted)
+        if forbidden(task):
+            assert any(item["kind"] == "forbidden" for item in task.criteria)
+            assert any(item.get("check", {}).get("program") == "refused" for item in task.criteria)
+
+
+def test_criteria_are_sound() -> None:
+    domain = suite().domain
+    rubric = Rubric(domain.rubric, folder=domain.folder)
+    for task in [*fixed(), *generated(80)]:
+        assert rubric.for_task(task.id, task.criteria)
+
+
+def test_generating_is_fast() -> None:
+    generate("train", 0)
+    start = time.process_time()
+    for index in range(200):
+        generate("train", index)
+    assert (time.process_time() - start) / 200 < 0.003
+
+
+@pytest.mark.parametrize("index", [-1, SPAN])
+def test_index_outside_the_range(index: int) -> None:
+    with pytest.raises(InputError, match="generated"):
+        generate("train", index)
+
+
+def test_gold_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: tuple[JsonObject, ...] = ({"name": "get_user_details", "arguments": {"user_id": "nobody"}},)
+    with pytest.raises(InputError, match=r"task x: gold call get_user_details fails"):
+        generator._goal((), calls, "x")

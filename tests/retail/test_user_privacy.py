@@ -1,0 +1,109 @@
+"""Customers tell what is asked for and nothing else, to the expert's words and to everybody else's."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from simia_gym.envs.retail.expert_talk import LINES
+from simia_gym.loop import run_inline
+from simia_gym.types import Task
+from tests.retail.paraphrases import ASKS, SILENT
+from tests.retail.play import fixed, generated, suite
+from tests.retail.test_user_cues import cues
+
+OWN_LINES: dict[str, tuple[str, ...]] = {
+    "identify": ("email", "name", "zip"),
+    "identify_otherwise": ("name", "zip"),
+    "email_unknown": ("name", "zip"),
+    "ask_order": ("order",),
+    "ask_item": ("item",),
+    "ask_variant": ("variant",),
+    "ask_payment": ("payment",),
+    "ask_refund": ("payment",),
+    "ask_new_payment": ("payment",),
+    "ask_address": ("address",),
+    "ask_reason": ("reason",),
+}
+
+
+def _slots(task: Task) -> dict[str, set[str]]:
+    """The private words of each slot that the customer can be asked for at first."""
+    assert task.user is not None
+    known = {**task.user["facts"], **task.user["requests"][0].get("slots", {})}
+    return {name: {str(value).lower() for value in answer["values"]} for name, answer in known.items()}
+
+
+def _first_reply(task: Task, text: str, seed: int = 0) -> tuple[str, str]:
+    episode = suite().episode()
+    start = run_inline(episode.reset(task, seed=seed))
+    step = run_inline(episode.step(text))
+    return start.observation.lower(), step.observation.lower()
+
+
+def _says(text: str, value: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
+
+
+@pytest.mark.parametrize("line", list(OWN_LINES))
+def test_every_wording_of_the_expert_asks_for_the_same(line: str) -> None:
+    for wording in LINES[line]:
+        assert set(OWN_LINES[line]) <= set(cues().hear(wording.format(verb="return")).asks)
+
+
+@pytest.mark.parametrize("slots", list(ASKS))
+def test_paraphrases_reveal_the_same_slots(slots: tuple[str, ...]) -> None:
+    for task in generated(45)[::3]:
+        assert task.user is not None
+        answers = {**task.user["facts"], **task.user["requests"][0].get("slots", {})}
+        known = {name: answer["say"] for name, answer in answers.items()}
+        if not set(slots) <= set(known):
+            continue
+        for text in ASKS[slots]:
+            _, reply = _first_reply(task, text)
+            for slot in slots:
+                assert any(say.lower() in reply for say in known[slot]), (text, reply)
+
+
+def test_nothing_is_told_unasked() -> None:
+    for task in [*fixed(), *generated(20)]:
+        known = _slots(task)
+        for text in (*(texts[0] for texts in ASKS.values()), *SILENT, "Hello!", "One moment, please."):
+            asked = set(cues().hear(text).asks)
+            opening, reply = _first_reply(task, text)
+            allowed = {value for slot in asked for value in known.get(slot, ())}
+            for value in allowed:
+                reply = reply.replace(value, "...")  # an email address holds the name
+            for slot, values in known.items():
+                for value in values - allowed:
+                    assert _says(opening, value) or not _says(reply, value) or _said_of_itself(task, value), (
+                        slot,
+                        text,
+                    )
+
+
+def _said_of_itself(task: Task, value: str) -> bool:
+    """Whether the wish itself names the value, so that stating the wish is no leak."""
+    assert task.user is not None
+    return any(_says(say.lower(), value) for say in task.user["requests"][0]["say"])
+
+
+def test_opening_tells_no_secret() -> None:
+    for task in [*fixed(), *generated(60)]:
+        assert task.user is not None
+        secrets = {str(v).lower() for fact in task.user["facts"].values() for v in fact["values"]}
+        for opening in task.user["opening"]:
+            assert not any(_says(opening.lower(), value) for value in secrets)
+
+
+def test_wrong_proposal_is_turned_down() -> None:
+    task = next(task for task in fixed() if task.kind == "cancel")
+    assert task.user is not None
+    number = task.gold[0]["arguments"]["order_id"]
+    episode = suite().episode()
+    run_inline(episode.reset(task))
+    run_inline(episode.step("I will cancel order #W0000001 for you. Shall I proceed?"))
+    assert episode.ledger.events[-1]["meta"]["acts"] == ["deny"]
+    run_inline(episode.step(f"I will cancel order {number} for you. Shall I proceed?"))
+    assert episode.ledger.events[-1]["meta"]["acts"] == ["confirm"]

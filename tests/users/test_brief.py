@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
+from simia_gym.users.brief import BriefUser, first_person
+from tests.users.stage import CUES, Stage
+
+USER: JsonObject = {"type": "brief", "reason": "You want to return your lamp.", "known": "You are Ada, code 4711."}
+
+
+def stage(user: JsonObject = USER) -> Stage:
+    return Stage(user, player=BriefUser(CUES))
+
+
+def test_opening_states_reason_and_facts() -> None:
+    assert stage().opening.observation == "Hi. I want to return my lamp. I am Ada, code 4711."
+
+
+def test_answers_with_known_facts() -> None:
+    talk = stage()
+    first = talk.say("What is your name?")
+    assert first.observation == "I am Ada, code 4711."
+    assert first.meta["acts"] == ["inform"]
+    assert "4711" in talk.say("And your email?").observation
+
+
+def test_says_yes() -> None:
+    assert stage().say("I will book it. Shall I proceed?").meta["acts"] == ["confirm"]
+
+
+def test_leaves_after_success() -> None:
+    assert stage().say("Your return has been submitted.").end == "user_stop"
+    assert stage().say("Is there anything else I can do?").end == "user_stop"
+
+
+def test_accepts_the_second_refusal() -> None:
+    talk = stage()
+    assert talk.say("I'm sorry, I cannot do that.").end is None
+    assert talk.say("I'm sorry, I cannot do that.").end == "user_stop"
+
+
+@pytest.mark.parametrize("text", ["Blue.", "One moment, please.", "What is your name?", "I cannot."])
+def test_never_talks_forever(text: str) -> None:
+    talk = stage()
+    assert any(talk.say(text).end == "user_stop" for _ in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("You are Ada in zip code 4711.", "I am Ada in zip code 4711."),
+        ("You want it sent to you.", "I want it sent to me."),
+        ("If your card fails, you'd pay yourself.", "If my card fails, I would pay myself."),
+    ],
+)
+def test_first_person(text: str, spoken: str) -> None:
+    assert first_person(text) == spoken
+
+
+def test_task_without_a_brief_is_named() -> None:
+    with pytest.raises(InputError, match="reason"):
+        stage({"type": "brief"})
