@@ -8,8 +8,8 @@ from typing import Any
 
 LINES: Mapping[str, tuple[str, ...]] = {
     "identify": (
-        "I'd be glad to help. May I have the email address of your account, please? If you don't remember it, your "
-        "full name and zip code will do.",
+        "I'd be glad to help. May I have the email address of your account, please? If you don't remember it, please "
+        "give me your full name and zip code.",
         "Of course. First I need to verify who you are: could you tell me your email address, or your name and zip "
         "code?",
         "Happy to help with that. Please tell me the email address of your account, or else your first and last name "

@@ -60,7 +60,7 @@ def test_paraphrases_reveal_the_same_slots(slots: tuple[str, ...]) -> None:
         known = {name: answer["say"] for name, answer in answers.items()}
         if not set(slots) <= set(known):
             continue
-        for text in ASKS[slots]:
+        for text in (text for text in ASKS[slots] if not text.startswith("{")):
             _, reply = _first_reply(task, text)
             for slot in slots:
                 assert any(say.lower() in reply for say in known[slot]), (text, reply)
