@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 
@@ -86,6 +87,7 @@ class Pool:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+            await _close_connections()
         return self.summary
 
     async def _work(self, queue: Iterator[Job], store: RecordStore) -> None:
@@ -121,6 +123,13 @@ class Pool:
         except (TimeUpError, TimeoutError):
             episode.fail(timed_out())
         return episode, trace
+
+
+async def _close_connections() -> None:
+    """Close what the model policies opened on this loop, if any were used; it must not outlive the loop."""
+    module = sys.modules.get("simia_gym.policies.llm")
+    if module is not None:
+        await module.close_clients()
 
 
 def _check_tasks(store: RecordStore, jobs: list[Job]) -> None:

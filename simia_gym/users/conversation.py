@@ -97,7 +97,8 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\b(?:may|can|could|might) (?:i|we|you)\b|\blet me know\b|\bdo you (?:have|remember|know|recall)\b",
         r"\b(?:i|we)(?:'ll| will| would|'d)? (?:also |first |still |just )?(?:need|require|have to|must)\b",
         r"\bkindly\b|\bplease\b|\b(?:verify|verification|authenticate|identify|confirm)\b",
-        r"\b(?:requested|required|needed|need from you|missing)\b|\bwill (?:do|work|suffice)\b|\bworks? (?:too|as well)\b",
+        r"\b(?:requested|required|needed|need from you|missing)\b",
+        r"\bwill (?:do|work|suffice)\b|\bworks? (?:too|as well)\b",
     ),
 }
 """Acts and their patterns. ``request`` marks sentences that ask for something; the others end up in `Heard.acts`."""
