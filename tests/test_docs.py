@@ -96,7 +96,9 @@ def transcript(env_id: str, task_id: str, policy_name: str) -> str:
     policy = load_policy(policy_name, suite.domain.config.policies)()
     asyncio.run(play(episode, suite.task(task_id), seed=0, policy=policy))
     assert episode.verdict is not None
-    lines = [line if len(line) <= 400 else f"{line[:400]} ..." for line in transcript_text(episode.messages).split("\n")]
+    lines = [
+        line if len(line) <= 400 else f"{line[:400]} ..." for line in transcript_text(episode.messages).split("\n")
+    ]
     return "\n".join(lines) + "\n\n" + explain(episode.verdict)
 
 

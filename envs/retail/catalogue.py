@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.envs.retail.ids import item_id, product_id
-
 from simia_gym.types import JsonObject
 
 

@@ -19,6 +19,7 @@ _ADDRESS = re.compile(
     r"(?:is|use|It's) (?P<address1>\d[^,]*), (?:(?P<address2>[^,]+), )?(?P<city>[^,\d]+), (?P<state>[A-Z]{2}) "
     r"(?P<zip>\d{5}), (?P<country>[A-Z][\w ]*?)\."
 )
+_ARTICLES = frozenset({"the", "a", "an"})
 _WISHES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -110,13 +111,14 @@ def payment_in(text: str, methods: Mapping[str, Any], original: str | None) -> s
 
 
 def names_in(text: str, names: Iterable[str]) -> list[str]:
-    """Those of some product names that a text contains; a name inside a longer one that occurs does not count."""
-    low = text.lower()
+    """Those of some product names that a text contains; ``Iron Skillet`` does not stand in ``Alder Iron Skillet``."""
     found = []
     for name in sorted(set(names), key=len, reverse=True):
-        if name.lower() in low:
-            found.append(name)
-            low = low.replace(name.lower(), " ")
+        for match in re.finditer(rf"(\S+ )?{re.escape(name)}\b", text, re.IGNORECASE):
+            before = (match[1] or "").strip()
+            if not before[:1].isupper() or before.lower() in _ARTICLES or not before.isalpha():
+                found.append(name)
+                break
     return found
 
 

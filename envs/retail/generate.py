@@ -95,6 +95,7 @@ def _script(cast: Cast, plan: Plan) -> JsonObject:
         "type": "scripted",
         "persona": rng.choice(words.PERSONAS),
         "opening": opening,
+        **({"vague": True} if plan.vague else {}),
         "facts": words.facts(plan.posing or plan.user, email=knows_email),
         "requests": [wish.request for wish in plan.wishes],
         "close": list(words.CLOSE),

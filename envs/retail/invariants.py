@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from simia_gym.envs.retail.orders import total
 from simia_gym.envs.retail.payments import is_gift_card
-
 from simia_gym.state import State
 from simia_gym.types import Row
 

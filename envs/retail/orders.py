@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from simia_gym.envs.retail.ids import order_id, tracking_id
-
 from simia_gym.types import JsonObject, Row
 
 Status = Literal["pending", "processed", "delivered", "cancelled"]

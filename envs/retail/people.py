@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 
 from simia_gym.envs.retail.ids import payment_method_id, user_id
-
 from simia_gym.types import JsonObject
 
 FIRST_NAMES: tuple[str, ...] = (

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.envs.retail.calculator import CHARACTERS
-
 from simia_gym.errors import ToolError
 
 _CALLER = "Environment.make_tool_call()"

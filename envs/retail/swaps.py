@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.envs.retail.plain_calls import check_hashable
-
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import Row

@@ -20,7 +20,6 @@ from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable, lower
 from simia_gym.envs.retail.shelves import Shelves
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
-
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.tools import tool

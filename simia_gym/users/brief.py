@@ -74,10 +74,10 @@ class BriefUser:
         row = scene.state.get(TABLE, KEY)
         memory = {"asked": 0, "stuck": 0, "refused": 0} if row is None else dict(row)
         heard = self.cues.hear(text)
-        known = _brief(scene.task)[1]
-        return self._answer(heard, memory, known, scene.seed)
+        reason, known = _brief(scene.task)
+        return self._answer(heard, memory, reason, known, scene.seed)
 
-    def _answer(self, heard: Heard, memory: JsonObject, known: str, seed: int) -> Transition:
+    def _answer(self, heard: Heard, memory: JsonObject, reason: str, known: str, seed: int) -> Transition:
         acts = heard.acts
         if "confirm" in acts:
             parts, said = [_pick(_YES, seed, "yes")], ["confirm"]
@@ -85,13 +85,13 @@ class BriefUser:
                 parts.append(known or _pick(_FORGOT, seed, "forgot"))
                 said.append("inform")
             return _transition(" ".join(parts), said, {**memory, "stuck": 0})
-        if heard.asks or "invite" in acts:
+        if heard.asks or acts & {"invite", "question"}:
             memory["asked"] += 1
             if memory["asked"] > 12:
                 return _transition(_pick(_GIVE_UP, seed, "give_up"), ["give_up"], memory, end="user_stop")
             words = [known] if known else []
             if memory["asked"] > 1 or not known:
-                words.append(_pick(_FORGOT, seed, "forgot"))
+                words = [reason, *words, _pick(_FORGOT, seed, "forgot")]
             return _transition(" ".join(words), ["inform"], {**memory, "stuck": 0}, slots=list(heard.asks))
         if "refuse" in acts:
             memory["refused"] += 1

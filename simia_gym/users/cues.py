@@ -42,7 +42,7 @@ class Heard:
     Attributes:
         text: The whole message in lower case, white space joined, thousands separators removed.
         asks: Slots that were asked for, in order of mention.
-        acts: Which of confirm, refuse, claim, wait, offer, invite the message does.
+        acts: Which of confirm, refuse, claim, wait, offer, invite the message does; ``question`` if it asks anything.
         actions: Actions of the domain whose words occur.
         offered: Those whose words occur in a sentence that asks for a yes.
     """
@@ -136,6 +136,8 @@ class Cues:
             acts.add("offer")
         if cue["invite"].occurs(text):
             acts.add("invite")
+        if sentence.question and not offers:
+            acts.add("question")
         found = cue["confirm"].find(text)
         # "What would you like me to do?" asks for no yes, nor does "would you like help with anything else?".
         confirms = found is not None and (YES.occurs(text) or not (offers or WH.occurs(text[:found])))

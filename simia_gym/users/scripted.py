@@ -64,6 +64,7 @@ class Memory:
         stuck: Position on the fallback ladder.
         waits: How often in a row it was told to wait.
         objections: How often it has said no to a wrong proposal of this request.
+        repeats: How often in a row it has answered nothing but what it had told before.
         told: Groups of ``told`` that have been said.
         done: Calls of ``done`` that have been seen.
     """
@@ -77,6 +78,7 @@ class Memory:
     stuck: int = 0
     waits: int = 0
     objections: int = 0
+    repeats: int = 0
     told: tuple[int, ...] = ()
     done: tuple[int, ...] = ()
 
@@ -85,7 +87,7 @@ class Memory:
         return {
             "at": self.at, "seen": self.seen, "known": list(self.known), "insisted": self.insisted,
             "changed": self.changed, "proposed": self.proposed, "stuck": self.stuck, "waits": self.waits,
-            "objections": self.objections, "told": list(self.told), "done": list(self.done),
+            "objections": self.objections, "repeats": self.repeats, "told": list(self.told), "done": list(self.done),
         }  # fmt: skip
 
     @staticmethod
@@ -124,7 +126,8 @@ class ScriptedUser:
         script = self._read(scene.task)
         line = script.opening or script.requests[0].say
         reply = Reply([_pick(line, scene.seed, "opening")], ["open"])
-        return self._transition(reply, Memory(seen=len(scene.ledger.events)), script)
+        stated = () if script.vague else ("request",)
+        return self._transition(reply, Memory(seen=len(scene.ledger.events), known=stated), script)
 
     async def reply(self, text: str, scene: Scene) -> Transition:
         """Answer what the agent said."""
@@ -180,14 +183,25 @@ class _Turn:
         if confirms and (request.action is None or self._about(request, memory)):
             return self._proposed(request, memory)
         if heard.asks:
-            memory = self._inform(request, memory)
-            if confirms:
-                self.said.parts.insert(0, self._pick(_AGREE, "agree"))
-                self.said.acts.insert(0, "agree")
-            return self.said, self._calm(request, memory)
+            return self._answer(request, memory, confirms)
         if confirms:
             return self._nod(request, memory)
         return self._other(request, memory)
+
+    def _answer(self, request: Request, memory: Memory, confirms: bool) -> tuple[Reply, Memory]:
+        """Answer questions for details."""
+        if confirms:
+            self._say(_AGREE, "agree")
+        unsaid = "request" not in memory.known
+        memory = self._inform(request, memory)
+        if memory.repeats > _PATIENCE:
+            self.said = Reply()
+            return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
+        if (unsaid and "invite" in self.heard.acts) or memory.repeats > 1:
+            self.said.parts.insert(0, self._pick(request.say, "request"))
+            self.said.slots.insert(0, "request")
+            memory = replace(memory, known=(*memory.known, "request"))
+        return self.said, self._calm(request, memory)
 
     def _nod(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
         """A yes was asked for, but not to what the user wants done: to a summary, or to some other action."""
@@ -204,15 +218,18 @@ class _Turn:
     def _other(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
         """Neither a refusal, nor a proposal, nor a question for a detail."""
         acts = self.heard.acts
-        if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.text):
-            return self._next(memory, "thank", _THANKS)
         if "wait" in acts and memory.waits < _PATIENCE:
             self._say(_WAIT, "wait")
             return self.said, replace(memory, waits=memory.waits + 1)
-        if "invite" in acts and "offer" not in acts and "claim" not in acts and "request" not in memory.known:
+        if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.text):
+            return self._next(memory, "thank", _THANKS)
+        if "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
             self._say(request.say, "request")
             self.said.slots.append("request")
-            return self.said, self._calm(request, replace(memory, known=(*memory.known, "request")))
+            again = "request" in memory.known
+            known = memory.known if again else (*memory.known, "request")
+            memory = replace(memory, known=known, repeats=memory.repeats + 1 if again else 0)
+            return self.said, self._calm(request, memory)
         if "claim" in acts or "offer" in acts:
             return self._next(memory, "thank", _THANKS)
         return self._climb(request, memory)
@@ -280,8 +297,9 @@ class _Turn:
             if slot not in known:
                 known.append(slot)
         self.said.acts.append("inform")
-        repeated = all(slot in memory.known for slot in self.said.slots) and bool(self.said.slots)
-        return replace(memory, known=tuple(known), stuck=memory.stuck if repeated else 0)
+        if len(known) > len(memory.known):
+            return replace(memory, known=tuple(known), stuck=0, repeats=0)
+        return replace(memory, repeats=memory.repeats + 1)
 
     def _wanted(self, request: Request) -> list[str]:
         """The slots to answer: of alternatives that were offered together, the first that the user has."""
@@ -357,7 +375,7 @@ class _Turn:
         if at >= len(self.script.requests):
             return self._leave(self._pick(self.script.close or _CLOSE, "close"), "leave"), replace(memory, at=at)
         self._say(self.script.requests[at].say, "request")
-        return self.said, Memory(at=at, seen=memory.seen)
+        return self.said, Memory(at=at, seen=memory.seen, known=("request",))
 
     def _leave(self, words: str, act: str) -> Reply:
         self.said.parts.append(words)

@@ -3,7 +3,7 @@
 A script is the ``user`` of a task. Every line is a list of wordings, of which the episode's seed picks one:
 
     {"type": "scripted", "persona": "in a hurry",
-     "opening": ["Hi, I need help with an order."],
+     "opening": ["Hi, I need help with an order."], "vague": true,
      "facts": {"email": {"say": ["My email is a@b.com."], "values": ["a@b.com"]}},
      "requests": [{
         "id": "cancel",
@@ -112,13 +112,23 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Everything a scripted user brings along."""
+    """Everything a scripted user brings along.
+
+    Attributes:
+        opening: The first words; the first request where it is empty.
+        requests: The wishes, in order.
+        facts: Details that do not belong to one wish.
+        close: The last words.
+        persona: What kind of person it is, for users that improvise.
+        vague: Whether the opening leaves the first wish unsaid.
+    """
 
     opening: Line
     requests: tuple[Request, ...]
     facts: Mapping[str, Answer] = field(default_factory=dict)
     close: Line = ()
     persona: str = ""
+    vague: bool = False
 
 
 def script_from_json(value: Any, where: str) -> Script:
@@ -131,7 +141,7 @@ def script_from_json(value: Any, where: str) -> Script:
     Raises:
         InputError: It is no script; names the place.
     """
-    keys = {"type", "persona", "opening", "facts", "requests", "close"}
+    keys = {"type", "persona", "opening", "facts", "requests", "close", "vague"}
     data = _mapping(value, where, keys)
     if data.get("type") != "scripted":
         raise InputError(f"type is {data.get('type')!r}", where=where, fix="Use 'scripted', or another kind of user.")
@@ -146,6 +156,7 @@ def script_from_json(value: Any, where: str) -> Script:
         facts=_answers(data.get("facts"), f"{where}.facts"),
         close=_line(data.get("close"), f"{where}.close"),
         persona=str(data.get("persona", "")),
+        vague=bool(data.get("vague", False)),
     )
 
 

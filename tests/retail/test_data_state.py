@@ -10,13 +10,13 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+
+from simia_gym.dotted import load_object
 from simia_gym.envs.retail.build import STATE_FILE, TOOLS_FILE, build, load_tables, to_text, tools_text
 from simia_gym.envs.retail.catalogue import LINES, TYPES, fresh_name, get_type, make_product
 from simia_gym.envs.retail.ids import ids_in_use
 from simia_gym.envs.retail.orders import OPTIONAL_FIELDS, make_order
 from simia_gym.envs.retail.people import make_payment_method, make_user
-
-from simia_gym.dotted import load_object
 from simia_gym.state import State
 
 SCHEMA = json.loads(STATE_FILE.with_name("state.schema.json").read_text())

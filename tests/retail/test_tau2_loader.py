@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from simia_gym.envs.retail.build import load_tables
 from simia_gym.envs.retail.tau2 import load
-
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 

@@ -107,3 +107,34 @@ def test_wrong_proposal_is_turned_down() -> None:
     assert episode.ledger.events[-1]["meta"]["acts"] == ["deny"]
     run_inline(episode.step(f"I will cancel order {number} for you. Shall I proceed?"))
     assert episode.ledger.events[-1]["meta"]["acts"] == ["confirm"]
+
+
+def _acts_after(task: Task, text: str) -> tuple[list[str], list[str]]:
+    episode = suite().episode()
+    run_inline(episode.reset(task))
+    run_inline(episode.step(text))
+    meta = episode.ledger.events[-1]["meta"]
+    return list(meta["acts"]), list(meta["slots"])
+
+
+def test_wrong_details_are_turned_down() -> None:
+    checked = set()
+    for task in generated(120):
+        assert task.user is not None
+        request = task.user["requests"][0]
+        if task.kind not in ("cancel", "exchange", "modify_items", "return", "return_several", "modify_payment"):
+            continue
+        right = " ".join(f"{item['any'][0]}" for item in request["expect"])
+        verb = {"modify_items": "change", "modify_payment": "change the payment of"}.get(task.kind, task.kind[:8])
+        verb = "return" if task.kind.startswith("return") else verb
+        acts, _ = _acts_after(task, f"I will {verb} {right}. Shall I go ahead?")
+        assert acts == ["confirm"], (task.id, right)
+        for wrong in request["expect"]:
+            if not wrong.get("avoid"):
+                continue
+            others = " ".join(str(i["any"][0]) for i in request["expect"] if not set(i["any"]) & set(wrong["any"]))
+            acts, slots = _acts_after(task, f"I will {verb} {others} {wrong['avoid'][0]}. Shall I go ahead?")
+            assert acts == ["deny"], (task.id, others, wrong)
+            assert wrong["slot"] in slots
+            checked.add(wrong["slot"])
+    assert checked == {"reason", "variant", "payment", "item"}

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from simia_gym.envs.retail.world import RetailWorld
 
+from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall, Transition
 

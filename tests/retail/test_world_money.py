@@ -7,11 +7,11 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from simia_gym.dotted import load_object
 from simia_gym.envs.retail import invariants
 from simia_gym.envs.retail.build import load_tables
 from simia_gym.envs.retail.world import RetailWorld
-
-from simia_gym.dotted import load_object
 from simia_gym.state import State
 from simia_gym.types import ToolCall
 

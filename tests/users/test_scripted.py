@@ -5,13 +5,14 @@ import pytest
 from simia_gym.errors import InputError
 from simia_gym.loop import run_inline
 from simia_gym.scene import Scene
+from simia_gym.types import Transition
 from simia_gym.users.cues import Cues
 from simia_gym.users.scripted import ScriptedUser
 from tests.users.stage import CUES, Stage, script
 
 
-def acts(reply: object) -> list[str]:
-    return list(reply.meta["acts"])  # type: ignore[attr-defined]
+def acts(reply: Transition) -> list[str]:
+    return list(reply.meta["acts"])
 
 
 def test_gives_only_what_is_asked_for() -> None:
@@ -55,6 +56,22 @@ def test_states_its_wish_when_invited() -> None:
     reply = Stage(script()).say("How can I help you?")
     assert reply.observation == "I want to book a seat."
     assert acts(reply) == ["request"]
+
+
+def test_vague_user_adds_its_wish_when_invited() -> None:
+    user = {**script(), "vague": True}
+    reply = Stage(user).say("Thanks! What can I do for you, and what is your name?")
+    assert reply.observation == "I want to book a seat. I am Ada."
+    reply = Stage(script()).say("Thanks! What can I do for you, and what is your name?")
+    assert reply.observation == "I am Ada."
+
+
+def test_reminds_of_its_wish_when_asked_the_same_again_and_again() -> None:
+    stage = Stage(script())
+    said = [stage.say("What is your name?") for _ in range(10)]
+    assert "I want to book a seat." not in said[0].observation
+    assert any("I want to book a seat." in reply.observation for reply in said)
+    assert any(reply.end == "user_stop" for reply in said)
 
 
 def test_confirms_a_right_proposal() -> None:
@@ -211,11 +228,17 @@ def test_fallback_ladder() -> None:
 
 
 def test_never_talks_forever() -> None:
-    for text in ("One moment.", "What is your name?", "Is that correct?", "I will book C3. Shall I?", "x", "I can't."):
+    for text in (
+        "One moment.",
+        "What is your name?",
+        "How can I help?",
+        "Is that correct?",
+        "I will book C3. Shall I?",
+        "x",
+        "I can't.",
+    ):
         stage = Stage(script())
-        ends = [stage.say(text).end for _ in range(40)]
-        if text != "What is your name?":
-            assert "user_stop" in ends
+        assert "user_stop" in [stage.say(text).end for _ in range(20)]
 
 
 def test_leaves_after_being_handed_over() -> None:
