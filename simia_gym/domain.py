@@ -17,11 +17,13 @@ from simia_gym.encoding import encode
 from simia_gym.errors import DomainError, InputError
 from simia_gym.files import read_json, read_text, read_yaml
 from simia_gym.state import State
-from simia_gym.tasks import read_tasks
+from simia_gym.tasks import read_tasks, task_hash
 from simia_gym.tools import ToolSpec, spec_from_entry
 from simia_gym.trace import Reward
 from simia_gym.types import JsonObject, Split, Task
 from simia_gym.world import World
+
+_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ class Domain:
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
+    _begun: dict[int, tuple[Task, State, str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -102,6 +105,22 @@ class Domain:
             "full": f"{self.policy.strip()}\n\n{grammar.instructions(tools, parallel=parallel).strip()}",
             "compact": f"{brief.strip()}\n\n{grammar.instructions(tools, compact=True, parallel=parallel).strip()}",
         }
+
+    def begin(self, task: Task) -> tuple[State, str]:
+        """The initial state of a task and the task's content hash.
+
+        A group of episodes plays one task, so the last few tasks are remembered, by identity.
+
+        Raises:
+            PatchError: The task's changes do not fit the initial state.
+        """
+        known = self._begun.get(id(task))
+        if known is None or known[0] is not task:
+            state = self.base.apply(task.setup) if task.setup else self.base
+            if len(self._begun) >= _REMEMBERED:
+                self._begun.clear()
+            self._begun[id(task)] = known = (task, state, task_hash(task))
+        return known[1], known[2]
 
     @cached_property
     def generator(self) -> Callable[[Split, int], Task] | None:

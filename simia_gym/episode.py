@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 from simia_gym.domain import Domain
 from simia_gym.errors import ActionError, EpisodeOver, Fault, PatchError, Role, SimiaError
 from simia_gym.ledger import Ledger
 from simia_gym.scene import Scene, Simulator, User
 from simia_gym.state import State
-from simia_gym.tasks import task_hash
 from simia_gym.trace import Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
 from simia_gym.verdict import faulted, to_json
@@ -88,7 +86,8 @@ class Episode:
         self.task, self.seed, self.turn = task, seed, 0
         self.ended, self.verdict, self.fault = "reset", None, None
         self.ledger = Ledger()
-        self.state = self.initial = self.domain.base.apply(task.setup) if task.setup else self.domain.base
+        self.initial, digest = self.domain.begin(task)
+        self.state = self.initial
         names = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         self.ledger.append(
             "start",
@@ -98,7 +97,7 @@ class Episode:
             task=task.id,
             kind=task.kind,
             split=task.split,
-            task_hash=task_hash(task),
+            task_hash=digest,
             seed=seed,
             prompt=self.prompt,
             **names,
@@ -215,7 +214,7 @@ class Episode:
     async def _call(self, action: str, parsed: Calls, task: Task, info: JsonObject) -> str | None:
         """Run the calls in order, one transition each, up to an end."""
         calls = [
-            call if call.id else replace(call, id=f"call_{self.turn}_{number}")
+            call if call.id else ToolCall(call.name, call.arguments, f"call_{self.turn}_{number}")
             for number, call in enumerate(parsed.calls)
         ]
         as_tool = self.domain.grammar.observation_role == "tool"

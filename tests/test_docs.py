@@ -43,7 +43,8 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run(command: list[str], cwd: Path) -> str:
-    env = {**os.environ, "PYTHONWARNINGS": "error", "COLUMNS": "120", "NO_COLOR": "1"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    env = {**os.environ, "PATH": path, "PYTHONWARNINGS": "error", "COLUMNS": "120", "NO_COLOR": "1"}
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
     return done.stdout

@@ -10,6 +10,12 @@ from simia_gym.types import JsonObject, ToolCall
 
 EXAMPLE = '<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n</tool_call>'
 _CALL_KEYS = frozenset(("name", "arguments", "parameters", "id", "type"))
+_MEANT_AS_CALL = frozenset(
+    (
+        *("name", "arguments", "parameters", "args", "input", "action", "tool", "tool_name", "tool_call"),
+        *("tool_calls", "function", "function_call", "function_name", "calls"),
+    )
+)
 _MISSING = object()
 
 
@@ -51,6 +57,13 @@ def looks_like_call(value: Any) -> bool:
         return False
     named = "name" in value and ("arguments" in value or "parameters" in value)
     return named or isinstance(value.get("function"), dict) or "tool_calls" in value
+
+
+def is_speech(value: Any) -> bool:
+    """Whether a JSON object is what somebody says, such as ``{"message": "..."}``, and in no way meant as a call."""
+    if type(value) is not dict or not any(isinstance(item, str) for item in value.values()):
+        return False
+    return _MEANT_AS_CALL.isdisjoint(value) and "role" not in value and not any(map(looks_like_call, value.values()))
 
 
 def call_from(value: Any, *, lenient: bool = False) -> ToolCall:

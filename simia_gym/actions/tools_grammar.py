@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from simia_gym.actions.calls import broken, broken_json, call_from, is_message, looks_like_call
+from simia_gym.actions.calls import broken, broken_json, call_from, is_message, is_speech, looks_like_call
 from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
@@ -55,7 +55,7 @@ class ToolsGrammar:
             start = _after_thinking(text, start)
             whole = _whole_json(text, start)
             if whole is not None:
-                return self._from_json(whole[0])
+                return Say(text[start:].strip()) if is_speech(whole[0]) else self._from_json(whole[0])
             parts: list[str] = []
             calls: list[ToolCall] = []
             again = _scan(text, start, parts, calls)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from simia_gym.errors import InputError
@@ -103,6 +104,8 @@ class Cues:
             tuple(tuple(way) for way in group) for group in config.get("alternatives") or ()
         )
         self.leave_after = frozenset(config.get("leave_after") or ())
+        # Agents say much the same sentences again and again: "Is there anything else I can help you with?"
+        self._understand = lru_cache(maxsize=4096)(self._sentence)
 
     def hear(self, text: str) -> Heard:
         """Understand a message.
@@ -115,7 +118,10 @@ class Cues:
         acts: set[str] = set()
         offered: set[str] = set()
         for sentence in sentences(words):
-            if self._sentence(sentence, asks, acts):
+            asked, does, confirms = self._understand(sentence)
+            asks.update(dict.fromkeys(asked))
+            acts |= does
+            if confirms:
                 offered.update(self._actions(sentence.text))
         flat = _DIGIT_COMMA.sub("", " ".join(words.lower().split()))
         return Heard(flat, tuple(asks), frozenset(acts), frozenset(self._actions(flat)), frozenset(offered))
@@ -128,8 +134,9 @@ class Cues:
         pattern = self.tokens.get(kind)
         return set() if pattern is None else {found.group(0).lstrip("#") for found in pattern.finditer(text)}
 
-    def _sentence(self, sentence: Sentence, asks: dict[str, None], acts: set[str]) -> bool:
-        """Enter what a sentence asks for and does; tells whether it asks for a yes."""
+    def _sentence(self, sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], bool]:
+        """What a sentence asks for, what it does, and whether it asks for a yes."""
+        acts: set[str] = set()
         text, cue = sentence.text, self._acts
         offers = cue["offer"].occurs(text)
         if offers:
@@ -147,8 +154,7 @@ class Cues:
         requests = sentence.question or headed or cue["request"].occurs(text)
         # "email on file: a@b.com" tells something and asks for nothing.
         tells = not sentence.question and _FIELD.search(text) is not None and _VALUE.search(text) is not None
-        asked = self._asked(text, confirms) if (requests or confirms) and not tells else ()
-        asks.update(dict.fromkeys(asked))
+        asked = self._asked(text, confirms) if (requests or confirms) and not tells else []
         if confirms and (not asked or YES.occurs(text)):  # "could you confirm your email?" asks for no yes
             acts.add("confirm")
         if cue["refuse"].occurs(text) and (FIRM.occurs(text) or not NOTICE.occurs(text)):
@@ -157,7 +163,7 @@ class Cues:
             acts.add("wait")
         if not sentence.question and cue["claim"].occurs(text) and not FOUND.occurs(text):
             acts.add("claim")
-        return confirms
+        return tuple(asked), frozenset(acts), confirms
 
     def _asked(self, text: str, confirms: bool) -> list[str]:
         found: list[tuple[int, str]] = []

@@ -18,12 +18,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from simia_gym.encoding import encode
 from simia_gym.scene import Scene
+from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, mentions
 from simia_gym.users.scripted_script import Answer, Expect, Request, Script, script_from_json
@@ -50,8 +51,7 @@ _EITHER = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(NamedTuple):
     """What the user remembers between its turns.
 
     Attributes:
@@ -136,7 +136,7 @@ class ScriptedUser:
         memory = Memory() if row is None else Memory.from_row(row)
         events = scene.ledger.events
         calls = _calls(events[memory.seen :])
-        memory = replace(memory, seen=len(events))
+        memory = memory._replace(seen=len(events))
         turn = _Turn(self.cues, script, self.cues.hear(text), calls, scene.seed)
         reply, memory = turn.answer(memory)
         return self._transition(reply, memory, script)
@@ -152,7 +152,7 @@ class ScriptedUser:
             meta["request"] = script.requests[memory.at].id
         return Transition(
             observation=" ".join(reply.parts),
-            ops=({"op": "add", "path": _PATH, "value": memory.to_row()},),
+            ops=(freeze({"op": "add", "path": _PATH, "value": memory.to_row()}),),
             speaker="user",
             end=reply.end,
             meta=meta,
@@ -200,14 +200,14 @@ class _Turn:
         if (unsaid and "invite" in self.heard.acts) or memory.repeats > 1:
             self.said.parts.insert(0, self._pick(request.say, "request"))
             self.said.slots.insert(0, "request")
-            memory = replace(memory, known=(*memory.known, "request"))
+            memory = memory._replace(known=(*memory.known, "request"))
         return self.said, self._calm(request, memory)
 
     def _nod(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
         """A yes was asked for, but not to what the user wants done: to a summary, or to some other action."""
         if memory.stuck > 1:
             return self._climb(request, memory)
-        memory = replace(memory, stuck=memory.stuck + 1, waits=0)
+        memory = memory._replace(stuck=memory.stuck + 1, waits=0)
         if request.action is not None and self.heard.offered:
             self._say(_DECLINE, "deny")
             self.said.parts.append(self._pick(request.say, "request"))
@@ -220,7 +220,7 @@ class _Turn:
         acts = self.heard.acts
         if "wait" in acts and memory.waits < _PATIENCE:
             self._say(_WAIT, "wait")
-            return self.said, replace(memory, waits=memory.waits + 1)
+            return self.said, memory._replace(waits=memory.waits + 1)
         if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.text):
             return self._next(memory, "thank", _THANKS)
         if "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
@@ -228,7 +228,7 @@ class _Turn:
             self.said.slots.append("request")
             again = "request" in memory.known
             known = memory.known if again else (*memory.known, "request")
-            memory = replace(memory, known=known, repeats=memory.repeats + 1 if again else 0)
+            memory = memory._replace(known=known, repeats=memory.repeats + 1 if again else 0)
             return self.said, self._calm(request, memory)
         if "claim" in acts or "offer" in acts:
             return self._next(memory, "thank", _THANKS)
@@ -248,7 +248,7 @@ class _Turn:
             for index, group in enumerate(request.told)
             if index in memory.told or any(mentions(text, words) for words in group)
         ]
-        return replace(memory, done=tuple(done), told=tuple(told))
+        return memory._replace(done=tuple(done), told=tuple(told))
 
     def _settled(self, request: Request, memory: Memory) -> bool:
         if request.done:
@@ -262,7 +262,7 @@ class _Turn:
             line = request.insist_say or _INSIST
             self.said.parts.append(line[memory.insisted % len(line)])
             self.said.acts.append("insist")
-            return self.said, replace(memory, insisted=memory.insisted + 1, proposed=False, waits=0)
+            return self.said, memory._replace(insisted=memory.insisted + 1, proposed=False, waits=0)
         return self._next(memory, "accept_refusal", request.accept or _ACCEPT)
 
     def _proposed(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
@@ -273,9 +273,9 @@ class _Turn:
             self._say(_NO, "deny")
             for slot in wrong:
                 self._tell(request, slot)
-            return self.said, replace(memory, objections=memory.objections + 1, proposed=False, waits=0)
+            return self.said, memory._replace(objections=memory.objections + 1, proposed=False, waits=0)
         if request.change is not None and not memory.changed:
-            memory = replace(memory, changed=True, proposed=False, stuck=0, waits=0)
+            memory = memory._replace(changed=True, proposed=False, stuck=0, waits=0)
             self._say(request.change.say, "change")
             if request.change.withdraw:
                 self.said.acts.append("withdraw")
@@ -288,7 +288,7 @@ class _Turn:
             self._say(request.confirm or _YES, "confirm")
         if self.heard.asks:
             memory = self._inform(request, memory)
-        return self.said, replace(self._calm(request, memory), proposed=True)
+        return self.said, self._calm(request, memory)._replace(proposed=True)
 
     def _inform(self, request: Request, memory: Memory) -> Memory:
         known = list(memory.known)
@@ -298,8 +298,8 @@ class _Turn:
                 known.append(slot)
         self.said.acts.append("inform")
         if len(known) > len(memory.known):
-            return replace(memory, known=tuple(known), stuck=0, repeats=0)
-        return replace(memory, repeats=memory.repeats + 1)
+            return memory._replace(known=tuple(known), stuck=0, repeats=0)
+        return memory._replace(repeats=memory.repeats + 1)
 
     def _wanted(self, request: Request) -> list[str]:
         """The slots to answer: of alternatives that were offered together, the first that the user has."""
@@ -352,12 +352,12 @@ class _Turn:
 
     def _calm(self, request: Request, memory: Memory) -> Memory:
         spoke = request.action is not None and request.action in self.heard.actions and not self.heard.asks
-        return replace(memory, waits=0, proposed=spoke)
+        return memory._replace(waits=0, proposed=spoke)
 
     def _climb(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
         """The fallback ladder."""
         proposed = request.action is not None and request.action in self.heard.actions
-        memory = replace(memory, stuck=memory.stuck + 1, waits=0, proposed=proposed)
+        memory = memory._replace(stuck=memory.stuck + 1, waits=0, proposed=proposed)
         if memory.stuck == 1:
             self.said.parts.append(self._pick(_RESTATE, "restate") + self._pick(request.say, "request"))
             self.said.acts.append("restate")
@@ -373,7 +373,7 @@ class _Turn:
             self._say(line, act)
         at = memory.at + 1
         if at >= len(self.script.requests):
-            return self._leave(self._pick(self.script.close or _CLOSE, "close"), "leave"), replace(memory, at=at)
+            return self._leave(self._pick(self.script.close or _CLOSE, "close"), "leave"), memory._replace(at=at)
         self._say(self.script.requests[at].say, "request")
         return self.said, Memory(at=at, seen=memory.seen, known=("request",))
 

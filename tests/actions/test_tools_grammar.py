@@ -348,3 +348,31 @@ def test_an_ordinary_call_is_read_fast() -> None:
     text = '<tool_call>\n{"name": "get_order_details", "arguments": {"order_id": "#W1234567"}}\n</tool_call>'
     best = min(timeit.repeat(lambda: GRAMMAR.parse(text), number=200, repeat=20)) / 200
     assert best < 50e-6  # about 5 microseconds; the bound leaves room for busy machines
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"message": "May I have your email?"}',
+        '```json\n{"reply": "Done.", "next_steps": ["Wait for the mail."]}\n```',
+        '{"message": "Here it is", "options": {"a": 1}}',
+    ],
+)
+def test_json_that_only_speaks_is_a_message(text: str) -> None:
+    assert get_grammar("tools").parse(text) == Say(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"tool": "calculate", "args": {"expression": "1"}}',
+        '{"function_name": "calculate"}',
+        '{"message": "ok", "call": {"name": "calculate", "arguments": {}}}',
+        '{"action": "calculate"}',
+        "{}",
+        '{"n": 1}',
+    ],
+)
+def test_json_that_may_be_meant_as_a_call_is_never_a_message(text: str) -> None:
+    with pytest.raises(ActionError):
+        get_grammar("tools").parse(text)

@@ -23,7 +23,10 @@ def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
 
 
 def write(name: str, text: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_text(text) and None
+    def change(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    return change
 
 
 def drop(name: str) -> Callable[[Path], None]:
