@@ -4,7 +4,7 @@ What is timed is what anyone runs: whole episodes (reset, every step, the verdic
 beforehand, so that no policy's time is in it. Retail and WebShop play the scripted expert's actions; the run on the
 user's own tau2-bench database plays the actions of recorded rollouts of that benchmark.
 
-    python benchmarks/engine_speed.py [--tau2 DIR --rollouts FILE] [--repeats 7] [--out FILE]
+    python benchmarks/engine_speed.py [--tau2 DIR --rollouts FILE] [--passes 7] [--out FILE]
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import gc
 import json
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +38,11 @@ from simia_gym.types import Task
 Script = tuple[Task, int, list[str]]
 
 
-def expert_scripts(suite: Suite, count: int) -> list[Script]:
+def expert_scripts(suite: Suite, tasks: Sequence[Task]) -> list[Script]:
     """Let the expert play, and keep what it did."""
     make = load_policy("expert", suite.domain.config.policies)
     scripts: list[Script] = []
-    for number, task in enumerate(list(suite.tasks)[:count]):
+    for number, task in enumerate(tasks):
         episode = suite.episode()
         asyncio.run(play_policy(episode, task, seed=number, policy=make()))
         actions = [event["text"] for event in episode.ledger.events if event["type"] == "action"]
@@ -81,8 +83,8 @@ def play(episode: Episode, script: Script) -> int:
 
 def play_gym(env: gym.Env[str, str], script: Script) -> int:
     """The same through Gymnasium's whole stack of wrappers."""
-    task, _, actions = script
-    env.reset(options={"task": task})
+    task, seed, actions = script
+    env.reset(seed=seed, options={"task": task})
     for steps, action in enumerate(actions, start=1):
         _, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
@@ -90,24 +92,28 @@ def play_gym(env: gym.Env[str, str], script: Script) -> int:
     return len(actions)
 
 
-def rate(run: Callable[[Script], int], scripts: list[Script], repeats: int) -> dict[str, Any]:
-    """Steps per second: median, least and most over repeats of at least half a second each."""
-    for script in scripts:
-        run(script)
+def rate(run: Callable[[Script], int], passes: Sequence[Sequence[Script]], *, fresh: bool) -> dict[str, Any]:
+    """Steps per second: median, least and most over the passes.
+
+    Args:
+        run: Plays one script and gives the number of steps.
+        passes: The scripts of each pass.
+        fresh: Whether every pass has scripts of its own, so that nothing is played twice.
+    """
+    gc.collect()
     rates = []
-    for _ in range(repeats):
-        steps, start = 0, time.perf_counter()
-        while (seconds := time.perf_counter() - start) < 0.5:
-            for script in scripts:
-                steps += run(script)
-        rates.append(steps / seconds)
+    for scripts in passes:
+        start = time.perf_counter()
+        steps = sum(run(script) for script in scripts)
+        rates.append(steps / (time.perf_counter() - start))
     return {
         "steps_per_second": round(statistics.median(rates)),
         "least": round(min(rates)),
         "most": round(max(rates)),
-        "repeats": repeats,
-        "episodes": len(scripts),
-        "steps_per_episode": round(sum(len(s[2]) for s in scripts) / len(scripts), 1),
+        "passes": len(passes),
+        "episodes_per_pass": len(passes[0]),
+        "steps_per_episode": round(statistics.mean(len(s[2]) for scripts in passes for s in scripts), 1),
+        "every_pass_on_fresh_tasks": fresh,
     }
 
 
@@ -175,26 +181,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tau2", type=Path, help="a tau2-bench retail data directory")
     parser.add_argument("--rollouts", type=Path, help="recorded rollouts of that benchmark")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--passes", type=int, default=7, help="timed passes of each measurement")
+    parser.add_argument("--episodes", type=int, default=200, help="episodes of each pass")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     results: dict[str, Any] = {}
-    retail = load_suite(EnvConfig("simia/retail-v0", split="all"))
-    suites = {"retail": retail, "webshop": load_suite(EnvConfig("simia/webshop-v0", split="all"))}
-    for name, suite in suites.items():
-        scripts = expert_scripts(suite, 60)
+    count, each = options.passes, options.episodes
+    for name in ("retail", "webshop"):
+        suite = load_suite(EnvConfig(f"simia/{name}-v0", split="train", generated=(count + 1) * each))
+        made = list(suite.tasks[-(count + 1) * each :])
+        scripts = expert_scripts(suite, made)
+        passes = [scripts[i * each : (i + 1) * each] for i in range(count + 1)]
         episode = suite.episode()
-        results[f"episode_{name}"] = rate(lambda s, e=episode: play(e, s), scripts, options.repeats)
-        env = gym.make(f"simia/{name}-v0", split="all")
-        results[f"gym_make_{name}"] = rate(lambda s, e=env: play_gym(e, s), scripts, options.repeats)
+        rate(partial(play, episode), passes[:1], fresh=True)  # warms up, as any long run is
+        results[f"episode_{name}"] = rate(partial(play, episode), passes[1:], fresh=True)
+        env = gym.make(f"simia/{name}-v0")
+        results[f"gym_make_{name}"] = rate(partial(play_gym, env), passes[1:], fresh=False)
     if options.tau2 and options.rollouts:
         suite = load_suite(EnvConfig("simia/retail-v0", split="train", data=str(options.tau2)))
-        scripts = recorded_scripts(suite, options.rollouts)
+        recorded = recorded_scripts(suite, options.rollouts)
         episode = suite.episode()
-        results["episode_retail_tau2_database"] = rate(lambda s, e=episode: play(e, s), scripts, options.repeats)
-    results["flatness_retail"] = flatness(retail)
+        rate(partial(play, episode), [recorded], fresh=False)
+        results["episode_retail_tau2_database"] = rate(partial(play, episode), [recorded] * count, fresh=False)
+    results["flatness_retail"] = flatness(load_suite(EnvConfig("simia/retail-v0")))
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores_used": 1}
     report = {"simia_gym": simia_gym.__version__, **machine, "results": results}
     text = json.dumps(report, indent=2)

@@ -13,10 +13,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.scene import Scene
+from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Heard
 from simia_gym.users.scripted import TABLE, load_cues
@@ -108,6 +110,7 @@ class BriefUser:
         return _transition(_pick(_MORE, seed, "more"), ["nothing_to_add"], memory)
 
 
+@lru_cache(maxsize=1024)
 def first_person(text: str) -> str:
     """Turn "You want to return your lamp." into "I want to return my lamp."."""
     for pattern, spoken in _PERSONS:
@@ -129,7 +132,7 @@ def _transition(
 ) -> Transition:
     return Transition(
         observation=text,
-        ops=({"op": "add", "path": f"/{TABLE}/{KEY}", "value": memory},),
+        ops=(freeze({"op": "add", "path": f"/{TABLE}/{KEY}", "value": memory}),),
         speaker="user",
         end=end,
         meta={"acts": acts, "slots": list(slots)},

@@ -19,9 +19,8 @@ _MARKS = re.compile(r"\*+|`+|~~|^\s{0,3}#{1,6}\s+|^\s*>\s?", re.M)
 _BULLET = re.compile(r"^\s*(?:[-+•–·]|\(?\d{1,2}[.)]|\(?[a-h][.)])\s+")
 _RULE = re.compile(r"^\s*[-=_|:\s]{3,}$")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+(?=\S)|;\s+")
-_QUOTES = str.maketrans(
-    {"‘": "'", "’": "'", "“": '"', "”": '"', "—": " - ", "–": "-", "‑": "-", "\u00a0": " ", "…": "...", "|": " "}
-)
+_TYPED = {"‘": "'", "’": "'", "“": '"', "”": '"', "—": " - ", "–": "-", "‑": "-", "\u00a0": " ", "…": "...", "|": " "}
+_TYPESET = re.compile(f"[{''.join(_TYPED)}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def plain(text: str) -> str:
     """
     text = _unwrap(text.strip())
     if not text.isascii():
-        text = text.translate(_QUOTES)
+        text = _TYPESET.sub(lambda found: _TYPED[found.group()], text)
     elif "|" in text:
         text = text.replace("|", " ")
     if "```" in text:
@@ -74,13 +73,17 @@ def sentences(text: str) -> list[Sentence]:
     found: list[Sentence] = []
     head, gap = "", False
     for line in text.lower().splitlines():
-        if not line.strip():
+        body = line.strip()
+        if not body:
             gap = True
             continue
-        if _RULE.match(line):
-            continue
-        body = _BULLET.sub("", line)
-        listed = body is not line and len(body) < len(line)
+        listed = False
+        if not body[0].isalpha() or body[1:2] in (".", ")"):  # most lines begin with a word and need no closer look
+            if _RULE.match(line):
+                continue
+            item = _BULLET.sub("", line)
+            listed = len(item) < len(line)
+            body = item
         if not listed and (gap or not head):
             head = ""
         gap = False
