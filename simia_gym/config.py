@@ -5,12 +5,27 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal
 
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 CUSTOM = "simia/custom-v0"
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "env": (str,),
+    "split": (str,),
+    "generated": (int,),
+    "data": (str, PurePath, type(None)),
+    "domain": (str, PurePath, type(None)),
+    "simulator": (str,),
+    "user": (str, type(None)),
+    "prompt": (str,),
+    "max_turns": (int, type(None)),
+    "options": (Mapping,),
+}
 
 
 @dataclass(frozen=True)
@@ -33,8 +48,8 @@ class EnvConfig:
     env: str
     split: Literal["train", "test", "all"] = "train"
     generated: int = 0
-    data: str | None = None
-    domain: str | None = None
+    data: str | PurePath | None = None
+    domain: str | PurePath | None = None
     simulator: str = "auto"
     user: str | None = None
     prompt: Literal["full", "compact"] = "full"
@@ -47,6 +62,11 @@ class EnvConfig:
         Raises:
             InputError: Names the setting.
         """
+        for name, kinds in _KINDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                wanted = " or ".join("nothing" if kind is type(None) else kind.__name__ for kind in kinds)
+                raise InputError(f"{name} is {value!r}", where=name, fix=f"Give {wanted}.")
         if self.split not in ("train", "test", "all"):
             raise InputError(f"split is {self.split!r}", where="split", fix="Use train, test or all.")
         if self.prompt not in ("full", "compact"):
@@ -65,6 +85,7 @@ class EnvConfig:
         default = {item.name: item.default for item in dataclasses.fields(self)}
         out = {name: getattr(self, name) for name in default}
         out["options"] = dict(self.options)
+        out.update({name: str(out[name]) for name in ("data", "domain") if out[name] is not None})
         return {name: value for name, value in out.items() if name == "env" or (value != default[name] and value != {})}
 
     @classmethod
@@ -78,4 +99,6 @@ class EnvConfig:
         unknown = sorted(set(data) - known)
         if unknown:
             raise InputError(f"there are no settings {unknown}", where="config", fix=f"Known: {sorted(known)}.")
+        if "env" not in data:
+            raise InputError("the settings name no environment", where="config", fix="Add 'env'.")
         return cls(**data)

@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+import orjson
+
 from simia_gym.actions import Grammar, get_grammar
 from simia_gym.domain_config import DomainConfig, read_config
 from simia_gym.domain_data import DomainData
@@ -24,6 +26,7 @@ from simia_gym.types import JsonObject, Split, Task
 from simia_gym.world import World
 
 _REMEMBERED = 1024
+_HASHED = (".yaml", ".md", ".json", ".py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +74,16 @@ class Domain:
 
     @cached_property
     def tools(self) -> list[JsonObject]:
-        """OpenAI tool schemas, in the order of declaration."""
+        """OpenAI tool schemas, in the order of declaration; read-only."""
         return [spec.schema for spec in self.specs.values()]
+
+    def own_tools(self) -> list[JsonObject]:
+        """The same as plain values that the caller may change."""
+        return cast("list[JsonObject]", orjson.loads(self._tools_json))
+
+    @cached_property
+    def _tools_json(self) -> bytes:
+        return orjson.dumps(self.tools)
 
     @cached_property
     def tool_entries(self) -> dict[str, JsonObject]:
@@ -83,10 +94,11 @@ class Domain:
     def hash(self) -> str:
         """Content hash of everything that decides what happens in an episode, tasks left out; 16 hex digits."""
         digest = hashlib.sha256()
-        skip = set(self.config.tasks.values())
+        skip = {*self.config.tasks.values(), "README.md"}
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
-            if path.suffix in (".yaml", ".md", ".json", ".py") and name not in skip:
+            hidden = any(part.startswith((".", "__")) for part in path.relative_to(self.folder).parts[:-1])
+            if path.suffix in _HASHED and name not in skip and not hidden and path.is_file():
                 digest.update(f"{name}\0".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
         digest.update(encode(dict(self.options)))
@@ -139,8 +151,6 @@ class Domain:
 
 @lru_cache(maxsize=32)
 def _load(folder: Path, options: bytes, data: Path | None) -> Domain:
-    import orjson
-
     return _Loader(folder, orjson.loads(options), data).load()
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import gymnasium
 
 from simia_gym.config import EnvConfig
+from simia_gym.episode import MAX_CHARACTERS
 from simia_gym.errors import InputError
 from simia_gym.loop import run_sync
 from simia_gym.spaces import TextSpace
@@ -25,6 +26,8 @@ def config_from_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> EnvConfig:
     Raises:
         InputError: A setting has an impossible value.
     """
+    if not isinstance(kwargs.get("options", {}), Mapping):
+        raise InputError(f"options is {kwargs['options']!r}", where="options", fix="Give a dictionary.")
     settings = {name: value for name, value in kwargs.items() if name in _SETTINGS}
     options = {**kwargs.get("options", {}), **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, "options")}}
     return EnvConfig(env=env_id, options=options, **settings)
@@ -33,7 +36,18 @@ def config_from_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> EnvConfig:
 def spaces_of(suite: Suite) -> tuple[TextSpace, TextSpace]:
     """The observation and action space of an environment."""
     samples = suite.domain.config.samples
-    return TextSpace(), TextSpace(samples=samples)
+    return TextSpace(), TextSpace(max_length=MAX_CHARACTERS, samples=samples)
+
+
+def known_on_fault(value: str) -> OnFault:
+    """Check the setting.
+
+    Raises:
+        InputError: It is neither of the two words.
+    """
+    if value not in ("truncate", "raise"):
+        raise InputError(f"on_fault is {value!r}", where="on_fault", fix="Use truncate or raise.")
+    return cast(OnFault, value)
 
 
 def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -> tuple[Task, int]:
@@ -81,7 +95,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         self, env_id: str, *, render_mode: str | None = None, on_fault: OnFault = "truncate", **kwargs: Any
     ) -> None:
         self.render_mode = render_mode
-        self.on_fault = on_fault
+        self.on_fault = known_on_fault(on_fault)
         self.suite = load_suite(config_from_kwargs(env_id, kwargs))
         self.episode = self.suite.episode()
         self.observation_space, self.action_space = spaces_of(self.suite)
@@ -99,7 +113,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         task, episode_seed = pick_task(self.suite, self.np_random, options)
         start = run_sync(self.episode.reset(task, seed=episode_seed), inline=self.episode.inline)
-        return start.observation, reset_info(start)
+        return start.observation, reset_info(self.suite, start)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -120,9 +134,9 @@ class SimiaEnv(gymnasium.Env[str, str]):
         return transcript_text(self.episode.messages) if self.render_mode == "ansi" else None
 
 
-def reset_info(start: Start) -> dict[str, Any]:
-    """The info of a reset."""
-    return {**start.info, "messages": list(start.messages), "tools": list(start.tools)}
+def reset_info(suite: Suite, start: Start) -> dict[str, Any]:
+    """The info of a reset; everything in it belongs to the caller."""
+    return {**start.info, "messages": list(start.messages), "tools": suite.domain.own_tools()}
 
 
 def step_info(step: Step) -> dict[str, Any]:

@@ -9,16 +9,20 @@ coroutines finish without suspending, so that a synchronous face needs no event 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
 
 from simia_gym.domain import Domain
-from simia_gym.errors import ActionError, EpisodeOver, Fault, PatchError, Role, SimiaError
+from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
 from simia_gym.ledger import Ledger
 from simia_gym.scene import Scene, Simulator, User
-from simia_gym.state import State
+from simia_gym.secrets_filter import without_secrets
+from simia_gym.state import State, freeze
 from simia_gym.trace import Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
 from simia_gym.verdict import faulted, to_json
+
+T = TypeVar("T")
 
 MAX_CHARACTERS = 100_000
 """Longest action that is read at all; a flood is an invalid action and not a burden."""
@@ -36,7 +40,6 @@ class Episode:
         max_turns: Another turn limit than the domain's.
 
     Attributes:
-        messages: The whole transcript so far in the OpenAI layout, the policy's turns included.
         ledger: The record so far.
         state: The state now.
         verdict: The verdict once the episode has ended, else ``None``.
@@ -58,7 +61,7 @@ class Episode:
         self.prompt = prompt
         self.max_turns = max_turns or domain.config.max_turns
         self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
-        self.messages: list[Message] = []
+        self._messages: list[Message] = []
         self.ledger = Ledger()
         self.state: State = domain.base
         self.initial: State = domain.base
@@ -68,6 +71,11 @@ class Episode:
         self.ended: str | None = None
         self.verdict: Verdict | None = None
         self.fault: Fault | None = None
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole transcript so far in the OpenAI layout, the policy's turns included; a copy."""
+        return [dict(message) for message in self._messages]
 
     async def reset(self, task: Task, *, seed: int = 0) -> Start:
         """Begin an episode.
@@ -81,12 +89,16 @@ class Episode:
 
         Raises:
             Fault: The first message could not be had.
-            PatchError: The task's changes do not fit the initial state.
+            InputError: The task does not fit the domain or the user.
         """
         self.task, self.seed, self.turn = task, seed, 0
         self.ended, self.verdict, self.fault = "reset", None, None
         self.ledger = Ledger()
-        self.initial, digest = self.domain.begin(task)
+        try:
+            self.initial, digest = self.domain.begin(task)
+        except PatchError as error:
+            fix = "Mend its setup operations."
+            raise InputError(f"the task does not fit: {error}", where=f"task {task.id}", fix=fix) from error
         self.state = self.initial
         names = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         self.ledger.append(
@@ -102,7 +114,10 @@ class Episode:
             prompt=self.prompt,
             **names,
         )
-        first = await (self.simulator if self.user is None else self.user).open(self._scene(task))
+        if self.user is None:
+            first = await self._part("simulator", self.simulator.open(self._scene(task)))
+        else:
+            first = await self._part("user", self.user.open(self._scene(task)))
         self._commit(first)
         self.ledger.append(
             "message",
@@ -113,7 +128,7 @@ class Episode:
             meta=dict(first.meta),
         )
         self.ended = None
-        self.messages = [
+        self._messages = [
             {"role": "system", "content": self.domain.prompts[self.prompt]},
             {"role": "user", "content": first.observation},
         ]
@@ -121,6 +136,15 @@ class Episode:
         if first.info:
             info["world"] = dict(first.info)
         return Start(first.observation, tuple(self.messages), self.domain.tools, info)
+
+    async def _part(self, role: Role, work: Awaitable[T]) -> T:
+        """Let a part do its work; whatever it raises that is no fault is a bug of that part, and a fault."""
+        try:
+            return await work
+        except (Fault, InputError):
+            raise
+        except Exception as error:
+            raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
 
     async def step(self, action: str) -> Step:
         """Take one action to its consequences.
@@ -136,20 +160,31 @@ class Episode:
         """
         if self.task is None or self.ended is not None:
             raise EpisodeOver("this episode is over; call reset() to begin another")
+        if not isinstance(action, str):
+            raise InputError(f"an action is a text, not a {type(action).__name__}", where="action", fix="Give a str.")
         self.turn += 1
+        action = action[: MAX_CHARACTERS + 1]  # what is longer is refused below, and need not fill the record
         self.ledger.append("action", turn=self.turn, text=action)
-        before = len(self.messages)
+        before = len(self._messages)
         info: JsonObject = {"turn": self.turn}
         try:
             ended = await self._act(action, self.task, info)
-            new = tuple(message for message in self.messages[before:] if message["role"] != "assistant")
+            new = self._new(before)
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
                 return Step(_join(new), 0.0, False, False, new, None, info)
             return await self._finish(self.task, "turn_limit" if ended is None else ended, truncated, new, info)
         except Fault as fault:
-            new = tuple(message for message in self.messages[before:] if message["role"] != "assistant")
-            return self.fail(fault, new, info)
+            return self.fail(fault, self._new(before), info)
+        except InputError as error:
+            return self.fail(Fault("bad_input", str(error), role="episode"), self._new(before), info)
+        except BaseException:
+            self.ended = "interrupted"  # half a step was taken; nobody may go on from here
+            raise
+
+    def _new(self, before: int) -> tuple[Message, ...]:
+        """Copies of the environment's messages since a position."""
+        return tuple(dict(message) for message in self._messages[before:] if message["role"] != "assistant")
 
     def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
         """End the episode with a fault: no reward, an invalid verdict.
@@ -159,9 +194,13 @@ class Episode:
             new: Messages of the broken step.
             info: Facts of the broken step.
         """
+        fault = Fault(fault.kind, without_secrets(fault.message), role=fault.role)
+        events = self.ledger.events
+        judged = len(events) > 0 and events[-1]["type"] == "end"  # the part that broke was the judge
         self.ended, self.fault, self.verdict = "fault", fault, faulted(fault)
         self.ledger.append("fault", role=fault.role, kind=fault.kind, message=fault.message)
-        self.ledger.append("end", reason="fault", turn=self.turn, truncated=True)
+        if not judged:
+            self.ledger.append("end", reason="fault", turn=self.turn, truncated=True)
         self.ledger.append("verdict", **to_json(self.verdict))
         out = dict(info or {"turn": self.turn})
         out.update(self._closing(self.verdict, "fault"))
@@ -184,14 +223,14 @@ class Episode:
         except ActionError as error:
             text = error.message if error.message.startswith("Error") else f"Error: {error.message}"
             self.ledger.append("invalid", turn=self.turn, code=error.code, text=text)
-            self.messages.append({"role": "assistant", "content": action})
-            self.messages.append({"role": "user", "content": text, "error_code": error.code})
+            self._messages.append({"role": "assistant", "content": action})
+            self._messages.append({"role": "user", "content": text, "error_code": error.code})
             info["error_code"] = error.code
             return None
         if isinstance(parsed, Say):
             return await self._say(parsed.text, task)
         if isinstance(parsed, End):
-            self.messages.append({"role": "assistant", "content": action})
+            self._messages.append({"role": "assistant", "content": action})
             self.ledger.append("answer", turn=self.turn, text=parsed.answer)
             return "agent_end"
         return await self._call(action, parsed, task, info)
@@ -199,16 +238,11 @@ class Episode:
     async def _say(self, text: str, task: Task) -> str | None:
         """Deliver a message to the user."""
         assert self.user is not None
-        try:
-            reply = await self.user.reply(text, self._scene(task))
-        except SimiaError:
-            raise
-        except Exception as error:
-            raise Fault("bug", f"the user raised {type(error).__name__}: {error}", role="user") from error
+        reply = await self._part("user", self.user.reply(text, self._scene(task)))
         self._commit(reply)
         self._record(reply, call=None, say=text)
-        self.messages.append({"role": "assistant", "content": text})
-        self.messages.append({"role": "user", "content": reply.observation})
+        self._messages.append({"role": "assistant", "content": text})
+        self._messages.append({"role": "user", "content": reply.observation})
         return reply.end
 
     async def _call(self, action: str, parsed: Calls, task: Task, info: JsonObject) -> str | None:
@@ -218,9 +252,9 @@ class Episode:
             for number, call in enumerate(parsed.calls)
         ]
         as_tool = self.domain.grammar.observation_role == "tool"
-        self.messages.append(_assistant(parsed.text, calls) if as_tool else {"role": "assistant", "content": action})
+        self._messages.append(_assistant(parsed.text, calls) if as_tool else {"role": "assistant", "content": action})
         for call in calls:
-            transition = await self.simulator.call(call, self._scene(task))
+            transition = await self._part("simulator", self.simulator.call(call, self._scene(task)))
             self._commit(transition)
             self._record(transition, call=call, say=None)
             message: Message = {"role": "user", "content": transition.observation}
@@ -235,7 +269,7 @@ class Episode:
                 message["error_code"] = info["error_code"] = transition.error_code
             if transition.info:
                 info["world"] = dict(transition.info)
-            self.messages.append(message)
+            self._messages.append(message)
             end = transition.end or self._state_end(transition)
             if end is not None:
                 return end
@@ -245,12 +279,13 @@ class Episode:
         return Scene(task, self.state, self.ledger, self.seed, self.turn)
 
     def _commit(self, transition: Transition) -> None:
-        """Take over the new state, applying the operations where nobody has yet."""
+        """Take over the new state, applying the operations where nobody has yet. Reveals count as initial state."""
         if transition.state is not None:
             self.state = transition.state
-        elif transition.ops:
+        elif transition.ops or transition.reveals:
             try:
-                self.state = self.state.apply(transition.ops)
+                self.initial = self.initial.apply(transition.reveals)
+                self.state = self.state.apply(transition.reveals).apply(transition.ops or ())
             except PatchError as error:
                 role: Role = "user" if transition.speaker == "user" else "simulator"
                 raise Fault("bad_patch", str(error), role=role) from error
@@ -268,6 +303,7 @@ class Episode:
             ops=None if transition.ops is None else list(transition.ops),
             end=transition.end,
             meta=dict(transition.meta),
+            **({"reveals": list(transition.reveals)} if transition.reveals else {}),
         )
 
     def _state_end(self, transition: Transition) -> str | None:
@@ -297,7 +333,7 @@ class Episode:
             turns=self.turn,
             tools=self.domain.tool_entries,
         )
-        self.verdict = verdict = await self.reward.score(trace)
+        self.verdict = verdict = await self._part("judge", self.reward.score(trace))
         self.ledger.append("verdict", **to_json(verdict))
         info.update(self._closing(verdict, ended))
         valid = verdict.valid and verdict.reward is not None
@@ -329,7 +365,7 @@ def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:
         }
         for call in calls
     ]
-    return {"role": "assistant", "content": text, "tool_calls": made}
+    return {"role": "assistant", "content": text, "tool_calls": freeze(made)}
 
 
 def _join(messages: Sequence[Message]) -> str:

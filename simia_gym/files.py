@@ -57,6 +57,9 @@ def parse_json(text: str, *, where: str, line: int = 0) -> Any:
         raise InputError(f"not valid JSON: {error.msg}", where=place, fix="Mend it there.") from error
     except ValueError as error:
         raise InputError(str(error), where=f"{where}:{line}" if line else where, fix="Mend it there.") from error
+    except RecursionError as error:
+        place = f"{where}:{line}" if line else where
+        raise InputError("the JSON is nested too deeply", where=place, fix="Mend it there.") from error
 
 
 def _refuse_constant(name: str) -> None:
@@ -81,7 +84,8 @@ def read_jsonl(path: Path, *, what: str = "JSONL file") -> Iterator[tuple[int, A
     Raises:
         InputError: Missing, unreadable, or a line is not JSON.
     """
-    for number, line in enumerate(read_text(path, what=what).splitlines(), start=1):
+    # Not splitlines(): JSON strings may hold U+2028 and its like as they are.
+    for number, line in enumerate(read_text(path, what=what).split("\n"), start=1):
         if line.strip():
             yield number, parse_json(line, where=str(path), line=number)
 
@@ -96,6 +100,8 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         value = yaml.safe_load(text)
+    except RecursionError as error:
+        raise DomainError("the YAML is nested too deeply", where=str(path), fix="Mend it there.") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)

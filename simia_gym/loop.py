@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_PATIENCE = 5.0
+
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _owner: int | None = None
@@ -47,7 +49,21 @@ def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
     """
     if inline:
         return run_inline(coroutine)
-    return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result()
+    finished = threading.Event()
+
+    async def run() -> T:
+        try:
+            return await coroutine
+        finally:
+            finished.set()
+
+    future = asyncio.run_coroutine_threadsafe(run(), background_loop())
+    try:
+        return future.result()
+    except BaseException:
+        if future.cancel():  # interrupted here while it went on there: it must not outlive this call
+            finished.wait(_PATIENCE)
+        raise
 
 
 def background_loop() -> asyncio.AbstractEventLoop:

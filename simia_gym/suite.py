@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,12 +12,16 @@ from simia_gym.config import CUSTOM, EnvConfig
 from simia_gym.domain import Domain, load_domain
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
+from simia_gym.loop import run_sync
 from simia_gym.registration import domain_path
 from simia_gym.scene import Simulator, User
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.tasks import TaskList
 from simia_gym.types import Split, Task
 from simia_gym.users import make_user
+
+logger = logging.getLogger("simia_gym")
+SPLITS: tuple[Split, ...] = ("train", "test")
 
 
 class Suite:
@@ -38,14 +44,23 @@ class Suite:
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
         if not self.tasks:
             fix = "Choose another split, or ask for generated tasks."
-            raise InputError(f"there are no tasks in split {config.split!r}", where="split", fix=fix)
+            if config.data is not None:
+                fix = "Choose another split, or add the file with its tasks."
+            place = f" of {config.data}" if config.data is not None else ""
+            raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
         self.simulator_name = self._simulator_name()
+        self.max_turns = config.max_turns or self.domain.config.max_turns
+        self._reward = self.domain.make_reward()
+        if config.user is not None:
+            run_sync((trial := self.episode()).reset(self.tasks[0]), inline=trial.inline)  # can it play these tasks?
+        user = config.user or self.domain.user or "nobody"
+        logger.info("%s: tool calls answered by %s, user played by %s", config.env, self.simulator_name, user)
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
         """The fixed tasks of the split, then the generated ones."""
         wanted = self.config.split
-        splits: tuple[Split, ...] = ("train", "test") if wanted == "all" else (wanted,)
+        splits: tuple[Split, ...] = SPLITS if wanted == "all" else (wanted,)
         fixed = [task for split in splits for task in self.domain.tasks.get(split, ())]
         first = self.config.generated - self.config.generated // len(splits) * (len(splits) - 1)
         counts = {split: (first if i == 0 else self.config.generated // len(splits)) for i, split in enumerate(splits)}
@@ -61,10 +76,15 @@ class Suite:
             for task in tasks:
                 if task.id == task_id:
                     return task
-        for task in self.tasks:
-            if task.id == task_id:
-                return task
-        raise InputError(f"there is no task {task_id!r} in {self.config.env}", where="task", fix="See `simia list`.")
+        number = re.search(r"\d+$", task_id)
+        generator = self.domain.generator
+        if number is not None and generator is not None:  # generated tasks are numbered; none need be searched
+            for split in SPLITS:
+                task = generator(split, int(number.group()))
+                if task.id == task_id:
+                    return task
+        some = ", ".join(task.id for task in self.tasks[:3])
+        raise InputError(f"there is no task {task_id!r} in {self.config.env}", where="task", fix=f"Such as {some}.")
 
     def _simulator_name(self) -> str:
         asked = self.config.simulator
@@ -95,9 +115,9 @@ class Suite:
             self.domain,
             simulator=self.make_simulator(),
             user=self.make_user(),
-            reward=self.domain.make_reward(),
+            reward=self._reward,
             prompt=self.config.prompt,
-            max_turns=self.config.max_turns,
+            max_turns=self.max_turns,
         )
 
 

@@ -11,6 +11,8 @@ from typing import Any, cast, overload
 from simia_gym.encoding import encode
 from simia_gym.errors import DomainError, InputError
 from simia_gym.files import read_jsonl
+from simia_gym.goal import check_goal
+from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Split, Task
 
 _FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -64,9 +66,14 @@ def task_from_json(value: Any, where: str) -> Task:
             )
         if not isinstance(item, _FIELDS[name]):
             raise DomainError(f"{name!r} is a {type(item).__name__}", where=where, fix="Change its type.")
+    try:
+        check_goal(value.get("goal") or ())
+    except InputError as error:
+        raise DomainError(error.what, where=f"{where}: {error.where}", fix=error.fix) from error
     if value["split"] not in ("train", "test"):
         raise DomainError(f"split is {value['split']!r}", where=where, fix="Use 'train' or 'test'.")
-    fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in value.items()}
+    frozen = freeze(value)  # one task is played by many episodes, and none of them may change it for the others
+    fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
     return Task(**fields)
 
 
@@ -121,10 +128,10 @@ class TaskList(Sequence[Task]):
     ) -> None:
         self._fixed = tuple(fixed)
         self._generate = generate
-        self._plan: list[tuple[Split, int]] = [(s, i) for s, count in generated.items() for i in range(count)]
+        self._plan = dict(generated)
 
     def __len__(self) -> int:
-        return len(self._fixed) + len(self._plan)
+        return len(self._fixed) + sum(self._plan.values())
 
     @overload
     def __getitem__(self, index: int) -> Task: ...
@@ -139,8 +146,13 @@ class TaskList(Sequence[Task]):
             raise IndexError(index)
         if position < len(self._fixed):
             return self._fixed[position]
-        split, number = self._plan[position - len(self._fixed)]
-        return cast("Callable[[Split, int], Task]", self._generate)(split, number)
+        number = position - len(self._fixed)
+        make = cast("Callable[[Split, int], Task]", self._generate)
+        for split, count in self._plan.items():
+            if number < count:
+                return make(split, number)
+            number -= count
+        raise IndexError(index)
 
     def __iter__(self) -> Iterator[Task]:
         return (self[i] for i in range(len(self)))

@@ -12,12 +12,13 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import jsonschema_rs
 from pydantic import ConfigDict, Field, create_model
 
 from simia_gym.errors import InputError
+from simia_gym.state.frozen import freeze, thaw
 from simia_gym.types import JsonObject
 
 Effect = Literal["read", "write", "none"]
@@ -51,11 +52,9 @@ class ToolSpec:
 
     @cached_property
     def schema(self) -> JsonObject:
-        """The OpenAI tool dictionary, without engine marks."""
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
-        }
+        """The OpenAI tool dictionary, without engine marks; read-only, since all episodes share it."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return cast("JsonObject", freeze({"type": "function", "function": function}))
 
     @cached_property
     def entry(self) -> JsonObject:
@@ -63,11 +62,15 @@ class ToolSpec:
         marks: JsonObject = {"effect": self.effect, "reads": list(self.reads), "writes": list(self.writes)}
         if self.terminal:
             marks["terminal"] = True
-        return {**self.schema, "x-simia": marks}
+        return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled validator, which cannot travel between processes and is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_validator"}
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
-        return jsonschema_rs.validator_for(self.parameters)
+        return jsonschema_rs.validator_for(thaw(self.parameters))
 
     def problem(self, arguments: JsonObject) -> str | None:
         """Say what is wrong with the arguments, or ``None``.

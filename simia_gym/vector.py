@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from simia_gym.env import OnFault, config_from_kwargs, pick_task, reset_info, spaces_of, step_info
-from simia_gym.errors import Fault
+from simia_gym.env import OnFault, config_from_kwargs, known_on_fault, pick_task, reset_info, spaces_of, step_info
+from simia_gym.errors import Fault, InputError
 from simia_gym.loop import run_sync
 from simia_gym.suite import load_suite
 from simia_gym.types import Step
@@ -30,7 +30,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
     Args:
         env_id: The registered id.
         num_envs: How many lanes.
-        max_episode_steps: Gymnasium's own step limit, honoured by truncation.
+        max_episode_steps: Gymnasium's own step limit; taken as the turn limit, so that it ends with a verdict.
         on_fault: ``truncate`` or ``raise``.
         **kwargs: Settings and options as for `SimiaEnv`.
     """
@@ -51,10 +51,13 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         on_fault: OnFault = "truncate",
         **kwargs: Any,
     ) -> None:
-        self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
-        self.render_mode, self.on_fault = render_mode, on_fault
+        self.num_envs = num_envs
+        self.render_mode, self.on_fault = render_mode, known_on_fault(on_fault)
         self.suite = load_suite(config_from_kwargs(env_id, kwargs))
         self.episodes = [self.suite.episode() for _ in range(num_envs)]
+        if max_episode_steps is not None:
+            for episode in self.episodes:
+                episode.max_turns = min(episode.max_turns, max_episode_steps)
         self.inline = all(episode.inline for episode in self.episodes)
         self.single_observation_space, self.single_action_space = spaces_of(self.suite)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -75,10 +78,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         Returns:
             Observations and info.
         """
-        seeds: Sequence[int | None] = (
-            [seed + lane for lane in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
-        )
-        for lane, value in enumerate(seeds):
+        for lane, value in enumerate(self._seeds(seed)):
             if value is not None:
                 self._generators[lane] = np.random.default_rng(value)
         self._again[:] = False
@@ -99,6 +99,9 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         Returns:
             Observations, rewards (N,), terminated (N,), truncated (N,), info.
         """
+        if isinstance(actions, str) or len(actions) != self.num_envs:
+            got = "one text" if isinstance(actions, str) else f"{len(actions)}"
+            raise InputError(f"{got} for {self.num_envs} lanes", where="actions", fix="Give one action a lane.")
         work = [self._advance(lane, action) for lane, action in enumerate(actions)]
         results = run_sync(self._gather(work), inline=self.inline)
         rewards = np.zeros(self.num_envs, dtype=np.float64)
@@ -120,14 +123,28 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
             return [await item for item in work]
         return list(await asyncio.gather(*work))
 
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        """One seed a lane."""
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + lane for lane in range(self.num_envs)]
+        seeds = [None if value is None else int(value) for value in seed]
+        if len(seeds) != self.num_envs:
+            raise InputError(f"{len(seeds)} seeds for {self.num_envs} lanes", where="seed", fix="Give one a lane.")
+        return seeds
+
     async def _begin(self, lane: int, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
         task, seed = pick_task(self.suite, self._generators[lane], options)
         try:
             start = await self.episodes[lane].reset(task, seed=seed)
         except Fault as fault:
             self._broken[lane] = fault
-            return "", {"fault": str(fault)}
-        return start.observation, reset_info(start)
+        except InputError as error:
+            self._broken[lane] = Fault("bad_task", str(error), role="episode")
+        else:
+            return start.observation, reset_info(self.suite, start)
+        return "", {"fault": str(self._broken[lane])}
 
     async def _advance(self, lane: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._again[lane]:
@@ -136,6 +153,4 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         episode = self.episodes[lane]
         broken = self._broken.pop(lane, None)
         step: Step = episode.fail(broken) if broken is not None else await episode.step(action)
-        over = step.terminated or step.truncated
-        cut = not over and self.max_episode_steps is not None and episode.turn >= self.max_episode_steps
-        return step.observation, step.reward, step.terminated, step.truncated or cut, step_info(step)
+        return step.observation, step.reward, step.terminated, step.truncated, step_info(step)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from simia_gym.errors import InputError
 from simia_gym.files import read_json, read_jsonl, read_text
 from simia_gym.goal import goal_of
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import JsonObject, Split, Task, ToolCall
 
 OPTIONS: Mapping[str, Any] = {"compat": "tau2"}
 REWARD = "simia_gym.rewards.outcome:OutcomeReward"
@@ -98,7 +98,12 @@ def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task
             if task.id in seen:
                 raise InputError(f"task id {task.id!r} occurs at {seen[task.id]} too", where=where, fix="Remove one.")
             seen[task.id] = where
+            unknown = [action["name"] for action in task.gold if action["name"] not in world.tools]
+            if unknown:
+                fix = "Name the data directory of this domain."
+                raise InputError(f"gold action {unknown[0]!r} is no tool of {domain}", where=where, fix=fix)
             tasks[task.split].append(_with_goal(task, state, world))
+    _check_fit([*tasks["train"], *tasks["test"]], state, world, path)
     return {split: tuple(items) for split, items in tasks.items()}
 
 
@@ -184,6 +189,19 @@ def _read_brief(scenario: Any, where: str, domain: str) -> JsonObject:
     if persona:
         brief["persona"] = persona
     return brief
+
+
+def _check_fit(tasks: Sequence[Task], state: State, world: RetailWorld, path: Path) -> None:
+    """Refuse a database that is not the tasks': gold actions may fail, but not nearly all of them."""
+    with_gold = [task for task in tasks if task.gold]
+    barren = [task for task in with_gold if not any(_succeeds(action, state, world) for action in task.gold)]
+    if 2 * len(barren) > len(with_gold):
+        what = f"none of the gold actions of {len(barren)} of {len(with_gold)} tasks can be executed"
+        raise InputError(what, where=str(path / "db.json"), fix="Use the database that belongs to the tasks.")
+
+
+def _succeeds(action: Mapping[str, Any], state: State, world: RetailWorld) -> bool:
+    return world.call(state, ToolCall(action["name"], dict(action["arguments"]))).outcome == "ok"
 
 
 def _with_goal(task: Task, state: State, world: RetailWorld) -> Task:

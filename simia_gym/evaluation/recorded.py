@@ -27,7 +27,7 @@ from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 from simia_gym.world import World
 
-BASIS = "tau2:db*communicate"
+BASIS = "database*communicate"
 SHOWN = 5
 """How many mismatches are shown in full."""
 
@@ -99,21 +99,22 @@ def verify_recorded(domain: str, *, data: Path | str, rollouts: Path | str) -> J
     loaded = load_domain(folder, data=data)
     if loaded.world is None:
         raise InputError(f"{loaded.name} has no world to execute calls in", where=str(folder))
-    return verify(loaded.world, loaded.base, Path(rollouts))
+    return verify(loaded.world, loaded.base, Path(rollouts), domain=loaded.name)
 
 
-def verify(world: World, base: State, rollouts: Path) -> JsonObject:
+def verify(world: World, base: State, rollouts: Path, *, domain: str | None = None) -> JsonObject:
     """Execute recorded rollouts again in a world; see `verify_recorded`.
 
     Args:
         world: The world.
         base: The state that every episode begins with.
         rollouts: The JSONL file.
+        domain: The domain's name; episodes that say they are of another one are refused.
     """
     pairs = identical = episodes = checked = agree = unknown = 0
     mismatches: list[JsonObject] = []
     disagreements: list[JsonObject] = []
-    for recording in read_recordings(rollouts):
+    for recording in read_recordings(rollouts, domain):
         episodes += 1
         state = base
         for call, expected in recording.pairs:
@@ -135,6 +136,8 @@ def verify(world: World, base: State, rollouts: Path) -> JsonObject:
             disagreements.append(
                 {"episode": recording.id, "expected": recording.reward, "got": outcome.reward, **parts}
             )
+    if not episodes:
+        raise InputError("holds no recorded episode", where=str(rollouts), fix=_LAYOUT)
     return {
         "pairs": pairs,
         "identical": identical,
@@ -192,14 +195,22 @@ def _gold_known(recording: Recording, outcome: Outcome) -> bool:
     return recording.reward == outcome.reward
 
 
-def read_recordings(path: Path) -> Iterator[Recording]:
+def read_recordings(path: Path, domain: str | None = None) -> Iterator[Recording]:
     """Read recorded episodes.
+
+    Args:
+        path: The JSONL file.
+        domain: The only domain whose episodes are wanted; a line need not say.
 
     Raises:
         InputError: The file cannot be read, or a line is no recorded episode; names the line.
     """
     for number, value in read_jsonl(path, what="file of rollouts"):
-        yield _read_recording(value, f"{path}:{number}")
+        where = f"{path}:{number}"
+        if domain is not None and isinstance(value, dict) and value.get("domain", domain) != domain:
+            what = f"is an episode of the domain {value['domain']!r}, not {domain!r}"
+            raise InputError(what, where=where, fix="Name the rollouts of this domain.")
+        yield _read_recording(value, where)
 
 
 _LAYOUT = "A line is an object with id, messages, reward and gold_actions."
@@ -211,7 +222,12 @@ def _read_recording(value: Any, where: str) -> Recording:
     gold = value.get("gold_actions") or []
     if not isinstance(gold, list) or not all(isinstance(action, dict) and "name" in action for action in gold):
         raise InputError("gold_actions is not a list of calls", where=where, fix=_LAYOUT)
-    messages = [message for message in value["messages"] if isinstance(message, dict)]
+    messages = value["messages"]
+    for index, message in enumerate(messages):
+        calls = message.get("tool_calls") or [] if isinstance(message, dict) else None
+        if not isinstance(calls, list):
+            fix = "Write {role, content, tool_calls: [...]}."
+            raise InputError("is no chat message", where=f"{where}, message {index}", fix=fix)
     contents = [message.get("content") for message in messages if message.get("role") == "assistant"]
     required = value.get("communicate_info") or value.get("outputs") or []
     reward = value.get("reward")

@@ -36,6 +36,19 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmade:
+    """An episode that cannot be run because its task could not even be made.
+
+    Attributes:
+        position: The task's place in the list of tasks, from 0.
+        error: What the source of tasks raised.
+    """
+
+    position: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Settings of a rollout that decide what its episodes are.
 
@@ -43,6 +56,7 @@ class Plan:
         config: The environment.
         domain_hash: Content hash of the domain it was loaded from.
         policy: Name of the policy, as it stands in the record.
+        policy_hash: Content hash of the policy's source, where it is no part of this package.
         seed: Seed that all episode seeds are derived from.
         group: Episodes per task.
         episodes: Jobs in total; ``None`` means tasks x group.
@@ -54,6 +68,7 @@ class Plan:
     seed: int = 0
     group: int = 1
     episodes: int | None = None
+    policy_hash: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no rollout."""
@@ -72,9 +87,13 @@ class Plan:
             **self.config.to_json(),
             "domain_hash": self.domain_hash,
             "policy": self.policy,
-            "seed": self.seed,
-            "group": self.group,
+            **self.run(),
         }
+
+    def run(self) -> JsonObject:
+        """What besides environment and policy all lines of a record share."""
+        shared: JsonObject = {"seed": self.seed, "group": self.group}
+        return shared if self.policy_hash is None else {**shared, "policy_hash": self.policy_hash}
 
 
 def episode_seed(seed: int, task_id: str, member: int) -> int:
@@ -97,7 +116,7 @@ def content_key(*parts: Any) -> str:
     return hashlib.sha256(encode(list(parts))).hexdigest()[:32]
 
 
-def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job]:
+def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | Unmade]:
     """List the jobs in the order in which they are started.
 
     All members of a task's group follow each other, so that groups are finished early. When more episodes are wanted
@@ -108,7 +127,7 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job]:
         tasks: The tasks; drawn one at a time, so that generated tasks cost nothing before their turn.
 
     Yields:
-        One job per episode.
+        One job per episode; where the source of tasks fails, what takes its place.
 
     Raises:
         InputError: There is no task.
@@ -120,16 +139,42 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job]:
     first = 0
     while remaining:
         for position in range(len(tasks)):
-            task = tasks[position]
+            task, error = _task(tasks, position)
+            digest = None if task is None else _digest(task)
             for member in range(first, first + plan.group):
                 if not remaining:
                     return
                 remaining -= 1
+                if task is None:
+                    yield Unmade(position, error)
+                    continue
+                played = [plan.policy, plan.policy_hash, plan.seed, member]
                 yield Job(
                     task=task,
                     member=member,
                     group=f"{task.id}#{first // plan.group}",
                     seed=episode_seed(plan.seed, task.id, member),
-                    key=content_key(1, config, plan.domain_hash, task_hash(task), plan.policy, plan.seed, member),
+                    key=content_key(1, config, plan.domain_hash, digest, *played),
                 )
         first += plan.group
+
+
+def _task(tasks: Sequence[Task], position: int) -> tuple[Task | None, str]:
+    """One task, or why there is none: generators are other people's code."""
+    try:
+        task: object = tasks[position]
+        if not isinstance(task, Task) or not isinstance(task.id, str):
+            return None, f"it is {str(task)[:80]!r} and not a task"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return None, f"{type(error).__name__}: {error}"
+    return task, ""
+
+
+def _digest(task: Task) -> str:
+    """The task's content hash; of one that holds what is no JSON, a stand-in: its episode becomes a fault."""
+    try:
+        return task_hash(task)
+    except Exception:
+        return f"unsound {task.id}"

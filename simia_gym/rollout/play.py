@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import re
-import signal
-import sys
-import threading
-import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, Role
+from simia_gym.errors import Fault, InputError, PatchError, Role
 from simia_gym.policies import Policy, PolicyStart
+from simia_gym.rollout.limit import TimeUpError
+from simia_gym.secrets_filter import without_secrets
+from simia_gym.tasks import task_hash
 from simia_gym.types import Task
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
-_LEAST_SECRET = 8
 
-
-class TimeUpError(BaseException):
-    """The alarm of an episode that does not yield; no ``except Exception`` of a tool or policy can swallow it."""
-
-
-async def play(
-    episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "", deadline: float | None = None
-) -> str | None:
-    """Play one episode to its end.
+async def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "") -> str | None:
+    """Play one episode to its end with a policy.
 
     Args:
         episode: A fresh episode.
@@ -39,31 +25,70 @@ async def play(
         seed: Its seed.
         policy: Who acts.
         env: The environment's id, for the policy.
-        deadline: `time.monotonic` value after which no further step is begun.
+
+    Returns:
+        The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
+    """
+    return await play_new(episode, task, seed=seed, make_policy=lambda: policy, env=env)
+
+
+async def play_new(
+    episode: Episode,
+    task: Task,
+    *,
+    seed: int,
+    make_policy: Callable[[], Policy],
+    env: str = "",
+    over: Callable[[], bool] = lambda: False,
+    on_wait: Callable[[], None] = lambda: None,
+) -> str | None:
+    """Play one episode to its end with a policy of its own.
+
+    Nothing that a policy, a user, a tool or a reward raises gets out, `SystemExit` and a made-up `CancelledError`
+    included; only what the caller does to this task does: an interrupt, a cancellation, the end of its time.
+
+    Args:
+        episode: A fresh episode.
+        task: What it is about.
+        seed: Its seed.
+        make_policy: Makes who acts. That may fail, too.
+        env: The environment's id, for the policy.
+        over: Whether the time is over, so that no further step is begun.
+        on_wait: Called when an action has to be waited for.
 
     Returns:
         The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
     """
     role: Role = "episode"
+    begun = False
     try:
         await episode.reset(task, seed=seed)
+        begun = True
         role = "policy"
+        policy = make_policy()
         _introduce(policy, episode, env, seed)
         while episode.verdict is None:
-            if deadline is not None and time.monotonic() > deadline:
+            if over():
                 raise timed_out()
             role = "policy"
             text = policy.act(episode.messages)
             if inspect.isawaitable(text):
+                on_wait()
                 text = await text
             if not isinstance(text, str):
                 raise Fault("bad_action", f"act() gave a {type(text).__name__}, not a text", role="policy")
             role = "episode"
             await episode.step(text)
     except Fault as fault:
-        episode.fail(Fault(fault.kind, without_secrets(fault.message), role=fault.role))
-    except Exception as error:
-        episode.fail(Fault("bug", without_secrets(f"{type(error).__name__}: {error}"), role=role))
+        episode.fail(fault)
+    except (KeyboardInterrupt, TimeUpError):
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and _cancelled():
+            raise
+        kind = "bug" if begun or not _at_fault(task, error) else "bad_task"
+        message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        episode.fail(Fault(kind, message, role=role))
         return without_secrets(traceback.format_exc())
     return None
 
@@ -73,41 +98,24 @@ def timed_out() -> Fault:
     return Fault("timeout", "the episode took longer than its time limit", role="episode")
 
 
-def waits(policy: Policy) -> bool:
-    """Whether the policy's ``act`` is a coroutine function, so that several episodes can be in flight."""
-    return inspect.iscoroutinefunction(policy.act)
-
-
-@contextmanager
-def alarm(seconds: float | None) -> Iterator[None]:
-    """Interrupt code that neither returns nor yields, where the platform can: the main thread of a POSIX process.
-
-    To be used inside a task, whose own code is all that it interrupts.
-
-    Args:
-        seconds: When; ``None`` never.
-
-    Raises:
-        TimeUpError: Inside the block, when the time is up.
-    """
-    if seconds is None or sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    mine = asyncio.current_task()
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        if asyncio.current_task() is mine:  # never inside the loop's own code
-            raise TimeUpError
-
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+def _cancelled() -> bool:
+    """Whether somebody cancelled this task; else a `CancelledError` is only an exception that somebody raised."""
     try:
-        yield
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
+
+
+def _at_fault(task: Task, error: BaseException) -> bool:
+    """Whether it is the task itself with which no episode can begin."""
+    if isinstance(error, InputError | PatchError):
+        return True
+    try:
+        task_hash(task)
+    except Exception:
+        return True
+    return False
 
 
 def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
@@ -123,11 +131,3 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
                 samples=tuple(domain.config.samples),
             )
         )
-
-
-def without_secrets(text: str) -> str:
-    """Take the values of key-like environment variables out of a text before it is written anywhere."""
-    for name, value in os.environ.items():
-        if len(value) >= _LEAST_SECRET and _SECRET_NAME.search(name):
-            text = text.replace(value, "[secret]")
-    return text

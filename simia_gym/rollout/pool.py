@@ -7,12 +7,15 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
+from simia_gym.encoding import encode
 from simia_gym.episode import Episode
-from simia_gym.errors import InputError
+from simia_gym.errors import Fault, InputError, SimiaError
 from simia_gym.policies import Policy
-from simia_gym.rollout.jobs import Job, Plan, make_jobs
-from simia_gym.rollout.play import TimeUpError, alarm, play, timed_out, waits
+from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs
+from simia_gym.rollout.limit import Clock, TimeUpError
+from simia_gym.rollout.play import play_new, timed_out
 from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
@@ -54,9 +57,11 @@ class Pool:
             raise InputError(f"timeout is {timeout}", where="--timeout", fix="Give a number of seconds above 0.")
         self.suite, self.plan = suite, plan
         self.summary = Summary()
-        self._make_policy, self._on_done, self._timeout = make_policy, on_done, timeout
-        self._inline = suite.episode().inline and not waits(make_policy())
-        self._workers = 1 if self._inline else concurrency
+        self._make_policy, self._on_done, self._concurrency = make_policy, on_done, concurrency
+        self._inline = _first_episode(suite).inline
+        self._clock = Clock(timeout)
+        self._unmade: list[Unmade] = []
+        self._stopping = False
 
     @property
     def total(self) -> int:
@@ -73,36 +78,58 @@ class Pool:
             The results.
 
         Raises:
-            InputError: The record cannot be written, or belongs to other tasks.
+            InputError: The record cannot be written, or belongs to other tasks; or, after everything else has run,
+                some tasks could not be made.
         """
-        jobs: Iterable[Job] = make_jobs(self.plan, self.suite.tasks)
+        jobs: Iterable[Job | Unmade] = make_jobs(self.plan, self.suite.tasks)
         if store.finished:
-            jobs = list(jobs)
-            _check_tasks(store, jobs)
+            jobs = _checked(store, iter(jobs))
         queue = iter(jobs)
-        workers = [asyncio.create_task(self._work(queue, store)) for _ in range(min(self._workers, self.total))]
+        # One worker is enough until something waits: an environment with I/O, or an action that has to be awaited.
+        several = asyncio.Event()
+        if not self._inline:
+            several.set()
+        count = min(self._concurrency, self.total)
+        workers = [asyncio.create_task(self._work(queue, store, several, first=n == 0)) for n in range(count)]
         try:
-            await asyncio.gather(*workers)
+            with self._clock.ticking():
+                # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
+                # a policy made up.
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+                for worker in done:
+                    worker.result()
         finally:
+            self._stopping = True
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             await _close_connections()
+        self._complete()
         return self.summary
 
-    async def _work(self, queue: Iterator[Job], store: RecordStore) -> None:
-        for job in queue:
-            known = store.finished.get(job.key)
-            record = known or await self._run(job, store)
-            self.summary.add(record, reused=known is not None)
-            if self._on_done is not None:
-                self._on_done(record)
-            await asyncio.sleep(0)  # an interrupt is delivered here, between two episodes that never wait
+    async def _work(
+        self, queue: Iterator[Job | Unmade], store: RecordStore, several: asyncio.Event, *, first: bool
+    ) -> None:
+        if not first:
+            await several.wait()
+        try:
+            for job in queue:
+                if isinstance(job, Unmade):
+                    self._unmade.append(job)
+                    continue
+                known = store.finished.get(job.key)
+                record = known or await self._run(job, store, several.set)
+                self.summary.add(record, reused=known is not None)
+                if self._on_done is not None:
+                    self._on_done(record)
+                await asyncio.sleep(0)  # an interrupt is delivered here, between two episodes that never wait
+        finally:
+            several.set()
 
-    async def _run(self, job: Job, store: RecordStore) -> Record:
+    async def _run(self, job: Job, store: RecordStore, on_wait: Callable[[], None]) -> Record:
         began = time.monotonic()
-        episode, trace = await self._episode(job)
-        record = make_record(self.plan, job, episode)
+        episode, trace = await self._episode(job, on_wait)
+        record = self._record(job, episode)
         times: JsonObject = {"key": job.key, "task": job.task.id, "member": job.member, "turns": episode.turn}
         times["seconds"] = round(time.monotonic() - began, 6)
         if trace is not None:
@@ -110,19 +137,73 @@ class Pool:
         store.write(record.to_json(), times)
         return record
 
-    async def _episode(self, job: Job) -> tuple[Episode, str | None]:
-        episode, policy = self.suite.episode(), self._make_policy()
-        deadline = None if self._timeout is None else time.monotonic() + self._timeout
-        env = self.plan.config.env
-        running = play(episode, job.task, seed=job.seed, policy=policy, env=env, deadline=deadline)
+    async def _episode(self, job: Job, on_wait: Callable[[], None]) -> tuple[Episode, str | None]:
+        episode = self.suite.episode()
         trace = None
         try:
-            async with asyncio.timeout(self._timeout):
-                with alarm(self._timeout if self._inline else None):
-                    trace = await running
+            trace = await self._clock.run(
+                lambda limit: play_new(
+                    episode,
+                    job.task,
+                    seed=job.seed,
+                    make_policy=self._make_policy,
+                    env=self.plan.config.env,
+                    over=limit.over,
+                    on_wait=on_wait,
+                )
+            )
         except (TimeUpError, TimeoutError):
             episode.fail(timed_out())
+        except asyncio.CancelledError:
+            worker = asyncio.current_task()
+            if self._stopping or worker is None:
+                raise
+            worker.uncancel()
+            episode.fail(Fault("bug", "CancelledError: the task of the episode was cancelled from within", role="policy"))
         return episode, trace
+
+    def _record(self, job: Job, episode: Episode) -> Record:
+        """The record; of an episode whose events are no JSON, the fault that they are."""
+        try:
+            record = make_record(self.plan, job, episode)
+            encode(record.to_json())
+        except (TypeError, ValueError, RecursionError) as error:
+            episode = self.suite.episode()
+            message = f"the episode cannot be written as JSON: {type(error).__name__}: {error}"
+            episode.fail(Fault("bad_record", message, role="episode"))
+            return make_record(self.plan, job, episode)
+        return record
+
+    def _complete(self) -> None:
+        """Make sure that nothing is missing.
+
+        Raises:
+            InputError: Something is; says what.
+        """
+        if self._unmade:
+            one = self._unmade[0]
+            number = len({item.position for item in self._unmade})
+            what = f"{number} of the tasks cannot be made, the first is number {one.position}: {one.error}"
+            fix = "Mend the domain's task generator, then give --resume."
+            raise InputError(what, where="tasks", fix=fix)
+        missing = self.total - self.summary.all.episodes
+        if missing:
+            raise InputError(f"{missing} episodes did not run", where="rollout", fix="Give --resume.")
+
+
+def _first_episode(suite: Suite) -> Episode:
+    """An episode to look at.
+
+    Raises:
+        InputError: Nobody can make one.
+    """
+    try:
+        return suite.episode()
+    except SimiaError:
+        raise
+    except Exception as error:
+        what = f"no episode can be made: {type(error).__name__}: {error}"
+        raise InputError(what, where=str(suite.domain.folder), fix="Mend the domain's reward or user.") from error
 
 
 async def _close_connections() -> None:
@@ -132,16 +213,25 @@ async def _close_connections() -> None:
         await module.close_clients()
 
 
-def _check_tasks(store: RecordStore, jobs: list[Job]) -> None:
-    """Refuse a file whose episodes are of another version of the same tasks."""
-    keys = {(job.task.id, job.member): job.key for job in jobs}
-    for record in store.finished.values():
-        if keys.get((record.task, record.member), record.key) != record.key:
+def _checked(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[Job | Unmade]:
+    """Refuse a file whose episodes are of another version of the same tasks.
+
+    Goes only as far as the file's episodes reach, so that a plan without end can be resumed too.
+    """
+    known = {(record.task, record.member): record for record in store.finished.values()}
+    seen: list[Job | Unmade] = []
+    for job in jobs:
+        seen.append(job)
+        record = None if isinstance(job, Unmade) else known.pop((job.task.id, job.member), None)
+        if record is not None and isinstance(job, Job) and record.key != job.key:
             raise InputError(
                 f"task {record.task!r} has changed since this episode of it was written",
                 where=f"{store.path}:{record.line}",
                 fix="Give another --out.",
             )
+        if not known:
+            break
+    return chain(seen, jobs)
 
 
 def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
@@ -153,7 +243,7 @@ def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
     return Record(
         line=0,
         key=job.key,
-        run={"seed": plan.seed, "group": plan.group},
+        run=plan.run(),
         config=plan.config.to_json(),
         domain_hash=plan.domain_hash,
         task=job.task.id,

@@ -164,8 +164,7 @@ def _same_settings(record: Record, plan: Plan, path: Path) -> None:
         **record.config,
         "domain_hash": record.domain_hash,
         "policy": record.policy,
-        "seed": record.run.get("seed"),
-        "group": record.run.get("group"),
+        **record.run,
     }
     want = plan.settings()
     for name in [*want, *(name for name in have if name not in want)]:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from simia_gym.errors import InputError
@@ -104,8 +103,7 @@ class Cues:
             tuple(tuple(way) for way in group) for group in config.get("alternatives") or ()
         )
         self.leave_after = frozenset(config.get("leave_after") or ())
-        # Agents say much the same sentences again and again: "Is there anything else I can help you with?"
-        self._understand = lru_cache(maxsize=4096)(self._sentence)
+        self._heard: dict[Sentence, tuple[tuple[str, ...], frozenset[str], bool]] = {}
 
     def hear(self, text: str) -> Heard:
         """Understand a message.
@@ -133,6 +131,17 @@ class Cues:
         """Values of one shape that occur in a lower-case text, leading ``#`` left out."""
         pattern = self.tokens.get(kind)
         return set() if pattern is None else {found.group(0).lstrip("#") for found in pattern.finditer(text)}
+
+    def _understand(self, sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], bool]:
+        """`_sentence`, remembered: agents say much the same short sentences again and again."""
+        known = self._heard.get(sentence)
+        if known is None:
+            known = self._sentence(sentence)
+            if len(sentence.text) + len(sentence.head) <= 400:
+                if len(self._heard) >= 4096:
+                    self._heard.clear()
+                self._heard[sentence] = known
+        return known
 
     def _sentence(self, sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], bool]:
         """What a sentence asks for, what it does, and whether it asks for a yes."""

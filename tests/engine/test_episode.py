@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from simia_gym.episode import Episode
-from simia_gym.errors import EpisodeOver, Fault
+from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
 from simia_gym.ledger import Ledger
 from simia_gym.loop import run_inline, run_sync
 from simia_gym.scene import Scene
 from simia_gym.suite import Suite
-from simia_gym.types import Step, ToolCall, Transition
+from simia_gym.trace import Trace
+from simia_gym.types import Step, ToolCall, Transition, Verdict
 from simia_gym.verdict import from_json, to_json
 
 Call = Callable[..., str]
@@ -175,3 +180,108 @@ def test_a_fault_of_the_simulator_has_no_reward(suite: Suite, make_call: Call) -
     assert last.verdict.fault is not None
     assert last.verdict.fault.kind == "timeout"
     assert kinds(episode)[-3:] == ["fault", "end", "verdict"]
+
+
+class Broken:
+    """A part that fails in a way nobody foresaw."""
+
+    name, io = "broken", False
+
+    def __init__(self, error: Exception, at: str = "call") -> None:
+        self.error, self.at = error, at
+
+    async def open(self, scene: Scene) -> Transition:
+        if self.at == "open":
+            raise self.error
+        return Transition("hello", speaker="user")
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        raise self.error
+
+    async def reply(self, text: str, scene: Scene) -> Transition:
+        raise self.error
+
+    async def score(self, trace: Trace) -> Verdict:
+        raise self.error
+
+
+ERRORS = [ValueError("no"), KeyError("x"), InputError("no"), PatchError("no")]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("part", ["simulator", "user", "reward"])
+def test_whatever_a_part_raises_is_a_fault(suite: Suite, make_call: Call, part: str, error: Exception) -> None:
+    parts: dict[str, Any] = {"simulator": suite.make_simulator(), "user": None, "reward": suite.domain.make_reward()}
+    parts[part] = Broken(error)
+    episode = Episode(suite.domain, **parts)
+    run_inline(episode.reset(suite.tasks[0]))
+    action = {"simulator": make_call("add", name="a"), "user": "hello", "reward": make_call("stop")}[part]
+    last = run_inline(episode.step(action))
+    assert last.truncated
+    assert last.verdict is not None
+    assert (last.verdict.valid, last.verdict.reward) == (False, None)
+    assert kinds(episode).count("end") == 1
+    with pytest.raises(EpisodeOver):
+        run_inline(episode.step(action))
+
+
+def test_a_first_message_that_cannot_be_had_raises(suite: Suite) -> None:
+    broken = Broken(ValueError("no"), at="open")
+    episode = Episode(suite.domain, simulator=broken, user=None, reward=suite.domain.make_reward())
+    with pytest.raises(Fault, match="ValueError: no"):
+        run_inline(episode.reset(suite.tasks[0]))
+    with pytest.raises(EpisodeOver):
+        run_inline(episode.step("x"))
+
+
+def test_secrets_reach_no_ledger(suite: Suite, make_call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-verysecret123456")
+    broken = Broken(ValueError("401 for sk-verysecret123456"))
+    episode = Episode(suite.domain, simulator=broken, user=None, reward=suite.domain.make_reward())
+    run_inline(episode.reset(suite.tasks[0]))
+    last = run_inline(episode.step(make_call("add", name="a")))
+    assert "[secret]" in last.info["fault"]
+    assert "verysecret" not in repr((last, list(episode.ledger.events), episode.verdict))
+
+
+def test_a_flood_is_an_invalid_action_and_fills_no_record(episode: Episode, step: Take) -> None:
+    assert step(episode, "x" * 5_000_000).info["error_code"] == "too_long"
+    assert len(repr(list(episode.ledger.events))) < 300_000
+
+
+class Slow(Waiting):
+    """A simulator that takes its time."""
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        await asyncio.sleep(30)
+        return Transition("late")
+
+
+def test_an_interrupted_step_ends_with_its_call(suite: Suite, make_call: Call) -> None:
+    episode = Episode(suite.domain, simulator=Slow(), user=None, reward=suite.domain.make_reward())
+    run_sync(episode.reset(suite.tasks[0]), inline=False)
+    timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(episode.step(make_call("add", name="a")), inline=False)
+    assert time.monotonic() - began < 10
+    with pytest.raises(EpisodeOver):
+        run_sync(episode.step("x"), inline=False)
+
+
+class Revealing(Waiting):
+    """A simulator that fills in a row that was missing."""
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        row = {"op": "add", "path": "/counters/z", "value": {"value": 7}}
+        return Transition("7", (), reveals=() if scene.state.has("counters", "z") else (row,))
+
+
+def test_reveals_count_as_initial_state(suite: Suite, make_call: Call) -> None:
+    episode = Episode(suite.domain, simulator=Revealing(), user=None, reward=suite.domain.make_reward())
+    run_sync(episode.reset(suite.tasks[0]), inline=False)
+    run_sync(episode.step(make_call("add", name="z")), inline=False)
+    assert episode.state.at("/counters/z/value") == 7
+    assert episode.state.touched_since(episode.initial) == []
+    assert episode.ledger.events[-1]["reveals"][0]["path"] == "/counters/z"

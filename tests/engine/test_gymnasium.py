@@ -157,6 +157,8 @@ def test_step_after_the_end_says_so(env_id: str) -> None:
         ({"max_turns": 0}, "max_turns"),
         ({"generated": -1}, "generated"),
         ({"user": "nobody"}, "user"),
+        ({"user": "brief"}, "reason"),
+        ({"on_fault": "ignore"}, "on_fault"),
         ({"data": "/no/such/folder"}, "/no/such/folder"),
         ({"domain": "/tmp"}, "domain"),
     ],
@@ -187,3 +189,77 @@ def test_render_shows_the_transcript() -> None:
     assert isinstance(text, str)
     assert first in text
     assert second in text
+
+
+def test_what_an_environment_hands_out_belongs_to_the_caller() -> None:
+    first = gym.make("simia/retail-v0")
+    _, info = first.reset(seed=1)
+    for tool in info["tools"]:
+        tool["function"]["description"] = "HACKED"
+        tool["function"]["parameters"]["properties"].clear()
+    for message in info["messages"]:
+        message["content"] = "HACKED"
+    _, again = gym.make("simia/retail-v0").reset(seed=1)
+    assert "HACKED" not in repr(again)
+    episode = first.unwrapped.episode  # type: ignore[attr-defined]
+    episode.messages.clear()
+    assert episode.messages[0]["content"] != "HACKED"
+    call = '{"name": "get_order_details", "arguments": {"zzz": 1}}'
+    assert first.step(call)[4]["error_code"] == "invalid_arguments"
+
+
+def test_environments_travel_between_processes() -> None:
+    for env_id in IDS:
+        env = gym.make(env_id)
+        observation, _ = env.reset(seed=2)
+        env.step("hello")
+        twin = pickle.loads(pickle.dumps(env.unwrapped))
+        assert twin.reset(seed=2)[0] == observation
+
+
+@pytest.mark.parametrize(
+    ("actions", "word"), [(["a"], "1 for 3 lanes"), (["a"] * 4, "4 for 3 lanes"), ("abc", "one text")]
+)
+def test_a_vector_wants_one_action_a_lane(actions: Any, word: str) -> None:
+    vector = gym.make_vec("simia/retail-v0", num_envs=3)
+    vector.reset(seed=np.int64(3))
+    with pytest.raises(InputError, match=word):
+        vector.step(actions)
+    with pytest.raises(InputError, match="2 seeds for 3 lanes"):
+        vector.reset(seed=[1, 2])
+
+
+def test_a_bad_task_breaks_its_lane_only() -> None:
+    vector = gym.make_vec("simia/retail-v0", num_envs=2)
+    bad = {
+        "id": "bad",
+        "split": "train",
+        "kind": "x",
+        "setup": [{"op": "replace", "path": "/users/nobody/x", "value": 1}],
+    }
+    vector.reset(seed=1)
+    _, info = vector.reset(options={"task": bad})
+    assert all("bad" in text for text in info["fault"])
+    _, _, terminated, truncated, info = vector.step(["x", "x"])
+    assert truncated.all()
+    assert not terminated.any()
+    assert not info["reward_valid"].any()
+    observations, *_ = vector.step(["x", "x"])
+    assert all(observations)
+    with pytest.raises(InputError, match="setup"):
+        gym.make("simia/retail-v0").reset(options={"task": bad})
+
+
+def test_steps_take_texts_only() -> None:
+    env = gym.make("simia/retail-v0").unwrapped
+    env.reset(seed=1)
+    with pytest.raises(InputError, match="NoneType"):
+        env.step(None)
+
+
+def test_a_million_generated_tasks_cost_nothing_until_they_are_played() -> None:
+    env = gym.make("simia/retail-v0", split="all", generated=10**9 + 1)
+    tasks = env.unwrapped.suite.tasks  # type: ignore[attr-defined]
+    assert len(tasks) == 60 + 10**9 + 1
+    assert (tasks[60].split, tasks[-1].split) == ("train", "test")
+    env.reset(seed=1)

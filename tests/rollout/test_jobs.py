@@ -3,16 +3,25 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
-from simia_gym.rollout.jobs import Plan, episode_seed, make_jobs
+from simia_gym.rollout import jobs as module
+from simia_gym.rollout.jobs import Job, Plan, episode_seed
 from simia_gym.types import Task
 
 TASKS = [Task(id=f"t{n}", split="train", kind="x") for n in range(3)]
+
+
+def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job]:
+    for job in module.make_jobs(plan, tasks):
+        assert isinstance(job, Job)
+        yield job
 
 
 def plan(group: int = 1, episodes: int | None = None, seed: int = 0, policy: str = "p", env: str = "e") -> Plan:
@@ -60,9 +69,10 @@ def test_key_depends_on_everything_that_matters() -> None:
         next(make_jobs(plan(seed=1), TASKS)),
         next(make_jobs(plan(policy="q"), TASKS)),
         next(make_jobs(plan(env="f"), TASKS)),
+        next(make_jobs(replace(plan(), policy_hash="0"), TASKS)),
         next(make_jobs(plan(), [Task(id="t0", split="train", kind="y")])),
     ]
-    assert len({base, *(job.key for job in other)}) == 5
+    assert len({base, *(job.key for job in other)}) == 6
     assert next(make_jobs(plan(group=3, episodes=8), TASKS)).key == base
 
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import asyncio
+import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, overload
 
 import pytest
 
-from simia_gym.errors import Fault
+from simia_gym.errors import Fault, InputError
 from simia_gym.policies import NullPolicy, Policy, PolicyStart
-from simia_gym.types import Message
+from simia_gym.rollout.jobs import Plan, make_jobs
+from simia_gym.types import Message, Task
 
 from .conftest import Hanging, Roll, Stuck, Waiting
 
@@ -49,7 +53,7 @@ def test_time_limit(roll: Roll, expert: Make, temper: type[Policy]) -> None:
     made: list[Policy] = []
 
     def make() -> Policy:
-        made.append(temper() if len(made) in (0, 3) else Waiting(expert(), 0) if temper is Hanging else expert())
+        made.append(temper() if len(made) == 2 else Waiting(expert(), 0) if temper is Hanging else expert())
         return made[-1]
 
     began = time.monotonic()
@@ -75,7 +79,7 @@ class Odd:
         return self._act() if self._odd else self._fine.act(messages)
 
 
-def _raise(error: Exception) -> Any:
+def _raise(error: BaseException) -> Any:
     raise error
 
 
@@ -85,6 +89,10 @@ def _raise(error: Exception) -> Any:
         (lambda: _raise(ValueError("what?")), "policy:bug", "ValueError: what?"),
         (lambda: _raise(Fault("transport", "no line", role="policy")), "policy:transport", "no line"),
         (lambda: _raise(TimeoutError("mine")), "policy:bug", "TimeoutError: mine"),
+        (lambda: sys.exit(0), "policy:bug", "SystemExit: 0"),
+        (lambda: _raise(asyncio.CancelledError("mine")), "policy:bug", "CancelledError: mine"),
+        (lambda: _raise(GeneratorExit()), "policy:bug", "GeneratorExit: "),
+        (lambda: _raise(BaseException("all")), "policy:bug", "BaseException: all"),
         (lambda: 7, "policy:bad_action", "act() gave a int, not a text"),
     ],
 )
@@ -133,3 +141,184 @@ def test_bug_of_the_engine_is_recorded_with_its_text(roll: Roll, expert: Make, m
     assert summary.faults == {"episode:bug": 6}
     assert roll.records[0].fault == {"role": "episode", "kind": "bug", "message": "OSError: the floor is gone"}
     assert "the floor is gone" in roll.path.with_name("r.times.jsonl").read_text()
+
+
+async def _later(act: Callable[[], Any]) -> Any:
+    await asyncio.sleep(0.001)
+    return act()
+
+
+async def _cancel_myself() -> str:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(1)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: _later(lambda: sys.exit(0)),
+        lambda: _later(lambda: _raise(asyncio.CancelledError())),
+        lambda: _later(lambda: _raise(GeneratorExit())),
+        _cancel_myself,
+    ],
+)
+@pytest.mark.parametrize("timeout", [None, 30.0])
+def test_the_same_while_waiting(roll: Roll, act: Any, timeout: float | None) -> None:
+    summary = roll(lambda: Odd(act), group=6, timeout=timeout, concurrency=4)
+    assert summary.all.episodes == 36
+    assert 0 < summary.invalid < 36
+    assert summary.faults == {"policy:bug": summary.invalid}
+
+
+@pytest.mark.parametrize("error", [KeyError("conf"), SystemExit(0)])
+def test_policy_that_cannot_be_made(roll: Roll, error: BaseException) -> None:
+    numbers = iter(range(100))
+
+    class Fourth(NullPolicy):
+        def __init__(self) -> None:
+            if next(numbers) == 3:
+                raise error
+
+    summary = roll(Fourth)
+    assert summary.all.episodes == 6
+    assert summary.faults == {"policy:bug": 1}
+    assert [record.valid for record in roll.records] == [True, True, True, False, True, True]
+
+
+class Tasks(Sequence[Task]):
+    """The tasks of a suite with some spoilt."""
+
+    def __init__(self, inner: Sequence[Task], spoilt: dict[int, Any]) -> None:
+        self._inner, self._spoilt = list(inner), spoilt
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Task]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return self._inner[index]
+        spoilt = self._spoilt.get(index)
+        if isinstance(spoilt, BaseException):
+            raise spoilt
+        return self._inner[index] if spoilt is None else spoilt
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "says"), [(ZeroDivisionError("17"), "ZeroDivisionError: 17"), (SystemExit(0), "SystemExit"), (7, "'7'")]
+)
+def test_task_that_cannot_be_made(roll: Roll, expert: Make, spoilt: Any, says: str) -> None:
+    roll.suite.__dict__["tasks"] = Tasks(roll.suite.tasks, {2: spoilt, 4: spoilt})
+    with pytest.raises(InputError, match=f"2 of the tasks cannot be made, the first is number 2: .*{says}"):
+        roll(expert, group=2)
+    assert len(roll.records) == 8
+    assert all(record.valid for record in roll.records)
+
+
+@pytest.mark.parametrize(
+    "setup", [({"op": "replace", "path": "/books/none/title", "value": 1},), ({"op": "add", "value": {1, 2}},)]
+)
+def test_task_that_does_not_fit_is_a_fault(roll: Roll, expert: Make, setup: Any) -> None:
+    bad = Task(id="bad", split="train", kind="lend", setup=setup)
+    roll.suite.__dict__["tasks"] = Tasks(roll.suite.tasks, {1: bad})
+    summary = roll(expert)
+    assert summary.faults == {"episode:bad_task": 1}
+    assert (summary.all.episodes, summary.all.valid) == (6, 5)
+
+
+def test_plain_act_that_gives_an_awaitable_runs_in_parallel(roll: Roll, expert: Make) -> None:
+    class Plain:
+        def __init__(self) -> None:
+            self._inner = Waiting(expert(), 0.005)
+
+        def act(self, messages: Sequence[Message]) -> Awaitable[str]:
+            return self._inner.act(messages)
+
+    Waiting.most = 0
+    roll(Plain, concurrency=5, group=3)
+    assert Waiting.most == 5
+
+
+def test_nobody_pays_for_a_neighbour_that_blocks(roll: Roll, expert: Make) -> None:
+    class Blocks:
+        def __init__(self, number: int) -> None:
+            self._inner, self._blocks = Waiting(expert(), 0.01), number == 2
+
+        async def act(self, messages: Sequence[Message]) -> str:
+            text = await self._inner.act(messages)
+            if self._blocks:
+                time.sleep(60)
+            return text
+
+    numbers = iter(range(100))
+    began = time.monotonic()
+    summary = roll(lambda: Blocks(next(numbers)), timeout=0.4, concurrency=6)
+    assert time.monotonic() - began < 5
+    assert summary.faults == {"episode:timeout": 1}
+    assert summary.all.valid == 5
+
+
+def test_policy_that_swallows_everything_is_late_all_the_same(roll: Roll) -> None:
+    class Stubborn:
+        async def act(self, messages: Sequence[Message]) -> str:
+            try:
+                await asyncio.sleep(3600)
+            except BaseException:
+                return ""
+            return ""
+
+    summary = roll(Stubborn, timeout=0.1)
+    assert summary.faults == {"episode:timeout": 6}
+
+
+def test_time_limit_outside_the_main_thread(roll: Roll) -> None:
+    class Slow(NullPolicy):
+        def act(self, messages: Sequence[Message]) -> str:
+            time.sleep(0.06)
+            return ""
+
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(roll(Slow, timeout=0.1, episodes=2)))
+    thread.start()
+    thread.join(20)
+    assert found[0].faults == {"episode:timeout": 2}
+
+
+def test_record_that_is_no_json_is_a_fault(roll: Roll, expert: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from simia_gym.rollout import pool
+
+    real = pool.make_record
+    calls: Iterator[int] = iter(range(100))
+
+    def odd(*given: Any) -> Any:
+        record = real(*given)
+        if next(calls) == 1:
+            record.verdict["reason"] = {1, 2}
+        return record
+
+    monkeypatch.setattr(pool, "make_record", odd)
+    summary = roll(expert)
+    assert summary.faults == {"episode:bad_record": 1}
+    assert (summary.all.episodes, summary.all.valid) == (6, 5)
+
+
+def test_endless_plan_is_begun_and_resumed_without_a_list(roll: Roll, expert: Make) -> None:
+    class Endless(Tasks):
+        def __len__(self) -> int:
+            return 10**12
+
+        def __getitem__(self, index: Any) -> Any:
+            return self._inner[index % len(self._inner)]
+
+    roll.suite.__dict__["tasks"] = Endless(roll.suite.tasks, {})
+    roll(expert, episodes=3)
+    assert roll(expert, episodes=5, resume=True).reused == 3
+    plan: Plan = roll.plan()
+    assert plan.total(10**12) == 10**12
+    assert next(make_jobs(plan, roll.suite.tasks))

@@ -1,0 +1,179 @@
+"""The time that an episode may take.
+
+Two ways of being late need two watches: an episode that waits too long is cancelled by the loop, and one whose code
+neither returns nor yields is interrupted by an alarm, where the platform can: in the main thread of a POSIX process.
+While one episode holds the loop up, its neighbours cannot go on; what they lose by it is added to their limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_PULSE = 0.05
+_NOTICEABLE = 0.02
+
+
+class TimeUpError(BaseException):
+    """The alarm of an episode that does not yield; no ``except Exception`` of a tool or policy can swallow it."""
+
+
+class Limit:
+    """When one episode has to be over.
+
+    Attributes:
+        busy: Seconds for which its own code ran since the last beat.
+    """
+
+    def __init__(self, timeout: asyncio.Timeout | None = None) -> None:
+        self._timeout = timeout
+        self.busy = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        end = None if self._timeout is None else self._timeout.when()
+        return math.inf if end is None else end - time.monotonic()
+
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self.left <= 0
+
+    def extend(self, seconds: float) -> None:
+        """Give back time that somebody else took."""
+        timeout = self._timeout
+        if seconds > 0 and timeout is not None and not timeout.expired():
+            timeout.reschedule((timeout.when() or 0) + seconds)
+
+
+class Clock:
+    """Keeps the time of all episodes of one loop.
+
+    Args:
+        seconds: What each may take; ``None`` for no limit.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._open: set[Limit] = set()
+        self._armed = False
+        self._beat: asyncio.TimerHandle | None = None
+        self._rings = False
+
+    @contextmanager
+    def ticking(self) -> Iterator[None]:
+        """Keep the clock going, from within the loop, while episodes run."""
+        if self._seconds is None:
+            yield
+            return
+        self._schedule()
+        try:
+            with self._alarm():
+                yield
+        finally:
+            if self._beat is not None:
+                self._beat.cancel()
+
+    async def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> T:
+        """Run one episode.
+
+        Args:
+            work: Gives the coroutine to run.
+
+        Returns:
+            Its result.
+
+        Raises:
+            TimeoutError: It waited too long.
+            TimeUpError: Its code ran too long.
+        """
+        if self._seconds is None:
+            return await work(Limit())
+        async with asyncio.timeout(self._seconds) as timeout:
+            limit = Limit(timeout)
+            self._open.add(limit)
+            try:
+                return await _Stepwise(work(limit), self, limit)
+            finally:
+                self._open.discard(limit)
+
+    @contextmanager
+    def step(self, limit: Limit) -> Iterator[None]:
+        """Watch one step of an episode: what it does between two waits."""
+        began = time.monotonic()
+        if self._rings and sys.platform != "win32":
+            self._armed = True
+            signal.setitimer(signal.ITIMER_REAL, max(limit.left, 1e-6))
+        try:
+            yield
+        finally:
+            self._armed = False
+            if self._rings and sys.platform != "win32":
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            limit.busy += time.monotonic() - began
+
+    @contextmanager
+    def _alarm(self) -> Iterator[None]:
+        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            if self._armed:  # never inside the loop's own code
+                self._armed = False
+                raise TimeUpError
+
+        previous = signal.signal(signal.SIGALRM, ring)
+        self._rings = True
+        try:
+            yield
+        finally:
+            self._rings = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+
+    def _schedule(self) -> None:
+        loop = asyncio.get_running_loop()
+        # A timer and not a task: after a hold-up the loop runs timers in their order, so this one comes before the
+        # limits that ran out meanwhile, and can still move them.
+        self._beat = loop.call_later(_PULSE, self._check, loop.time() + _PULSE)
+
+    def _check(self, due: float) -> None:
+        late = time.monotonic() - due
+        for limit in self._open:
+            if late > _NOTICEABLE:
+                limit.extend(late - limit.busy)
+            limit.busy = 0.0
+        self._schedule()
+
+
+class _Stepwise(Generic[T]):
+    """Runs a coroutine as it is, and puts every step of it under the clock."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], clock: Clock, limit: Limit) -> None:
+        self._work, self._clock, self._limit = work, clock, limit
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        given: Any = None
+        raised: BaseException | None = None
+        while True:
+            try:
+                with self._clock.step(self._limit):
+                    waits_for = self._work.send(given) if raised is None else self._work.throw(raised)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            try:
+                given, raised = (yield waits_for), None
+            except BaseException as error:
+                given, raised = None, error
