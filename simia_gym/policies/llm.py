@@ -2,7 +2,8 @@
 
 One HTTP client serves all policies of an event loop. A failure of the provider is tried again where that may help,
 a bounded number of times, and then becomes a `Fault` with role ``policy``: never an empty action, which would be
-scored as the model's own doing.
+scored as the model's own doing. A model that ends its turn with nothing said, again and again, is another matter: that
+is its own doing, and an empty action. Otherwise a model would raise its score by falling silent on hard tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from simia_gym.types import JsonObject, Message
 _NO_KEY = "none"
 _MAX_WAIT = 60.0
 _MAX_BAD_REPLIES = 2
-_AGAIN = frozenset(("rate_limit", "server_error", "timeout", "connection", "bad_reply"))
+_SILENT = "empty_reply"
+_AGAIN = frozenset(("rate_limit", "server_error", "timeout", "connection", "bad_reply", _SILENT))
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 429: "rate_limit"}
 
 _Clients = dict[tuple[str | None, str], openai.AsyncOpenAI]
@@ -76,7 +78,9 @@ class LLMPolicy:
                 return action_text(await self._request(body))
             except Fault as fault:
                 failure, wait = fault, _retry_after(fault.__cause__)
-            bad_replies += failure.kind == "bad_reply"
+            bad_replies += failure.kind in ("bad_reply", _SILENT)
+            if failure.kind == _SILENT and (bad_replies > _MAX_BAD_REPLIES or tries > self._options.retries):
+                return ""
             hopeless = failure.kind not in _AGAIN or bad_replies > _MAX_BAD_REPLIES or _out_of_quota(failure.__cause__)
             if hopeless or tries > self._options.retries:
                 raise self._final(failure, tries)
@@ -166,7 +170,7 @@ def action_text(completion: object) -> str:
         The text, or the assistant message as JSON where it has tool calls.
 
     Raises:
-        Fault: ``bad_reply``: it is no chat completion, or it holds neither text nor calls.
+        Fault: ``bad_reply``: it is no chat completion; ``empty_reply``: the model ended its turn without a word.
     """
     choices = completion.get("choices") if isinstance(completion, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -183,7 +187,8 @@ def action_text(completion: object) -> str:
         if isinstance(text, str) and text.strip():
             return text
     reason = choice.get("finish_reason")
-    raise Fault("bad_reply", f"the model's reply is empty (finish_reason {reason!r})", role="policy")
+    kind = _SILENT if reason in ("stop", "length") else "bad_reply"
+    raise Fault(kind, f"the model's reply is empty (finish_reason {reason!r})", role="policy")
 
 
 async def close_clients() -> None:

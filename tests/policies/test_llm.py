@@ -163,8 +163,6 @@ async def test_refusals_are_what_the_model_says(server: Server) -> None:
         (error(403), "auth", 1),
         (error(404), "not_found", 1),
         (error(400), "bad_request", 1),
-        (lambda: says(""), "bad_reply", 3),
-        (lambda: says(None), "bad_reply", 3),
         (lambda: {"choices": []}, "bad_reply", 3),
         (lambda: {"error": "no"}, "bad_reply", 3),
         (lambda: completion({"role": "assistant", "tool_calls": [3]}), "bad_reply", 3),
@@ -195,9 +193,16 @@ async def test_a_failure_that_passes_is_forgotten(server: Server) -> None:
 
 
 async def test_empty_replies_are_asked_for_again_twice_at_most(server: Server) -> None:
-    server.answers = [lambda: completion({"role": "assistant", "content": ""}, "length")]
-    with pytest.raises(Fault, match=r"empty.*'length'"):
+    server.answers = [lambda: completion({"role": "assistant", "content": ""}, "content_filter")]
+    with pytest.raises(Fault, match=r"empty.*'content_filter'"):
         await policy(server, retries=9).act(TALK)
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+async def test_a_model_that_stays_silent_does_nothing(server: Server, reason: str) -> None:
+    server.answers = [lambda: completion({"role": "assistant", "content": None}, reason)]
+    assert await policy(server, retries=9).act(TALK) == ""
     assert len(server.bodies) == 3
 
 
