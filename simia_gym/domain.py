@@ -186,7 +186,6 @@ class _Loader:
             fix = "Name the folder of a domain, or make one with `simia new-domain PATH`."
             raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
         self.config = read_config(file)
-        self.try_(lambda: get_grammar(self.config.grammar), None)
         data = self.try_(self._data, None)
         options = self.try_(lambda: self._options(data), {})
         policy = self.try_(lambda: self._policy(data), "")
@@ -258,8 +257,12 @@ class _Loader:
             raise DomainError(f"world {self.config.world!r} is no World class", where=where, fix=fix)
         try:
             return cls(options)
-        except ValueError as error:
-            raise InputError(str(error), where="options", fix="Change the option.") from error
+        except InputError:
+            raise
+        except Exception as error:
+            place = f"{where}: world" if options == self.config.options else "options"
+            what = f"{self.config.world} cannot be made: {error}"
+            raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
         if world is not None:

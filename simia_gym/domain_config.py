@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from simia_gym.actions import grammar_names
 from simia_gym.errors import DomainError, InputError
 from simia_gym.files import read_yaml
+from simia_gym.users import USERS
 
 NAME = r"^[a-z][a-z0-9_]*$"
 
@@ -37,8 +39,8 @@ class DomainConfig(BaseModel):
     description: str = ""
     grammar: str = Field(description="How actions are written; see simia_gym.actions.")
     parallel_tool_calls: Literal["allow", "error"] = "allow"
-    max_turns: int = Field(ge=1, description="The one turn limit.")
-    max_calls: int = Field(16, ge=1, description="Most tool calls in one action.")
+    max_turns: int = Field(ge=1, strict=True, description="The one turn limit.")
+    max_calls: int = Field(16, ge=1, strict=True, description="Most tool calls in one action.")
     policy: str = "policy.md"
     tools: str = "tools.json"
     world: str | None = Field(None, description="The World class; none where only a model plays the world.")
@@ -56,6 +58,20 @@ class DomainConfig(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
     ends: tuple[EndRule, ...] = ()
     samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")
+
+    @field_validator("grammar")
+    @classmethod
+    def _known_grammar(cls, name: str) -> str:
+        if name not in grammar_names():
+            raise ValueError(f"there is no grammar {name!r}; known: {', '.join(grammar_names())}")
+        return name
+
+    @field_validator("user")
+    @classmethod
+    def _known_user(cls, name: str | None) -> str | None:
+        if name is not None and name not in USERS:
+            raise ValueError(f"there is no user {name!r}; known: {', '.join(USERS)}, or null")
+        return name
 
 
 def read_config(path: Path) -> DomainConfig:
@@ -85,5 +101,7 @@ def _explain(detail: Any, where: str) -> InputError:
     if detail["type"] == "extra_forbidden":
         known = ", ".join(DomainConfig.model_fields)
         return DomainError(f"there is no key {name!r}", where=where, fix=f"Remove it; the keys are: {known}.")
+    if detail["type"] == "value_error":
+        return DomainError(str(detail["ctx"]["error"]), where=where, fix="Change the value.")
     shown = repr(detail["input"])[:80]
     return DomainError(f"{name}: {detail['msg']}, got {shown}", where=where, fix="Change the value.")

@@ -107,7 +107,23 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or str(error)
         raise DomainError(f"not valid YAML: {problem}", where=place, fix="Mend it there.") from error
+    _refuse_twice(path, node)
     return value, Lines(path, node)
+
+
+def _refuse_twice(path: Path, node: yaml.Node | None) -> None:
+    """YAML's own loader takes the last of two equal keys without a word."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                place = f"{path}:{key.start_mark.line + 1}"
+                raise DomainError(f"the key {key.value!r} occurs twice", where=place, fix="Remove one of them.")
+            seen.add(key.value)
+            _refuse_twice(path, value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_twice(path, item)
 
 
 class Lines:

@@ -8,6 +8,7 @@ While one episode holds the loop up, its neighbours cannot go on; what they lose
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import signal
 import sys
@@ -20,8 +21,8 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-_PULSE = 0.05
-_NOTICEABLE = 0.02
+_NOTICEABLE = 0.01
+_TO_CLEAN_UP = 1.0
 
 
 class TimeUpError(BaseException):
@@ -29,15 +30,10 @@ class TimeUpError(BaseException):
 
 
 class Limit:
-    """When one episode has to be over.
-
-    Attributes:
-        busy: Seconds for which its own code ran since the last beat.
-    """
+    """When one episode has to be over."""
 
     def __init__(self, timeout: asyncio.Timeout | None = None) -> None:
         self._timeout = timeout
-        self.busy = 0.0
 
     @property
     def left(self) -> float:
@@ -52,7 +48,7 @@ class Limit:
     def extend(self, seconds: float) -> None:
         """Give back time that somebody else took."""
         timeout = self._timeout
-        if seconds > 0 and timeout is not None and not timeout.expired():
+        if timeout is not None and not timeout.expired():
             timeout.reschedule((timeout.when() or 0) + seconds)
 
 
@@ -66,23 +62,28 @@ class Clock:
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._open: set[Limit] = set()
-        self._armed = False
-        self._beat: asyncio.TimerHandle | None = None
-        self._rings = False
+        self._armed = self._rings = False
 
     @contextmanager
     def ticking(self) -> Iterator[None]:
-        """Keep the clock going, from within the loop, while episodes run."""
-        if self._seconds is None:
+        """Keep the alarm ready while episodes run."""
+        if self._seconds is None or sys.platform == "win32" or not _in_main_thread():
             yield
             return
-        self._schedule()
+
+        def ring(number: int, frame: FrameType | None) -> None:
+            if self._armed:  # never inside the loop's own code
+                self._armed = False
+                raise TimeUpError
+
+        previous = signal.signal(signal.SIGALRM, ring)
+        self._rings = True
         try:
-            with self._alarm():
-                yield
+            yield
         finally:
-            if self._beat is not None:
-                self._beat.cancel()
+            self._rings = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
 
     async def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> T:
         """Run one episode.
@@ -113,48 +114,18 @@ class Clock:
         began = time.monotonic()
         if self._rings and sys.platform != "win32":
             self._armed = True
-            signal.setitimer(signal.ITIMER_REAL, max(limit.left, 1e-6))
+            left = limit.left
+            signal.setitimer(signal.ITIMER_REAL, left if left > 0 else _TO_CLEAN_UP)
         try:
             yield
         finally:
             self._armed = False
             if self._rings and sys.platform != "win32":
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            limit.busy += time.monotonic() - began
-
-    @contextmanager
-    def _alarm(self) -> Iterator[None]:
-        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def ring(number: int, frame: FrameType | None) -> None:
-            if self._armed:  # never inside the loop's own code
-                self._armed = False
-                raise TimeUpError
-
-        previous = signal.signal(signal.SIGALRM, ring)
-        self._rings = True
-        try:
-            yield
-        finally:
-            self._rings = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
-
-    def _schedule(self) -> None:
-        loop = asyncio.get_running_loop()
-        # A timer and not a task: after a hold-up the loop runs timers in their order, so this one comes before the
-        # limits that ran out meanwhile, and can still move them.
-        self._beat = loop.call_later(_PULSE, self._check, loop.time() + _PULSE)
-
-    def _check(self, due: float) -> None:
-        late = time.monotonic() - due
-        for limit in self._open:
-            if late > _NOTICEABLE:
-                limit.extend(late - limit.busy)
-            limit.busy = 0.0
-        self._schedule()
+            held_up = time.monotonic() - began
+            if held_up > _NOTICEABLE:
+                for other in self._open - {limit}:
+                    other.extend(held_up)
 
 
 class _Stepwise(Generic[T]):
@@ -173,7 +144,22 @@ class _Stepwise(Generic[T]):
             except StopIteration as stop:
                 result: T = stop.value
                 return result
+            except TimeUpError:
+                if inspect.getcoroutinestate(self._work) != inspect.CORO_CLOSED:
+                    self._end()  # it rang between two lines of this module
+                raise
             try:
                 given, raised = (yield waits_for), None
             except BaseException as error:
                 given, raised = None, error
+
+    def _end(self) -> None:
+        """Tell the work itself that its time is up, so that it does not lie about unfinished."""
+        try:
+            self._work.throw(TimeUpError())
+        except (StopIteration, TimeUpError):
+            return
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -86,6 +86,8 @@ async def play_new(
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and _cancelled():
             raise
+        if isinstance(error, GeneratorExit) and over():
+            raise
         kind = "bug" if begun or not _at_fault(task, error) else "bad_task"
         message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         episode.fail(Fault(kind, message, role=role))

@@ -167,7 +167,7 @@ class Pool:
         try:
             record = make_record(self.plan, job, episode)
             encode(record.to_json())
-        except (TypeError, ValueError, RecursionError) as error:
+        except (InputError, TypeError, ValueError, RecursionError) as error:
             episode = self.suite.episode()
             message = f"the episode cannot be written as JSON: {type(error).__name__}: {error}"
             episode.fail(Fault("bad_record", message, role="episode"))

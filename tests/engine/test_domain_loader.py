@@ -41,7 +41,18 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "unknown key": (edit("domain.yaml", "max_calls", "max_cals"), "domain.yaml:4", "no key 'max_cals'"),
     "bad value": (edit("domain.yaml", "max_turns: 6", "max_turns: 0"), "domain.yaml:3", "max_turns"),
     "bad nested value": (edit("domain.yaml", "path: /counters", "path: counters"), "domain.yaml:11", "ends.0.path"),
-    "unknown grammar": (edit("domain.yaml", "grammar: tools", "grammar: morse"), "", "morse"),
+    "unknown grammar": (edit("domain.yaml", "grammar: tools", "grammar: morse"), "domain.yaml:2", "'morse'"),
+    "unknown user": (edit("domain.yaml", "max_calls: 3", "user: bob"), "domain.yaml:4", "'bob'"),
+    "true as a number": (edit("domain.yaml", "max_turns: 6", "max_turns: true"), "domain.yaml:3", "max_turns"),
+    "a key twice": (edit("domain.yaml", "max_calls: 3", "max_turns: 3"), "domain.yaml:4", "'max_turns' occurs twice"),
+    "world that cannot be made": (
+        edit("world.py", "class Counter(World):", "class Counter(World):\n    def __init__(self, o): o.x\n"),
+        "domain.yaml: world",
+        "cannot be made",
+    ),
+    "goal that is no test": (edit("train.jsonl", '"test"', '"zap"'), "train.jsonl:1", "test operation"),
+    "deep JSON": (write("state.json", "[" * 100_000), "state.json", "nested too deeply"),
+    "deep YAML": (write("rubric.yaml", "[" * 5_000), "rubric.yaml", "nested too deeply"),
     "no policy": (drop("policy.md"), "policy.md", "no such policy text"),
     "no world file": (edit("domain.yaml", "world.py:Counter", "earth.py:Counter"), "domain.yaml", "earth.py"),
     "no world class": (edit("domain.yaml", "world.py:Counter", "world.py:Earth"), "domain.yaml", "Earth"),
@@ -130,3 +141,9 @@ def test_schemas_come_from_the_declaration(folder: Path) -> None:
         },
     }
     assert spec.entry["x-simia"] == {"effect": "write", "reads": ["counters"], "writes": ["counters/*/value"]}
+
+
+def test_line_separators_inside_json_strings_split_no_line(folder: Path) -> None:
+    path = folder / "train.jsonl"
+    path.write_text(path.read_text().replace("Bring counter", "Bring\u2028the\u0085counter"), encoding="utf-8")
+    assert load_domain(folder).tasks["train"][0].instruction == "Bring\u2028the\u0085counter a to 3."
