@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from simia_gym.goal import same
+from simia_gym.rewards.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.consent import consents
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.program import Args, Texts
 from simia_gym.trace import CallMade, ToolEffect, Trace, UserTurn
 from simia_gym.types import Evidence
 
-Outcome = Literal["ok", "error", "any"]
 
-
-class CalledArgs(Args):
+class CalledArgs(CallPattern):
     """Arguments of `called`."""
 
     tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
 
-    tool: Texts = Field(description="The tool, or several of which any counts.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Arguments that the call must have, at least.")
-    outcome: Outcome = Field(default="ok", description="Which calls count: `ok`, `error` or `any`.")
     min: int = Field(default=1, ge=0, description="Fewest calls.")
     max: int | None = Field(default=None, ge=0, description="Most calls.")
 
 
 def called(trace: Trace, args: CalledArgs) -> Finding:
     """A tool was called, as often as given, with the given arguments among its own."""
-    calls = list(_matching(trace, args.tool, args.arguments, args.outcome))
+    calls = list(matching(trace, args))
     holds = args.min <= len(calls) and (args.max is None or len(calls) <= args.max)
     wanted = f"at least {args.min}" if args.max is None else f"{args.min} to {args.max}"
     reason = f"{len(calls)} matching calls of {' or '.join(args.tool)}"
@@ -50,7 +46,8 @@ class NotCalledArgs(Args):
 
 def not_called(trace: Trace, args: NotCalledArgs) -> Finding:
     """A tool was not called; an attempt counts unless `outcome` says otherwise."""
-    for call in _matching(trace, args.tool, args.arguments, args.outcome):
+    pattern = CallPattern(tool=args.tool, arguments=args.arguments, outcome=args.outcome)
+    for call in matching(trace, pattern):
         return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(trace, call),))
     return Finding.of(True, f"{' and '.join(args.tool)} not called")
 
@@ -72,6 +69,27 @@ def no_writes(trace: Trace, args: NoWritesArgs) -> Finding:
             how = "wrote" if call.ok else "tried to write"
             return Finding.of(False, f"{call.name} {how} in turn {call.turn}", (quote_call(trace, call),))
     return Finding.of(True, "no write was attempted" if args.attempts else "no write succeeded")
+
+
+class GoldWritesArgs(Args):
+    """Arguments of `gold_writes`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("exempt",)
+
+    exempt: Texts = Field(default=(), description="Tools that do not count.")
+
+
+def gold_writes(trace: Trace, args: GoldWritesArgs) -> Finding:
+    """No tool wrote more often than the task's gold actions have it, so nothing was done and undone on the way."""
+    left = Counter(str(item["name"]) for item in trace.task.gold)
+    for call in _writes(trace, (), args.exempt):
+        if not call.ok:
+            continue
+        left[call.name] -= 1
+        if left[call.name] < 0:
+            reason = f"{call.name} in turn {call.turn} is one write more than the task asks for"
+            return Finding.of(False, reason, (quote_call(trace, call),))
+    return Finding.of(True, "no write beyond those that the task asks for")
 
 
 class ConfirmedWritesArgs(Args):
@@ -130,22 +148,6 @@ def called_before(trace: Trace, args: CalledBeforeArgs) -> Finding:
             reason = f"{call.name} in turn {call.turn} came before {' or '.join(args.tool)}"
             return Finding.of(False, reason, (quote_call(trace, call),))
     return Finding.of(True, "nothing that has to wait was called")
-
-
-def _matching(
-    trace: Trace, tools: tuple[str, ...], arguments: Mapping[str, Any], outcome: Outcome
-) -> Iterable[CallMade]:
-    for call in trace.calls:
-        counts = outcome == "any" or call.ok == (outcome == "ok")
-        if counts and call.name in tools and _has(call.arguments, arguments):
-            yield call
-
-
-def _has(given: Any, wanted: Any) -> bool:
-    """Whether a value has at least what is wanted: objects may hold more, everything else must be equal."""
-    if isinstance(wanted, dict) and isinstance(given, dict):
-        return all(key in given and _has(given[key], value) for key, value in wanted.items())
-    return same(given, wanted)
 
 
 def _writes(trace: Trace, tools: tuple[str, ...], exempt: tuple[str, ...]) -> Iterable[CallMade]:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from simia_gym.rewards.call_programs import called, called_before, confirmed_writes, no_writes, not_called
+from simia_gym.rewards.call_programs import (
+    called,
+    called_before,
+    confirmed_writes,
+    gold_writes,
+    no_writes,
+    not_called,
+)
 from simia_gym.rewards.conduct_programs import ended_by, max_turns_used, no_errors, valid_actions
 from simia_gym.rewards.program import Program, ProgramFunction, read_program
-from simia_gym.rewards.speech_programs import not_says, refused, says
+from simia_gym.rewards.speech_programs import not_claimed, not_says, refused, says
 from simia_gym.rewards.state_programs import goal_state, state_is, unchanged
 
 _FUNCTIONS: tuple[ProgramFunction, ...] = (
@@ -18,10 +25,12 @@ _FUNCTIONS: tuple[ProgramFunction, ...] = (
     says,
     not_says,
     refused,
+    not_claimed,
     called,
     not_called,
     called_before,
     no_writes,
+    gold_writes,
     confirmed_writes,
     no_errors,
     valid_actions,

@@ -91,6 +91,18 @@ class Wanted:
         else:
             self._words = re.compile(_bounded(self._plain)) if self._plain else re.compile(r"(?!)")
 
+        # Ids of the same kind differ in their digits alone.
+        shape = re.sub(r"\d+", r"\\d+", re.escape(self._plain)) if any(c.isdigit() for c in self._plain) else ""
+        self._shape = re.compile(rf"(?<!\w){shape}(?!\w)") if shape and number is None else None
+
+    def competitors(self, reading: Reading) -> int:
+        """How many other values of the same kind the text says: other numbers, or other ids of the same shape."""
+        if self._value is not None:
+            return len({abs(value) for value, _ in reading.numbers} - {abs(self._value)})
+        if self._shape is not None:
+            return len({found[0] for found in self._shape.finditer(reading.normal)} - {self._plain})
+        return 0
+
     def stands_in(self, reading: Reading) -> bool:
         """Whether the text says it."""
         if self._value is None:

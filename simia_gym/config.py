@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Literal
 
 from simia_gym.errors import InputError
@@ -18,8 +18,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "env": (str,),
     "split": (str,),
     "generated": (int,),
-    "data": (str, PurePath, type(None)),
-    "domain": (str, PurePath, type(None)),
+    "data": (str, Path, type(None)),
+    "domain": (str, Path, type(None)),
     "simulator": (str,),
     "user": (str, type(None)),
     "prompt": (str,),
@@ -48,8 +48,8 @@ class EnvConfig:
     env: str
     split: Literal["train", "test", "all"] = "train"
     generated: int = 0
-    data: str | PurePath | None = None
-    domain: str | PurePath | None = None
+    data: str | Path | None = None
+    domain: str | Path | None = None
     simulator: str = "auto"
     user: str | None = None
     prompt: Literal["full", "compact"] = "full"

@@ -100,6 +100,7 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         value = yaml.safe_load(text)
+        _refuse_twice(path, node)
     except RecursionError as error:
         raise DomainError("the YAML is nested too deeply", where=str(path), fix="Mend it there.") from error
     except yaml.YAMLError as error:
@@ -107,7 +108,6 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or str(error)
         raise DomainError(f"not valid YAML: {problem}", where=place, fix="Mend it there.") from error
-    _refuse_twice(path, node)
     return value, Lines(path, node)
 
 

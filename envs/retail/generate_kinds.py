@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from simia_gym.envs.retail import generate_words as words
 from simia_gym.envs.retail.generate_cast import Cast, in_stock
-from simia_gym.envs.retail.generate_refusals import IDENTIFIED, REFUSED
+from simia_gym.envs.retail.generate_refusals import REFUSED, identified, not_claimed
 from simia_gym.envs.retail.generate_wishes import (
     GRANTED,
     Wish,
@@ -74,7 +74,8 @@ def _granted(name: str) -> Callable[[Cast], Plan]:
 def _refused(name: str) -> Callable[[Cast], Plan]:
     def make(cast: Cast) -> Plan:
         user = cast.user()
-        return Plan(user, [REFUSED[name](cast, user)], criteria=[_nothing_tried()])
+        wish = REFUSED[name](cast, user)
+        return Plan(user, [wish], criteria=[_nothing_tried(), not_claimed(wish)])
 
     return make
 
@@ -101,7 +102,8 @@ def _stranger(cast: Cast) -> Plan:
     owner = cast.user()
     wish = REFUSED["refuse_stranger"](cast, owner)
     posing = make_user(cast.rng, set(), sources=("paypal",), name=("Thea", "Windermere"))
-    return Plan(owner, [wish], email=True, posing=posing, criteria=[_nothing_tried()])
+    criteria = [_nothing_tried(), not_claimed(wish)]
+    return Plan(owner, [wish], email=True, posing=posing, criteria=criteria)
 
 
 def _several(n: int) -> Callable[[Cast], Plan]:
@@ -196,7 +198,7 @@ def _refuse_then_return(cast: Cast) -> Plan:
     }
     gold = call("return_delivered_order_items", order_id=order, item_ids=about["items"], payment_method_id=paid)
     criterion = _not_tried("return_delivered_order_items", order, payment_method_id=elsewhere)
-    return Plan(user, [refused, Wish(request, (gold,))], criteria=[criterion])
+    return Plan(user, [refused, Wish(request, (gold,))], criteria=[criterion, not_claimed(refused)])
 
 
 def _refuse_then_other(cast: Cast) -> Plan:
@@ -207,7 +209,7 @@ def _refuse_then_other(cast: Cast) -> Plan:
     name = cast.rng.choice(("return", "exchange", "user_address", "modify_address", "lookup_balance"))
     request = refused.request
     criterion = _not_tried(request["done"][0]["tool"], request["expect"][0]["any"][0])
-    return Plan(user, [refused, GRANTED[name](cast, user)], criteria=[criterion])
+    return Plan(user, [refused, GRANTED[name](cast, user)], criteria=[criterion, not_claimed(refused)])
 
 
 def _transfer(cast: Cast) -> Plan:
@@ -227,7 +229,8 @@ def _transfer(cast: Cast) -> Plan:
         "says": "The agent hands the customer over to a human.",
     }
     gold = call("transfer_to_human_agents", summary="The customer asks for something that is no matter of an order.")
-    return Plan(user, [Wish(request, (gold,))], criteria=[handed, IDENTIFIED, {"id": "no_transfer", "drop": True}])
+    criteria = [handed, identified(user), {"id": "no_transfer", "drop": True}]
+    return Plan(user, [Wish(request, (gold,))], criteria=criteria)
 
 
 _NOTES: Mapping[str, str] = {

@@ -42,16 +42,28 @@ def call(name: str, **arguments: Any) -> JsonObject:
     return {"name": name, "arguments": arguments}
 
 
-def told(texts: Sequence[str], what: str) -> JsonObject:
-    """The agent must tell the user one of these texts."""
+def told(texts: Sequence[str], what: str, *after: JsonObject | list[JsonObject], **more: Any) -> JsonObject:
+    """The agent must tell the user one of these texts.
+
+    Args:
+        texts: The texts.
+        what: What they say.
+        after: The calls that tell the agent; a list is a choice.
+        more: Further arguments of the check.
+    """
+    calls = [[_seen(item) for item in choice] if isinstance(choice, list) else _seen(choice) for choice in after]
     return {
         "id": "told",
         "kind": "communication",
         "weight": 1,
         "required": True,
-        "check": {"program": "says", "any": list(texts)},
+        "check": {"program": "says", "any": list(texts), "after": calls, "most": 8, **more},
         "says": f"The agent tells the customer {what}.",
     }
+
+
+def _seen(made: JsonObject) -> JsonObject:
+    return {"tool": made["name"], "arguments": made["arguments"]}
 
 
 def money(amount: float) -> str:
@@ -219,11 +231,11 @@ def swap(cast: Cast, user: JsonObject, *, delivered: bool, style: str = "options
     request = order_part(cast, action, order, product["name"])
     request["action"] = action
     request["slots"]["item"] = {"say": words.fill(words.ITEM, product=product["name"]), "values": [product["name"]]}
+    request["expect"].append({"slot": "item", "any": [product["name"], old, product["product_id"]]})
     if style == "cheapest":
         request["slots"]["variant"] = {"say": list(words.CHEAPEST), "values": ["cheapest"]}
-        request["expect"].append(
-            {"slot": "variant", "any": [new], "avoid": [k for k in product["variants"] if k != old]}
-        )
+        wrong = [key for key in product["variants"] if key not in (old, new)]
+        request["expect"].append({"slot": "variant", "any": _named(product, old, new), "avoid": wrong})
     else:
         request["slots"]["variant"] = variant_slot(product, old, new)
         request["expect"].extend(variant_expected(product, old, new))
@@ -274,7 +286,14 @@ def variant_expected(product: JsonObject, old: str, new: str) -> list[JsonObject
         if _telling(after[axis]):
             wrong = [value for value in sorted(others) if _telling(value)]
             found.append({"slot": "variant", "any": [after[axis], new], "avoid": wrong})
-    return found
+    return found or [{"slot": "variant", "any": _named(product, old, new)}]
+
+
+def _named(product: JsonObject, old: str, new: str) -> list[str]:
+    """Ways to name a variant: by its id, its price, or any option in which it differs."""
+    variant = product["variants"][new]
+    options = [variant["options"][axis] for axis in differing(product, old, new)]
+    return [new, money(variant["price"]), *options]
 
 
 def _telling(value: str) -> bool:
@@ -334,7 +353,7 @@ def lookup(cast: Cast, user: JsonObject, what: str) -> Wish:
         request: JsonObject = {"id": "lookup_balance", "say": list(words.ASKS["lookup_balance"]), "answer": "money"}
         request["told"] = [_amounts(balance)]
         gold = call("get_user_details", user_id=user["user_id"])
-        return Wish(request, (gold,), (told([money(balance)], "what is left on the gift card"),))
+        return Wish(request, (gold,), (told([money(balance)], "what is left on the gift card", gold),))
     product = cast.product(4)
     lines = [(product, cast.rng.choice(in_stock(product)))]
     status = {"tracking": "delivered", "refund": "cancelled"}.get(what) or cast.rng.choice(("processed", "pending"))
@@ -348,14 +367,16 @@ def lookup(cast: Cast, user: JsonObject, what: str) -> Wish:
     if what == "tracking":
         number = order["fulfillments"][0]["tracking_id"][0]
         request["told"], request["answer"] = [[number]], "tracking"
-        return Wish(request, (gold,), (told([number], "the tracking number"),))
+        return Wish(request, (gold,), (told([number], "the tracking number", gold),))
     if what == "status":
         request["told"], request["answer"] = [[order["status"]]], "status"
-        return Wish(request, (gold,), (told([order["status"]], "the status of the order"),))
+        rivals = [name for name in ("pending", "processed", "delivered", "cancelled") if name != order["status"]]
+        criterion = told([order["status"]], "the status of the order", gold, rivals=rivals, most=1)
+        return Wish(request, (gold,), (criterion,))
     amount = total([item["price"] for item in order["items"]])
     request["told"], request["answer"] = [_amounts(amount)], "money"
     noun = "how much was refunded" if what == "refund" else "the total of the order"
-    return Wish(request, (gold,), (told([money(amount)], noun),), about={"order": order, "product": product})
+    return Wish(request, (gold,), (told([money(amount)], noun, gold),), about={"order": order, "product": product})
 
 
 def _product_question(cast: Cast, what: str) -> Wish:
@@ -369,8 +390,11 @@ def _product_question(cast: Cast, what: str) -> Wish:
             "answer": "count",
             "told": [[str(count), _NUMBERS[count]]],
         }
-        return Wish(request, (gold,), (told([str(count), _NUMBERS[count]], "how many variants are in stock"),))
-    variant = product["variants"][cast.rng.choice(sorted(product["variants"]))]
+        rivals = [name for n in range(11) if n != count for name in (str(n), _NUMBERS[n])]
+        what = "how many variants are in stock"
+        return Wish(request, (gold,), (told([str(count), _NUMBERS[count]], what, gold, rivals=rivals, most=5),))
+    item_id = cast.rng.choice(sorted(product["variants"]))
+    variant = product["variants"][item_id]
     options = words.spoken_options(variant["options"])
     request = {
         "id": "lookup_price",
@@ -378,7 +402,8 @@ def _product_question(cast: Cast, what: str) -> Wish:
         "answer": "money",
         "told": [_amounts(variant["price"])],
     }
-    return Wish(request, (gold,), (told([money(variant["price"])], "the price of that variant"),))
+    ways = [gold, call("get_item_details", item_id=item_id)]
+    return Wish(request, (gold,), (told([money(variant["price"])], "the price of that variant", ways),))
 
 
 def _amounts(amount: float) -> list[str]:

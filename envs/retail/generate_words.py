@@ -200,6 +200,37 @@ def spoken_address(address: Mapping[str, str]) -> str:
     return ", ".join([part for part in parts if part] + [address["country"]])
 
 
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def number_aloud(number: int) -> str:
+    """A whole number below a million in words: ``two hundred ninety-four``."""
+    if number >= 1000:
+        rest = number % 1000
+        return f"{number_aloud(number // 1000)} thousand" + (f" {number_aloud(rest)}" if rest else "")
+    if number >= 100:
+        rest = number % 100
+        return f"{_ONES[number // 100]} hundred" + (f" {number_aloud(rest)}" if rest else "")
+    if number >= 20:
+        return _TENS[number // 10] + (f"-{_ONES[number % 10]}" if number % 10 else "")
+    return _ONES[number]
+
+
+def amounts_aloud(amount: float) -> list[str]:
+    """The ways in which an amount can be given away: in digits, rounded, without its cents, and in words."""
+    dollars = int(amount)
+    found = [f"{amount:.2f}", str(dollars), str(round(amount))]
+    for number in dict.fromkeys((dollars, round(amount))):
+        if number >= 20:
+            aloud = number_aloud(number)
+            found += [aloud, aloud.replace("hundred ", "hundred and "), aloud.replace("-", " ")]
+    return list(dict.fromkeys(found))
+
+
 def spoken_products(names: Sequence[str]) -> str:
     """Name products: ``Alder Trackball and the Ember Lamp``; the first article is left to the line."""
     return " and the ".join(names)

@@ -10,6 +10,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from simia_gym.cli.extra import Commands, extra_commands
 from simia_gym.cli.output import complain
 from simia_gym.errors import SimiaError
 
@@ -17,8 +18,12 @@ EXIT_INVALID = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = 130
 
+MOST = 10**12
+MOST_AT_ONCE = 10_000
+
 app = typer.Typer(
     name="simia",
+    cls=Commands,
     help="Environments for tool-using agents, with rewards that can be traced to evidence.",
     no_args_is_help=True,
     add_completion=False,
@@ -67,6 +72,11 @@ def run(arguments: list[str]) -> int:
         return EXIT_INVALID
     except typer.Abort:
         return EXIT_INTERRUPTED
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(f"{error.filename}: {error.strerror}. Check the path and what you may do there.")
+        return EXIT_INPUT
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
@@ -80,7 +90,7 @@ def run(arguments: list[str]) -> int:
 def _command(arguments: list[str]) -> str:
     """The command that was meant, if the first word is one."""
     known = {item.name or getattr(item.callback, "__name__", "") for item in app.registered_commands}
-    return f"{arguments[0]} " if arguments and arguments[0] in known else ""
+    return f"{arguments[0]} " if arguments and arguments[0] in known | set(extra_commands()) else ""
 
 
 def _version(asked: bool) -> None:
@@ -110,7 +120,7 @@ def list_(json: AsJson = False) -> None:
 def rollout(
     env: Annotated[str, typer.Argument(metavar="ENV", help="An id from `simia list`, or the folder of a domain.")],
     policy: Annotated[
-        str, typer.Option(metavar="P", help="expert, random, null, claimer, pushover, llm, or module:Class.")
+        str, typer.Option(metavar="P", help="expert, random, null, claimer, refuser, llm, or module:Class.")
     ] = "expert",
     policy_model: Annotated[Optional[str], typer.Option(metavar="NAME", help="Model of --policy llm.")] = None,  # noqa: UP045
     policy_base_url: Annotated[
@@ -119,13 +129,17 @@ def rollout(
     ] = None,
     episodes: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", min=1, help="Episodes in total. [default: tasks x group]"),
+        typer.Option(metavar="N", min=1, max=MOST, help="Episodes in total. [default: tasks x group]"),
     ] = None,
     split: Annotated[SplitName, typer.Option(help="Which fixed tasks.")] = SplitName.train,
-    generated: Annotated[int, typer.Option(metavar="N", min=0, help="Generated tasks besides the fixed ones.")] = 0,
-    group: Annotated[int, typer.Option(metavar="N", min=1, help="Episodes per task.")] = 1,
+    generated: Annotated[
+        int, typer.Option(metavar="N", min=0, max=MOST, help="Generated tasks besides the fixed ones.")
+    ] = 0,
+    group: Annotated[int, typer.Option(metavar="N", min=1, max=MOST, help="Episodes per task.")] = 1,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Where all variety comes from.")] = 0,
-    concurrency: Annotated[int, typer.Option(metavar="C", min=1, help="Most episodes in flight.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option(metavar="C", min=1, max=MOST_AT_ONCE, help="Most episodes in flight.")
+    ] = 8,
     simulator: Annotated[str, typer.Option(metavar="KIND", help="Who answers tool calls: auto, world.")] = "auto",
     user: Annotated[
         Optional[str],  # noqa: UP045
@@ -218,7 +232,7 @@ def check(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Check a domain: its files, its tools' self-tests, and every task with expert, null and claimer."""
+    """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser."""
     from simia_gym.cli.checking import check_domain
 
     raise typer.Exit(check_domain(path, write_tools=write_tools, json=json))

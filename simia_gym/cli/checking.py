@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from simia_gym.cli.output import Output
+from simia_gym.cli.output import Output, complain
+from simia_gym.errors import InputError
 from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json
 from simia_gym.registration import domain_folders
 
@@ -16,9 +17,16 @@ def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
 
     Returns:
         The exit code: 0; 1 where a check fails; 2 where the folder cannot be loaded.
+
+    Raises:
+        InputError: The path is a file.
     """
     output = Output(json)
-    folder = path if path.exists() else domain_folders().get(f"simia/{path}-v0", domain_folders().get(str(path), path))
+    known = domain_folders()
+    own = (path / "domain.yaml").is_file()
+    folder = path if own else known.get(f"simia/{path}-v0", known.get(str(path), path))
+    if folder.exists() and not folder.is_dir():
+        raise InputError("is a file", where=str(folder), fix="Name the folder of a domain.")
     with output.console.status("checking") as status:
         report = check_folder(folder, write_tools=write_tools, progress=lambda step: status.update(f"checking: {step}"))
     if report.loaded:
@@ -32,6 +40,7 @@ def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
     output.say(f"{folder}: {verdict}")
     output.result(report_to_json(report))
     if not report.loaded:
+        complain(f"{folder} cannot be loaded: {report.problems[0]}")
         return 2
     return 0 if report.ok else 1
 

@@ -29,9 +29,13 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
     ids = env_ids()
     if name == CUSTOM or name in ids:
         return name, domain
+    own = domain is None and (Path(name) / "domain.yaml").is_file()
     if f"simia/{name}-v0" in ids:
+        if own:
+            fix = f"Write simia/{name}-v0 for the one and ./{name} for the other."
+            raise InputError(f"{name!r} is an environment and a folder here, too", where="ENV", fix=fix)
         return f"simia/{name}-v0", domain
-    if domain is None and (Path(name) / "domain.yaml").is_file():
+    if own:
         return CUSTOM, name
     known = ", ".join([*ids, CUSTOM])
     raise InputError(

@@ -99,6 +99,23 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
     }
 
 
+def check_picture(path: Path) -> None:
+    """Make sure that a picture can be written, before a long run and not after it.
+
+    Raises:
+        InputError: It cannot.
+    """
+    try:
+        existed = path.exists()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --svg.") from error
+
+
 def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
     """Export what a terminal would show as SVG.
 

@@ -16,10 +16,10 @@ from rich.text import Text
 
 from simia_gym.cli.envs import parse_options, record_path, resolve_env
 from simia_gym.cli.output import Output, complain, percent
-from simia_gym.cli.results import fault_lines, results_json, results_table, write_picture
+from simia_gym.cli.results import check_picture, fault_lines, results_json, results_table, write_picture
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
-from simia_gym.policies import PolicyOptions, load_policy
+from simia_gym.policies import PolicyOptions, load_policy, policy_hash
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.records import Record
@@ -102,7 +102,8 @@ def run_rollout(asked: RolloutOptions) -> int:
     output = Output(asked.json)
     suite = load_suite(asked.config())
     policy, settings = asked.named_policy()
-    make_policy = load_policy(asked.policy, suite.domain.config.policies, settings, folder=suite.domain.folder)
+    own, folder = suite.domain.config.policies, suite.domain.folder
+    make_policy = load_policy(asked.policy, own, settings, folder=folder)
     plan = Plan(
         config=suite.config,
         domain_hash=suite.domain.hash,
@@ -110,15 +111,19 @@ def run_rollout(asked: RolloutOptions) -> int:
         seed=asked.seed,
         group=asked.group,
         episodes=asked.episodes,
+        policy_hash=policy_hash(asked.policy, own, folder=folder),
     )
     env = suite.config.env
     path = asked.out or record_path(env, policy, resume=asked.resume)
     facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
+    if asked.svg is not None:
+        check_picture(asked.svg)
     began = time.monotonic()
     display = Display(output, env)
     pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
     with resume_store(path, plan) if asked.resume else create_store(path) as store:
         _announce(output, asked, pool, store)
+        problem: InputError | None = None
         try:
             with display.progress(pool.total):
                 asyncio.run(pool.run(store))
@@ -126,16 +131,24 @@ def run_rollout(asked: RolloutOptions) -> int:
             _interrupted(output, pool, store)
             output.result(results_json(env, pool.summary, time.monotonic() - began, path, interrupted=True, **facts))
             return 130
+        except InputError as error:
+            problem = error
     summary, seconds = pool.summary, time.monotonic() - began
+    if problem is not None:
+        if summary.all.episodes:
+            output.say(f"{summary.all.episodes} of {pool.total} episodes are saved in {path}")
+            output.result(results_json(env, summary, seconds, path, error=str(problem), **facts))
+        raise problem
     shown: list[RenderableType] = [results_table(f"{env} · {policy} · {asked.split}", summary)]
     shown += [Text(line) for line in fault_lines(summary)]
     shown.append(Text(f"record: {path}"))
     for part in shown:
         output.console.print(part, soft_wrap=isinstance(part, Text))
+    # Before anything else that can fail: a script that listens gets its line in any case.
+    output.result(results_json(env, summary, seconds, path, **facts))
     if asked.svg is not None:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
-    output.result(results_json(env, summary, seconds, path, **facts))
     return 1 if summary.invalid else 0
 
 

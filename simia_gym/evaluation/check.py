@@ -1,8 +1,9 @@
 """The domain checker: is a folder a sound domain, and do its tasks measure what they should?
 
 It goes from the outside in: the files, ``tools.json`` against what the world declares, the initial state against its
-schema, the tools' self-tests, and every task: the gold actions must reach the goal, the domain's expert must succeed,
-and two policies that do no work (``null`` and ``claimer``) must fail.
+schema, the tools' self-tests, and every task: its rubric must be sound, the gold actions must reach the goal, the
+domain's expert must succeed, and two policies that do no work (``null`` and ``claimer``) must fail. One that does
+nothing but refuse (``refuser``) should fail too; a task that it solves is worth a note.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from simia_gym.files import read_json
 from simia_gym.goal import check_goal, first_difference
 from simia_gym.loop import run_sync
 from simia_gym.policies import Policy, load_policy
-from simia_gym.rollout.play import play
+from simia_gym.rollout.play import play_new
 from simia_gym.state_schema import read_state_schema
 from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Task, ToolCall
 
 IDLE = ("null", "claimer")
+REFUSER = "refuser"
+_SHOWN = 5
 _MARKS = {"effect": "'write', with nothing in its write set", "reads": "no table", "writes": "no table"}
 
 Progress = Callable[[str], None]
@@ -208,7 +211,7 @@ def _check_state(domain: Domain, report: Report) -> None:
 
 def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
     suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all"))
-    names = [name for name in ("expert",) if name in domain.config.policies] + list(IDLE)
+    names = [*(name for name in ("expert",) if name in domain.config.policies), *IDLE, REFUSER]
     if "expert" not in names:
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
@@ -218,7 +221,7 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
         progress(f"task {number} of {len(tasks)}")
         where = f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"
         if rubric_problems is not None:
-            report.problems += rubric_problems(task, domain.tool_entries)
+            report.problems += _rubric(rubric_problems, domain, task, where)
         results: dict[str, bool | None] = {}
         for name, make in factories.items():
             results[name], problem = _try_policy(suite, task, name, make, where)
@@ -227,13 +230,29 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
         gold, problems = _try_gold(domain, task, where)
         report.problems += problems
         report.tasks.append(TaskResult(task.id, task.split, task.kind, gold, results))
+    refused = [item.task for item in report.tasks if item.policies[REFUSER]]
+    if refused:
+        more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
+        report.notes.append(
+            f"warning: {REFUSER}, who says the same refusal to everything, succeeds in {len(refused)} of "
+            f"{len(report.tasks)} tasks: {', '.join(refused[:_SHOWN])}{more}; let them require that the reason is told"
+        )
+
+
+def _rubric(problems: Any, domain: Domain, task: Task, where: str) -> list[InputError]:
+    """What the reward finds wrong with a task; it may be anybody's, and break."""
+    try:
+        return list(problems(task, domain.tool_entries))
+    except Exception as error:
+        what = f"the reward's problems() raised {type(error).__name__}: {error}"
+        return [DomainError(what, where=where, fix="Mend the reward.")]
 
 
 def _try_policy(
     suite: Suite, task: Task, name: str, make: Callable[[], Policy], where: str
 ) -> tuple[bool | None, InputError | None]:
     episode = suite.episode()
-    running = play(episode, task, seed=0, policy=make(), env=suite.config.env)
+    running = play_new(episode, task, seed=0, make_policy=make, env=suite.config.env)
     run_sync(running, inline=episode.inline)
     verdict = episode.verdict
     if verdict is None or not verdict.valid:
@@ -242,7 +261,7 @@ def _try_policy(
     if name in IDLE and verdict.success:
         fix = "Ask for what a working agent must do or say: a goal, or a required criterion."
         return True, DomainError(f"{name} succeeds without doing anything", where=where, fix=fix)
-    if name not in IDLE and not verdict.success:
+    if name not in (*IDLE, REFUSER) and not verdict.success:
         missed = [f"{item.id} ({item.reason})" for item in verdict.criteria if item.required and not item.passed]
         what = f"{name} does not succeed (reward {verdict.reward}, ended by {episode.ended})"
         what += f": {'; '.join(missed)}" if missed else ""

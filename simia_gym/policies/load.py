@@ -16,11 +16,13 @@ from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.claimer import ClaimerPolicy
 from simia_gym.policies.null import NullPolicy
 from simia_gym.policies.random_policy import RandomPolicy
+from simia_gym.policies.refuser import RefuserPolicy
 
 _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
     "null": NullPolicy,
     "claimer": ClaimerPolicy,
     "random": RandomPolicy,
+    "refuser": RefuserPolicy,
 }
 
 
@@ -46,8 +48,8 @@ def load_policy(
     """Find a policy.
 
     Args:
-        spec: A name (``null``, ``claimer``, ``random``, ``llm``, or one of the domain's), or ``module:Class`` or
-            ``file.py:Class`` of the user's own, as seen from the current directory.
+        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, or one of the domain's), or
+            ``module:Class`` or ``file.py:Class`` of the user's own, as seen from the current directory.
         domain_policies: The domain's names and what they stand for, as ``package.module:Class``.
         options: Settings for ``llm``.
         folder: The domain's folder, for ``file.py:Class`` among its policies.

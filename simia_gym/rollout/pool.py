@@ -159,7 +159,9 @@ class Pool:
             if self._stopping or worker is None:
                 raise
             worker.uncancel()
-            episode.fail(Fault("bug", "CancelledError: the task of the episode was cancelled from within", role="policy"))
+            episode.fail(
+                Fault("bug", "CancelledError: the task of the episode was cancelled from within", role="policy")
+            )
         return episode, trace
 
     def _record(self, job: Job, episode: Episode) -> Record:

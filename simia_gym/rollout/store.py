@@ -19,6 +19,8 @@ from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.records import Record, read_records
 from simia_gym.types import JsonObject
 
+_LONGEST = 300
+
 
 def sidecar(path: Path) -> Path:
     """Where the times of a record file stand: ``a.jsonl`` -> ``a.times.jsonl``."""
@@ -71,13 +73,20 @@ def create_store(path: Path) -> RecordStore:
     Raises:
         InputError: The file exists already, or cannot be made.
     """
-    if path.exists() or path.is_symlink():
-        raise InputError(
-            "the file exists already", where=str(path), fix="Give --resume to continue it, or another --out."
-        )
     try:
+        if path.is_dir():
+            raise InputError("is a folder", where=str(path), fix="Give --out a file in it.")
+        if path.exists() or path.is_symlink():
+            fix = "Give --resume to continue it, or another --out."
+            raise InputError("the file exists already", where=str(path), fix=fix)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return RecordStore(path, _locked(path), {})
+        lines = _locked(path)
+        try:
+            return RecordStore(path, lines, {})
+        except OSError:
+            lines.close()
+            path.unlink()  # it is as empty as it was made
+            raise
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -97,12 +106,12 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
     Raises:
         InputError: The file was written with other settings; a line in its middle is broken.
     """
-    if not path.exists():
-        return create_store(path)
-    if not path.is_file():
-        raise InputError("is not a regular file", where=str(path), fix="Give another --out.")
     lines: IO[bytes] | None = None
     try:
+        if not path.exists():
+            return create_store(path)
+        if not path.is_file():
+            raise InputError("is not a regular file", where=str(path), fix="Give another --out.")
         lines = _locked(path)
         *complete, torn = path.read_bytes().split(b"\n")
         finished: dict[str, Record] = {}
@@ -181,4 +190,8 @@ def _named(name: str, value: Any) -> str:
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --out.")
+    return InputError(f"cannot be written ({error.strerror})", where=_short(str(path)), fix="Give another --out.")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

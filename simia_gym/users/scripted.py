@@ -6,7 +6,8 @@ of its script. Everything it remembers lies in one row of the state table ``_use
 
 What it does with a message, in this order: it leaves when it has been handed over; it moves on when its wish is
 settled; it objects to a refusal as often as its script says and then accepts; it answers a request for confirmation
-with an explicit yes (act ``confirm``), a change of mind, or a correction if the proposal names the wrong thing; it
+with an explicit yes (act ``confirm``), a change of mind, a correction if the proposal names the wrong thing, or a
+question for whatever it leaves out (act ``clarify``), since nobody agrees to what has not been said; it
 answers questions; it believes claims. When nothing of this applies it restates, then says that it has nothing to add,
 then gives up. All dialogue acts stand in ``Transition.meta``.
 """
@@ -35,6 +36,11 @@ _PATH = f"/{TABLE}/{KEY}"
 _YES = ("Yes, please go ahead.", "Yes, that's right. Please proceed.", "Yes, I confirm.", "Yes, go ahead please.")
 _AGREE = ("Yes, please.", "Yes, that's right.", "Sure, please do.")
 _NO = ("No, that's not right.", "No, wait, that is not what I want.", "No, please don't do that.")
+_CLARIFY = (
+    "What exactly will you do? Please tell me the {what} again before I say yes.",
+    "Before I agree: can you tell me exactly what will be done, with the {what}?",
+    "I would like to know exactly what I agree to. Please name the {what} in full.",
+)
 _DECLINE = ("No, thank you, that is not what I asked for.", "No, thanks. I want something else.")
 _THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, thank you.")
 _WAIT = ("Sure, take your time.", "Okay, I'll wait.", "Alright, I am here.")
@@ -64,6 +70,8 @@ class Memory(NamedTuple):
         stuck: Position on the fallback ladder.
         waits: How often in a row it was told to wait.
         objections: How often it has said no to a wrong proposal of this request.
+        unclear: How often it has asked what exactly will be done.
+        named: Places in ``expect`` that the words just before have named.
         repeats: How often in a row it has answered nothing but what it had told before.
         told: Groups of ``told`` that have been said.
         done: Calls of ``done`` that have been seen.
@@ -78,6 +86,8 @@ class Memory(NamedTuple):
     stuck: int = 0
     waits: int = 0
     objections: int = 0
+    unclear: int = 0
+    named: tuple[int, ...] = ()
     repeats: int = 0
     told: tuple[int, ...] = ()
     done: tuple[int, ...] = ()
@@ -87,7 +97,8 @@ class Memory(NamedTuple):
         return {
             "at": self.at, "seen": self.seen, "known": list(self.known), "insisted": self.insisted,
             "changed": self.changed, "proposed": self.proposed, "stuck": self.stuck, "waits": self.waits,
-            "objections": self.objections, "repeats": self.repeats, "told": list(self.told), "done": list(self.done),
+            "objections": self.objections, "unclear": self.unclear, "named": list(self.named),
+            "repeats": self.repeats, "told": list(self.told), "done": list(self.done),
         }  # fmt: skip
 
     @staticmethod
@@ -273,9 +284,12 @@ class _Turn:
             self._say(_NO, "deny")
             for slot in wrong:
                 self._tell(request, slot)
-            return self.said, memory._replace(objections=memory.objections + 1, proposed=False, waits=0)
+            return self.said, memory._replace(objections=memory.objections + 1, proposed=False, waits=0, named=())
+        named = self._named(request, memory)
+        if len(named) < len(request.expect):
+            return self._clarify(request, memory, named)
         if request.change is not None and not memory.changed:
-            memory = memory._replace(changed=True, proposed=False, stuck=0, waits=0)
+            memory = memory._replace(changed=True, proposed=False, stuck=0, waits=0, named=())
             self._say(request.change.say, "change")
             if request.change.withdraw:
                 self.said.acts.append("withdraw")
@@ -288,7 +302,30 @@ class _Turn:
             self._say(request.confirm or _YES, "confirm")
         if self.heard.asks:
             memory = self._inform(request, memory)
-        return self.said, self._calm(request, memory)._replace(proposed=True)
+        return self.said, self._calm(request, memory)._replace(proposed=True, named=named)
+
+    def _clarify(self, request: Request, memory: Memory, named: tuple[int, ...]) -> tuple[Reply, Memory]:
+        """Ask what exactly will be done, naming what the proposal leaves out; not for ever."""
+        if memory.unclear >= _PATIENCE:
+            return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
+        missing = dict.fromkeys(item.slot for index, item in enumerate(request.expect) if index not in named)
+        what = " and the ".join(slot.replace("_", " ") for slot in missing) or "details"
+        self.said.parts.append(self._pick(_CLARIFY, "clarify").format(what=what))
+        self.said.acts.append("clarify")
+        # What was named stays named only for the answer to this question.
+        return self.said, memory._replace(unclear=memory.unclear + 1, named=named, proposed=True, waits=0)
+
+    def _named(self, request: Request, memory: Memory) -> tuple[int, ...]:
+        """Places in ``expect`` that are named now, or were in the words just before."""
+        return tuple(index for index, item in enumerate(request.expect) if index in memory.named or self._names(item))
+
+    def _names(self, item: Expect) -> bool:
+        """Whether the message names a detail; how a number is written, or a hyphen, makes no difference."""
+        text = self.heard.text
+        if any(mentions(text, words.lstrip("#")) for words in item.any):
+            return True
+        loose = text.replace("-", " ")
+        return any(mentions(loose, words.lstrip("#").replace("-", " ")) for words in item.any)
 
     def _inform(self, request: Request, memory: Memory) -> Memory:
         known = list(memory.known)
@@ -334,7 +371,7 @@ class _Turn:
 
     def _off(self, item: Expect) -> bool:
         text = self.heard.text
-        if any(mentions(text, words.lstrip("#")) for words in item.any):
+        if self._names(item):
             return False
         if item.token is not None and self.cues.tokens_in(item.token, text):
             return True
@@ -346,18 +383,17 @@ class _Turn:
             return False
         if request.action in self.heard.actions or memory.proposed:
             return True
-        text = self.heard.text
-        right = [any(mentions(text, words.lstrip("#")) for words in item.any) for item in request.expect]
-        return bool(right) and all(right)
+        return bool(request.expect) and all(self._names(item) for item in request.expect)
 
     def _calm(self, request: Request, memory: Memory) -> Memory:
         spoke = request.action is not None and request.action in self.heard.actions and not self.heard.asks
-        return memory._replace(waits=0, proposed=spoke)
+        return memory._replace(waits=0, proposed=spoke, named=self._named(request, memory) if spoke else ())
 
     def _climb(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
         """The fallback ladder."""
         proposed = request.action is not None and request.action in self.heard.actions
-        memory = memory._replace(stuck=memory.stuck + 1, waits=0, proposed=proposed)
+        named = self._named(request, memory) if proposed else ()
+        memory = memory._replace(stuck=memory.stuck + 1, waits=0, proposed=proposed, named=named)
         if memory.stuck == 1:
             self.said.parts.append(self._pick(_RESTATE, "restate") + self._pick(request.say, "request"))
             self.said.acts.append("restate")

@@ -40,10 +40,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What a proposal may say about one detail.
+    """What a proposal must say about one detail.
 
-    The user objects to a proposal that mentions something of this sort (a value of the shape ``token``, or a word of
-    ``avoid``) and none of ``any``.
+    The user says yes only to a proposal that mentions one of ``any``. It objects to one that mentions none of them and
+    something else of this sort instead (a value of the shape ``token``, or a word of ``avoid``), and asks for the
+    detail where nothing is said about it.
     """
 
     slot: str
@@ -84,7 +85,7 @@ class Request:
         say: How it is brought up.
         action: The action whose words a proposal must contain; none for a question.
         slots: Details of this wish, told when asked for.
-        expect: What a proposal may say.
+        expect: What a proposal must say.
         done: Calls that settle it.
         told: Groups of words; one of each group, said by the agent, settles a question.
         answer: Shape of the answer to a question: a value of it ends the question, right or wrong.

@@ -145,6 +145,7 @@ BROKEN: list[tuple[str, Change, int, str, str]] = [
     ("world", _edit("domain.yaml", "LibraryWorld", "Nothing"), 2, "domain.yaml", "has no 'Nothing'"),
     ("world code", _edit("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = ("), 2, "domain.yaml", "line"),
     ("state", _edit("state.json", "}", "}}"), 2, "state.json:", "not valid JSON"),
+    ("endless yaml", _append("rubric.yaml", "- &a [*a]\n"), 2, "rubric.yaml", "nested too deeply"),
     ("rubric", _edit("rubric.yaml", "goal_state", "goal_stat"), 2, "rubric.yaml", "goal_stat"),
     ("task line", _append("tasks/train.jsonl", "{oops\n"), 2, "train.jsonl:5", "not valid JSON"),
     ("task split", _append("tasks/test.jsonl", json.dumps(EASY) + "\n"), 2, "test.jsonl:3", "says split 'train'"),
@@ -191,6 +192,7 @@ def test_check_names_the_mistake(change: Change, code: int, where: str, what: st
     assert told.code == code
     assert what in told.out
     assert "Traceback" not in told.err
+    assert len(told.err.splitlines()) == (1 if code == 2 else 0)
 
 
 def test_tasks_that_nothing_solves_are_found(desk: str, simia: Simia) -> None:
@@ -223,6 +225,52 @@ def test_check_of_a_missing_folder(simia: Simia) -> None:
     result = simia("check", "nowhere")
     assert result.code == 2
     assert "nowhere" in result.out + result.err
+
+
+def test_check_of_a_file_and_of_an_empty_folder(simia: Simia) -> None:
+    Path("a.txt").write_text("x")
+    Path("empty").mkdir()
+    for path, says in (("a.txt", "a.txt: is a file. Name the folder"), ("empty", "has no domain.yaml")):
+        result = simia("check", path)
+        assert result.code == 2
+        assert says in result.err
+        assert len(result.err.splitlines()) == 1
+
+
+def test_check_warns_of_tasks_that_a_refusal_in_general_solves(desk: str, simia: Simia) -> None:
+    Path(desk, "own.py").write_text(
+        "from simia_gym.rewards.rubric import RubricReward\nfrom simia_gym.types import Verdict\n\n\n"
+        "class Own(RubricReward):\n    async def score(self, trace):\n"
+        "        said = any('cannot' in event['text'] for event in trace.events if event['type'] == 'action')\n"
+        "        return Verdict(float(said), True, said, float(said), 'own', ())\n"
+    )
+    _edit("domain.yaml", "simia_gym.rewards.rubric:RubricReward", "own.py:Own")(Path(desk))
+    result = simia("check", desk, "--json")
+    assert any(
+        "warning: refuser" in note and "in 6 of 6 tasks: train-lend," in note and "and 1 more" in note
+        for note in result.json["notes"]
+    )
+    assert not any("refuser" in item["what"] for item in result.json["problems"])
+    assert [task["refuser"] for task in result.json["tasks"]] == [True] * 6
+
+
+def test_reward_whose_problems_break_is_named(desk: str, simia: Simia) -> None:
+    code = "from simia_gym.rewards.rubric import RubricReward\n\n\nclass Own(RubricReward):\n"
+    code += "    def problems(self, task, tools=None):\n        return 1 / 0\n"
+    Path(desk, "own.py").write_text(code)
+    _edit("domain.yaml", "simia_gym.rewards.rubric:RubricReward", "own.py:Own")(Path(desk))
+    result = simia("check", desk, "--json")
+    assert result.code == 1
+    assert any("problems() raised ZeroDivisionError" in item["what"] for item in result.json["problems"])
+
+
+def test_name_that_is_a_folder_too_is_asked_about(desk: str, simia: Simia) -> None:
+    Path(desk).rename("webshop")
+    result = simia("rollout", "webshop")
+    assert result.code == 2
+    assert "Write simia/webshop-v0 for the one and ./webshop for the other" in result.err
+    assert simia("rollout", "./webshop", "--json").json["env"] == "simia/custom-v0"
+    assert simia("rollout", "simia/webshop-v0", "--episodes", 1, "--json").json["env"] == "simia/webshop-v0"
 
 
 def test_template_has_no_leftovers(desk: str) -> None:

@@ -66,7 +66,8 @@ def test_record_line_has_the_documented_keys(desk: str, simia: Simia) -> None:
         *("reward", "valid", "success", "score", "turns", "ended", "verdict", "fault", "events", "head"),
     ]
     assert lines[0]["config"] == {"env": "simia/custom-v0", "domain": "desk"}
-    assert lines[0]["run"] == {"seed": 5, "group": 2}
+    assert {name: lines[0]["run"][name] for name in ("seed", "group")} == {"seed": 5, "group": 2}
+    assert re.fullmatch("[0-9a-f]{16}", lines[0]["run"]["policy_hash"])
     assert lines[0]["group"] == lines[1]["group"]
     assert lines[0]["seed"] != lines[1]["seed"]
     assert not re.search(r"time|seconds|/tmp|" + str(Path.cwd()), Path(record).read_text())
@@ -148,7 +149,7 @@ BAD: list[tuple[list[Any], str]] = [
     (["rollout", "desk", "--generated", "5"], "no task generator"),
     (["rollout", "desk", "--option", "x"], "KEY=VALUE"),
     (["rollout", "desk", "--data", "nowhere"], "takes no data"),
-    (["rollout", "desk", "--out", "desk"], "exists already"),
+    (["rollout", "desk", "--out", "desk"], "is a folder"),
     (["rollout", "desk", "--out", "/proc/x/y.jsonl"], "cannot be written"),
     (["rollout", "desk", "--resume", "--out", "desk"], "not a regular file"),
     (["rollout", "desk", "--bogus"], "--bogus"),
@@ -220,3 +221,51 @@ def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, sim
             inline=episode.inline,
         )
         assert transcript(record) == episode.messages
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--out", "."], ".: is a folder. Give --out a file in it."),
+        (["--out", "there.txt/a.jsonl"], "there.txt/a.jsonl: cannot be written"),
+        (["--out", "x" * 400], "cannot be written (File name too long)"),
+        (["--out", "x" * 400, "--resume"], "cannot be written (File name too long)"),
+        (["--out", "taken.jsonl"], "taken.jsonl: cannot be written (Is a directory)"),
+        (["--svg", "."], ".: cannot be written (Is a directory). Give another --svg."),
+        (["--option", "foo=1"], "has no option 'foo'. Known:"),
+        (["--generated", "1" + "0" * 20], "'--generated'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(desk: str, simia: Simia, words: list[str], says: str) -> None:
+    Path("there.txt").write_text("x")
+    Path("taken.times.jsonl").mkdir()
+    before = sorted(Path().rglob("*"))
+    result = simia("rollout", desk, *words)
+    assert result.code == 2
+    assert says in result.err
+    assert len(result.err.splitlines()) == 1
+    assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in path.parts] == before
+
+
+def test_task_generator_that_breaks_is_told_after_everything_else(desk: str, simia: Simia) -> None:
+    Path(desk, "more.py").write_text(
+        "from simia_gym.tasks import task_from_json\n\n\ndef generate(split, index):\n"
+        "    if index == 2:\n        raise SystemExit(0)\n"
+        "    return task_from_json({'id': f'{split}-g{index}', 'split': split, 'kind': 'more', 'instruction': '?',\n"
+        "        'goal': []}, 'here')\n"
+    )
+    with Path(desk, "domain.yaml").open("a") as file:
+        file.write("generator: more.py:generate\n")
+    result = simia("rollout", desk, "--generated", 4, "--policy", "null", "--json")
+    assert result.code == 2
+    assert result.json["episodes"] == 7
+    assert "cannot be made" in result.json["error"]
+    assert result.err.splitlines()[-1].startswith(
+        "simia: error: tasks: 1 of the tasks cannot be made, the first is number 6"
+    )
+
+
+def test_endless_tasks_cost_nothing(simia: Simia) -> None:
+    words = ["rollout", "retail", "--generated", 1000000000, "--policy", "null", "--out", "a.jsonl", "--json"]
+    assert simia(*words, "--episodes", 2).json["episodes"] == 2
+    assert simia(*words, "--episodes", 3, "--resume").json["reused"] == 2

@@ -221,7 +221,7 @@ def test_environments_travel_between_processes() -> None:
     ("actions", "word"), [(["a"], "1 for 3 lanes"), (["a"] * 4, "4 for 3 lanes"), ("abc", "one text")]
 )
 def test_a_vector_wants_one_action_a_lane(actions: Any, word: str) -> None:
-    vector = gym.make_vec("simia/retail-v0", num_envs=3)
+    vector: Any = gym.make_vec("simia/retail-v0", num_envs=3)
     vector.reset(seed=np.int64(3))
     with pytest.raises(InputError, match=word):
         vector.step(actions)

@@ -11,7 +11,7 @@ import pytest
 
 from simia_gym.actions import get_grammar
 from simia_gym.errors import ActionError, InputError
-from simia_gym.policies import Policy, PolicyOptions, PolicyStart, RandomPolicy, load_policy, policy_names
+from simia_gym.policies import Policy, PolicyOptions, PolicyStart, RandomPolicy, load_policy, policy_hash, policy_names
 from simia_gym.types import Calls, JsonObject, Message, Say
 
 TOOL: JsonObject = {
@@ -45,6 +45,12 @@ def test_null_and_claimer() -> None:
         get_grammar("webshop").parse(act(claimer, TALK))
 
 
+def test_refuser_refuses() -> None:
+    said = get_grammar("tools").parse(act(load_policy("refuser")(), TALK))
+    assert isinstance(said, Say)
+    assert "cannot" in said.text
+
+
 def test_random_is_seeded_and_restartable() -> None:
     def roll(policy: RandomPolicy, seed: int) -> list[str]:
         policy.start(start(seed))
@@ -72,7 +78,7 @@ def test_random_needs_a_start() -> None:
 
 
 def test_names() -> None:
-    assert policy_names({"expert": "a:B"}) == ["claimer", "expert", "llm", "null", "random"]
+    assert policy_names({"expert": "a:B"}) == ["claimer", "expert", "llm", "null", "random", "refuser"]
     assert isinstance(load_policy("random")(), RandomPolicy)
 
 
@@ -129,6 +135,22 @@ def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spe
 def test_llm_says_what_is_missing(options: PolicyOptions, words: str) -> None:
     with pytest.raises(InputError, match=words):
         load_policy("llm", options=options)
+
+
+def test_hash_of_a_policy_follows_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    code = "class Mine:\n    def act(self, messages):\n        return ''\n"
+    Path("my_agents_c.py").write_text(code)
+    Path("my_agents_d.py").write_text("from my_agents_c import Mine\nclass Other(Mine):\n    pass\n")
+    assert policy_hash("null") is None
+    assert policy_hash("llm") is None
+    one, other = policy_hash("my_agents_c:Mine"), policy_hash("my_agents_d:Other")
+    assert one is not None
+    assert policy_hash("my_agents_c.py:Mine") == policy_hash("x", {"x": "my_agents_c:Mine"}) == one != other
+    Path("my_agents_c.py").write_text(code + "# changed\n")
+    assert policy_hash("my_agents_c:Mine") != one
+    assert policy_hash("my_agents_d:Other") != other
 
 
 def test_importing_policies_does_not_import_openai() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.envs.retail.checks import own_data
+from simia_gym.envs.retail.checks import OwnDataArgs, own_data
 from simia_gym.state import State
 from simia_gym.trace import Trace
 from simia_gym.types import JsonObject, Task
@@ -56,7 +56,10 @@ def _trace(*calls: tuple[str, JsonObject, str]) -> Trace:
         ((), True),
         ((ADA, ("get_user_details", {"user_id": "ada_1"}, "{}")), True),
         ((ADA, ("cancel_pending_order", {"order_id": "#W1"}, "{}")), True),
-        ((ADA, ("get_order_details", {"order_id": "#W2"}, "{}")), True),
+        ((ADA, ("get_order_details", {"order_id": "#W1"}, "{}")), True),
+        ((ADA, ("get_order_details", {"order_id": "#W2"}, "{}")), False),
+        ((ADA, ("get_order_details", {"order_id": "#W2"}, "Error: no")), False),
+        ((("get_order_details", {"order_id": "#W1"}, "{}"),), False),
         ((ADA, ADA), True),
         ((ADA, ("cancel_pending_order", {"order_id": "#W2"}, "{}")), False),
         ((ADA, ("cancel_pending_order", {"order_id": "#W2"}, "Error: no")), False),
@@ -68,6 +71,28 @@ def _trace(*calls: tuple[str, JsonObject, str]) -> Trace:
     ],
 )
 def test_own_data(calls: tuple[tuple[str, JsonObject, str], ...], holds: bool) -> None:
-    finding = own_data(_trace(*calls), {})
+    finding = own_data(_trace(*calls), OwnDataArgs())
     assert finding.met is holds
     assert holds or finding.evidence
+
+
+READ_OTHER: tuple[str, JsonObject, str] = ("get_order_details", {"order_id": "#W2"}, "{}")
+NOBODY: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "x"}, "Error: User not found")
+
+
+@pytest.mark.parametrize(
+    ("given", "calls", "holds"),
+    [
+        ({"customer": "ada_1"}, (ADA,), True),
+        ({"customer": "ada_1"}, (BOB,), False),
+        ({"customer": "ada_1"}, (), True),
+        ({"customer": None}, (NOBODY,), True),
+        ({"customer": None}, (BOB,), False),
+        ({"readable": ["#W2"]}, (ADA, READ_OTHER), True),
+        ({"readable": ["#W2"]}, (ADA, ("cancel_pending_order", {"order_id": "#W2"}, "{}")), False),
+    ],
+)
+def test_own_data_of_a_known_customer(
+    given: JsonObject, calls: tuple[tuple[str, JsonObject, str], ...], holds: bool
+) -> None:
+    assert own_data(_trace(*calls), OwnDataArgs(**given)).met is holds

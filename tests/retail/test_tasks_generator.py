@@ -88,7 +88,7 @@ def test_tasks_without_a_change_ask_for_words_or_a_call() -> None:
             wanted = [item for item in task.criteria if item.get("required")]
             assert any(item["check"]["program"] in ("says", "refused", "called") for item in wanted)
         if forbidden(task):
-            assert any(item["kind"] == "forbidden" for item in task.criteria)
+            assert any(item.get("kind") == "forbidden" for item in task.criteria)
             assert any(item.get("check", {}).get("program") == "refused" for item in task.criteria)
 
 

@@ -106,7 +106,10 @@ def test_wrong_proposal_is_turned_down() -> None:
     run_inline(episode.step("I will cancel order #W0000001 for you. Shall I proceed?"))
     assert episode.ledger.events[-1]["meta"]["acts"] == ["deny"]
     run_inline(episode.step(f"I will cancel order {number} for you. Shall I proceed?"))
-    assert episode.ledger.events[-1]["meta"]["acts"] == ["confirm"]
+    assert episode.ledger.events[-1]["meta"]["acts"] == ["clarify"]
+    reason = task.gold[0]["arguments"]["reason"]
+    run_inline(episode.step(f"I will cancel order {number} with the reason '{reason}'. Shall I proceed?"))
+    assert "confirm" in episode.ledger.events[-1]["meta"]["acts"]
 
 
 def _acts_after(task: Task, text: str) -> tuple[list[str], list[str]]:

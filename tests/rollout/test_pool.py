@@ -321,4 +321,16 @@ def test_endless_plan_is_begun_and_resumed_without_a_list(roll: Roll, expert: Ma
     assert roll(expert, episodes=5, resume=True).reused == 3
     plan: Plan = roll.plan()
     assert plan.total(10**12) == 10**12
-    assert next(make_jobs(plan, roll.suite.tasks))
+    assert next(make_jobs(plan, roll.suite.tasks)) is not None
+
+
+def test_no_secret_gets_into_the_files(roll: Roll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-verysecret123456")
+
+    class Tells:
+        def act(self, messages: Sequence[Message]) -> str:
+            raise ValueError("401 for key sk-verysecret123456")
+
+    assert roll(Tells).messages == {"policy:bug": "ValueError: 401 for key [secret]"}
+    for path in roll.path.parent.iterdir():
+        assert "verysecret" not in path.read_text()

@@ -91,7 +91,29 @@ def test_corrects_words_to_avoid() -> None:
     user = script(expect=[{"slot": "seat", "any": ["window"], "avoid": ["aisle"]}])
     assert acts(Stage(user).say("I will book the aisle seat. Shall I proceed?")) == ["deny"]
     assert acts(Stage(user).say("I will book the window seat, not the aisle. Shall I proceed?")) == ["confirm"]
-    assert acts(Stage(user).say("I will book the seat. Shall I proceed?")) == ["confirm"]
+    assert acts(Stage(user).say("I will book the seat. Shall I proceed?")) == ["clarify"]
+
+
+def test_says_yes_to_nothing_that_leaves_details_out() -> None:
+    expect = [{"slot": "seat", "any": ["B12"], "token": "seat"}, {"slot": "fare_class", "any": ["first", "1st-class"]}]
+    stage = Stage(script(expect=expect))
+    reply = stage.say("I will book seat B12. Shall I proceed?")
+    assert acts(reply) == ["clarify"]
+    assert "the fare class" in reply.observation
+    assert "seat" not in reply.observation
+    assert acts(stage.say("It is 1st class. Shall I proceed?")) == ["confirm"]
+    vague = Stage(script(expect=expect))
+    said = [acts(vague.say("Shall I go ahead and book (yes/no)?")) for _ in range(5)]
+    assert said == [["clarify"]] * 4 + [["give_up"]]
+
+
+def test_clarified_details_are_forgotten_when_they_change() -> None:
+    change = {"say": ["No, rather D4."], "expect": [{"slot": "seat", "any": ["D4"]}]}
+    stage = Stage(script(change=change))
+    assert acts(stage.say("I will book it. Shall I proceed?")) == ["clarify"]
+    assert acts(stage.say("I will book B12. Shall I proceed?")) == ["change"]
+    assert acts(stage.say("I will book it. Shall I proceed?")) == ["clarify"]
+    assert acts(stage.say("I will book D4. Shall I proceed?")) == ["confirm"]
 
 
 def test_confirms_and_answers() -> None:

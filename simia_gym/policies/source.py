@@ -1,0 +1,51 @@
+"""Which version of a policy is it? The content of the files that its class is written in says so."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from simia_gym.dotted import load_object
+
+
+def policy_hash(
+    spec: str, domain_policies: Mapping[str, str] | None = None, *, folder: Path | None = None
+) -> str | None:
+    """Hash the source of a policy that `load_policy` can load.
+
+    The files of its class and of the classes it inherits from count, and the module that the text names; what these
+    import does not.
+
+    Args:
+        spec: A name or ``module:Class``, as for `load_policy`.
+        domain_policies: The domain's names and what they stand for.
+        folder: The domain's folder.
+
+    Returns:
+        16 hex digits; ``None`` for a built-in policy, or one without any file.
+    """
+    named = (domain_policies or {}).get(spec)
+    dotted = named or spec
+    if ":" not in dotted:
+        return None
+    place = Path.cwd() if named is None else folder or Path.cwd()
+    found = load_object(dotted, folder=place, where="policy")
+    digest = hashlib.sha256()
+    paths = list(dict.fromkeys(_files(dotted.rpartition(":")[0], place, found)))
+    for path in paths:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16] if paths else None
+
+
+def _files(source: str, place: Path, found: object) -> Iterator[Path]:
+    modules = [source, *(item.__module__ for item in inspect.getmro(found))] if inspect.isclass(found) else [source]
+    for name in modules:
+        file = str(place / name) if name.endswith(".py") else getattr(sys.modules.get(name), "__file__", None)
+        if name.partition(".")[0] in sys.stdlib_module_names or file is None:
+            continue
+        path = Path(file).resolve()
+        if path.is_file():
+            yield path

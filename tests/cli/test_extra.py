@@ -1,0 +1,137 @@
+"""Commands of other packages, and policies that change."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from simia_gym.cli.extra import extra_commands
+
+from .conftest import Simia
+
+CODE = """\
+import typer
+import simia_gym.errors as errors
+
+app = typer.Typer()
+
+@app.callback(invoke_without_command=True)
+def train(steps: int = typer.Option(1, min=1, help="How many.")) -> None:
+    typer.echo(f"trained {steps} steps")
+
+def plain(name: str, loud: bool = False) -> int:
+    typer.echo(name.upper() if loud else name)
+    return 1
+
+def refuses() -> None:
+    raise errors.InputError("no data", where="plain", fix="Bring some.")
+
+nothing = 7
+"""
+POINTS = """\
+[simia_gym.commands]
+train = {module}:app
+plain = {module}:plain
+refuses = {module}:refuses
+seven = {module}:nothing
+gone = {module}_gone:app
+leaves = {module}_leaves:app
+list = {module}:plain
+"""
+Install = Callable[[str], str]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Put a made-up package into a folder of the path."""
+
+    def call(name: str) -> str:
+        site = tmp_path / f"site-{name}"
+        info = site / f"{name}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(POINTS.format(module=f"{name}_code"))
+        (site / f"{name}_code.py").write_text(CODE)
+        (site / f"{name}_code_leaves.py").write_text("raise SystemExit(0)\n")
+        monkeypatch.syspath_prepend(site)
+        extra_commands.cache_clear()
+        return f"{name}_code"
+
+    yield call
+    extra_commands.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("fake")]:
+        del sys.modules[name]
+
+
+def test_help_names_them_without_loading_them(install: Install, simia: Simia) -> None:
+    module = install("fakeone")
+    result = simia("--help")
+    assert result.code == 0
+    for word in ("train", "plain", "gone", "A command of fakeone."):
+        assert word in result.out
+    assert module not in sys.modules
+
+
+def test_they_run_with_their_own_options_and_exit_codes(install: Install, simia: Simia) -> None:
+    install("faketwo")
+    assert simia("train", "--steps", 3).out == "trained 3 steps\n"
+    assert "How many." in simia("train", "--help").out
+    loud = simia("plain", "word", "--loud")
+    assert (loud.code, loud.out) == (1, "WORD\n")
+    wrong = simia("train", "--steps", "x")
+    assert wrong.code == 2
+    assert "simia train --help" in wrong.err
+    refused = simia("refuses")
+    assert (refused.code, refused.err) == (2, "simia: error: plain: no data. Bring some.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("gone", "command 'gone': fakethree cannot load it from fakethree_code_gone:app: ModuleNotFoundError"),
+        ("leaves", "cannot load it from fakethree_code_leaves:app: SystemExit: 0"),
+        ("seven", "fakethree gives a int"),
+    ],
+)
+def test_a_broken_one_gives_one_line_and_breaks_nothing_else(
+    install: Install, simia: Simia, name: str, says: str
+) -> None:
+    install("fakethree")
+    result = simia(name, "--steps", 3)
+    assert result.code == 2
+    assert says in result.err
+    assert len(result.err.splitlines()) == 1
+    assert simia("train").code == 0
+    assert '"simia/retail-v0"' in simia("list", "--json").out  # nobody takes the place of a command of ours
+
+
+def test_a_clash_names_both(install: Install, simia: Simia) -> None:
+    install("fakefour")
+    install("fakefive")
+    result = simia("train")
+    assert result.code == 2
+    assert "offered by fakefive (fakefive_code:app) and fakefour (fakefour_code:app)" in result.err
+
+
+POLICY = "class Mine:\n    def act(self, messages):\n        return 'hello'\n"
+
+
+@pytest.mark.parametrize("base", [False, True])
+def test_resume_with_another_version_of_the_policy_is_refused(desk: str, finish: Simia, base: bool) -> None:
+    words = ["rollout", desk, "--policy", "mine:Mine", "--out", "a.jsonl", "--json"]
+    changing = Path("base.py" if base else "mine.py")
+    changing.write_text(POLICY)
+    if base:
+        Path("mine.py").write_text("import base\n\nclass Mine(base.Mine):\n    pass\n")
+    assert finish(*words).code == 0
+    again = finish(*words, "--resume")
+    assert again.json["reused"] == 4
+    before = Path("a.jsonl").read_bytes()
+    changing.write_text(POLICY.replace("hello", "good-bye"))
+    refused = finish(*words, "--resume")
+    assert refused.code == 2
+    assert "a.jsonl:1: was written with policy_hash='" in refused.err
+    assert Path("a.jsonl").read_bytes() == before
