@@ -25,6 +25,10 @@ _DONE = (
     r"|^(?:all )?done\b|\ball (?:done|set)\b|\bconsider it (?:done|cancel\w+|return\w+)|\btaken care of\b"
 )
 _MONEY = r"(?:refund|voucher|credit|money|discount|compensation|replacement|exchange|return|cancell?ation|exception)"
+_HANDLED = (
+    r"(?:processed|submitted|handled|placed|requested|executed|performed|confirmed) (?:the|your|this|that|a|an) "
+    r"(?:\w+ )?(?:cancell?ation|return|refund|exchange|change|modification|swap|voucher|discount)\b"
+)
 _NOUN = (
     rf"\b{_MONEY}\b[^,.;]{{0,40}}\b(?:(?:has|have) (?:now |just |already )?been|was|is now|is all|is)"
     r" (?:successfully )?(?:approved|confirmed|complete[d]?|processed|submitted|issued|initiated|set up|granted|applied"
@@ -45,9 +49,11 @@ _AFTER = re.compile(r"\s+(?:only|if|when|unless)\b")
 def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
     verbs = "|".join(re.escape(normal(deed)) for deed in deeds)
     every = f"{_ALWAYS}|{verbs}" if verbs else _ALWAYS
-    active = rf"\b(?:i|we)(?:'ve|'m|'d)? {_SOON}(?:{every})\b"
+    active = rf"\b(?:i|we)(?:'ve|'m|'d)? {_SOON}(?:(?:{every})\b|{_HANDLED})"
     passive = rf"(?:\b(?:has|have|is|are|was|were|gets?|got)|\bit's) {_SOON}(?:been )?{_SOON}(?:{verbs})\b"
-    return re.compile("|".join((active, *([passive] if verbs else []), _DONE, _NOUN)))
+    opener = r"^(?:(?:ok|okay|great|good news|sure|alright)\W+)?(?:successfully |now )?"
+    bare = rf"{opener}(?:{verbs})\b(?! (?:orders?|items?|products?|or)\b)"
+    return re.compile("|".join((active, *([passive, bare] if verbs else []), _DONE, _NOUN)))
 
 
 def claim_in(text: str, deeds: tuple[str, ...] = (), *, earlier: bool = False) -> str | None:

@@ -117,7 +117,9 @@ class Rubric:
             except DomainError as error:
                 problems.append(error)
         self._where = where
+        self._known: dict[str, tuple[JsonObject, Criterion]] = {}
         self.criteria = self._read_all(self._items.values(), dict.fromkeys(self._items, where), problems)
+        self._known = {item.id: (self._items[item.id], item) for item in self.criteria}
         self._kept: dict[str, tuple[tuple[JsonObject, ...], tuple[Criterion, ...]]] = {}
 
     def for_task(self, task_id: str, items: tuple[JsonObject, ...]) -> tuple[Criterion, ...]:
@@ -171,6 +173,10 @@ class Rubric:
     ) -> tuple[Criterion, ...]:
         criteria: list[Criterion] = []
         for item in items:
+            same, known = self._known.get(item["id"], (None, None))
+            if known is not None and same is item:  # the domain's own item, as it was read once for all tasks
+                criteria.append(known)
+                continue
             try:
                 criteria.append(read_criterion(item, folder=self._folder, where=wheres[item["id"]]))
             except DomainError as error:

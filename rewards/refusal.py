@@ -16,8 +16,8 @@ from simia_gym.rewards.wording import normal, sentences
 
 _MAYBE = re.compile(
     r"n't|not\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib|prohibit|against|outside|forbid|\bonly\b|\bno\b"
-    r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|sold out|already|must|has to|have to"
-    r"|needs? to|lack|somebody else|someone else|another (?:customer|person|account))\b"
+    r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
+    r"|have to|needs? to|lack|somebody else|someone else|another (?:customer|person|account))\b"
 )
 
 _ABLE = r"(?:able|possible|permitted|allowed|eligible|authori[sz]ed|in\ a\ position|something\ (?:that\ )?(?:i|we))"
@@ -72,6 +72,8 @@ _WEAK = re.compile(
     | \bnothing\ (?:more\ |else\ |further\ )?(?:i|we|that\ i|that\ we)\ can\b
     | \b(?:say|said|saying|answer\ (?:is|stays|remains|must\ be|has\ to\ be))\ (?:a\ |still\ )?no\b | ,\ so\ no\b
     | \bbeyond\ (?:what|my|our)\b | \boutside\ (?:of\ )?(?:what|my|our|the)\b | \bsold\ out\b | \bout\ of\ stock\b
+    | \b(?:may|must)\ not\ be\b
+    | \bno\ (?:\w+\ ){1,4}(?:is|are)\ (?:possible|allowed|permitted|available|offered|accepted|supported)\b
     | \bunavailable\b | \black\ (?:the\ )?(?:authority|permission|ability)\b
     | \bbelongs?\ to\ (?:somebody|someone|another|a\ different|other)\b
     | \b(?:won't|will\ not|shall\ not)\ be\ (?:cancel|refund|exchang|chang|return|process|issu|given|giving|grant

@@ -12,6 +12,7 @@ from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 CUSTOM = "simia/custom-v0"
+MOST_GENERATED = 10**12
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -71,8 +72,9 @@ class EnvConfig:
             raise InputError(f"split is {self.split!r}", where="split", fix="Use train, test or all.")
         if self.prompt not in ("full", "compact"):
             raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
-        if self.generated < 0:
-            raise InputError(f"generated is {self.generated}", where="generated", fix="Use 0 or more.")
+        if not 0 <= self.generated <= MOST_GENERATED:
+            fix = f"Use 0 to {MOST_GENERATED}."
+            raise InputError(f"generated is {self.generated}", where="generated", fix=fix)
         if self.max_turns is not None and self.max_turns < 1:
             raise InputError(f"max_turns is {self.max_turns}", where="max_turns", fix="Use 1 or more.")
         if self.env == CUSTOM and not self.domain:

@@ -279,7 +279,7 @@ def _secrets(friend: JsonObject, user: JsonObject, order: JsonObject) -> list[st
     amount = total([item["price"] for item in order["items"]])
     found = [
         f"{name['first_name']} {name['last_name']}", friend["user_id"], friend["email"],
-        address["address1"], address["zip"], address["city"], *order_payments(order), *friend["payment_methods"],
+        address["address1"], address["zip"], address["city"], *_payments(friend),
         *(number for parcel in order["fulfillments"] for number in parcel["tracking_id"]),
         *(item["item_id"] for item in order["items"]),
         *(item["name"] for item in order["items"][1:]),
@@ -289,9 +289,11 @@ def _secrets(friend: JsonObject, user: JsonObject, order: JsonObject) -> list[st
     return list(dict.fromkeys(text for text in found if text and text not in known))
 
 
-def order_payments(order: JsonObject) -> list[str]:
-    """The payment methods of an order."""
-    return [entry["payment_method_id"] for entry in order["payment_history"]]
+def _payments(user: JsonObject) -> list[str]:
+    """The payment methods of a profile: their ids, with and without the kind, and the numbers on cards."""
+    methods = user["payment_methods"]
+    numbers = [key.rsplit("_", 1)[-1] for key in methods]
+    return [*methods, *numbers, *(method["last_four"] for method in methods.values() if "last_four" in method)]
 
 
 def discount(cast: Cast, user: JsonObject) -> Wish:

@@ -221,13 +221,13 @@ def number_aloud(number: int) -> str:
 
 
 def amounts_aloud(amount: float) -> list[str]:
-    """The ways in which an amount can be given away: in digits, rounded, without its cents, and in words."""
+    """The ways in which an amount can be given away: in digits, without its cents, rounded, and in words."""
     dollars = int(amount)
-    found = [f"{amount:.2f}", str(dollars), str(round(amount))]
+    found = [f"{amount:.2f}"]
     for number in dict.fromkeys((dollars, round(amount))):
-        if number >= 20:
+        if number >= 20:  # smaller ones are said of days and pieces too
             aloud = number_aloud(number)
-            found += [aloud, aloud.replace("hundred ", "hundred and "), aloud.replace("-", " ")]
+            found += [str(number), aloud, aloud.replace("hundred ", "hundred and "), aloud.replace("-", " ")]
     return list(dict.fromkeys(found))
 
 

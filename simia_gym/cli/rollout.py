@@ -20,6 +20,7 @@ from simia_gym.cli.results import check_picture, fault_lines, results_json, resu
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.policies import PolicyOptions, load_policy, policy_hash
+from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.records import Record
@@ -100,7 +101,9 @@ def run_rollout(asked: RolloutOptions) -> int:
         InputError: Something that was typed is wrong.
     """
     output = Output(asked.json)
-    suite = load_suite(asked.config())
+    config = asked.config()
+    with foreign_code(config.domain or config.env):
+        suite = load_suite(config)
     policy, settings = asked.named_policy()
     own, folder = suite.domain.config.policies, suite.domain.folder
     make_policy = load_policy(asked.policy, own, settings, folder=folder)

@@ -24,6 +24,7 @@ from simia_gym.files import read_json
 from simia_gym.goal import check_goal, first_difference
 from simia_gym.loop import run_sync
 from simia_gym.policies import Policy, load_policy
+from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play_new
 from simia_gym.state_schema import read_state_schema
 from simia_gym.suite import Suite, load_suite
@@ -102,8 +103,9 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
     report = Report(path)
     progress("files")
     try:
-        domain = load_domain(path)
-        domain.make_reward()
+        with foreign_code(path):
+            domain = load_domain(path)
+            domain.make_reward()
     except DomainError as error:
         report.problems.extend(error.problems or (error,))
         return report
@@ -130,7 +132,8 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
 def _collect(report: Report, part: Callable[[], None]) -> None:
     """Run one part; what it raises is a mistake like any other, and the next part still runs."""
     try:
-        part()
+        with foreign_code(report.folder):
+            part()
     except DomainError as error:
         report.problems.extend(error.problems or (error,))
     except InputError as error:

@@ -11,8 +11,9 @@ from itertools import chain
 
 from simia_gym.encoding import encode
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError, SimiaError
+from simia_gym.errors import Fault, InputError
 from simia_gym.policies import Policy
+from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs
 from simia_gym.rollout.limit import Clock, TimeUpError
 from simia_gym.rollout.play import play_new, timed_out
@@ -58,7 +59,8 @@ class Pool:
         self.suite, self.plan = suite, plan
         self.summary = Summary()
         self._make_policy, self._on_done, self._concurrency = make_policy, on_done, concurrency
-        self._inline = _first_episode(suite).inline
+        with foreign_code(suite.domain.folder):
+            self._inline = suite.episode().inline
         self._clock = Clock(timeout)
         self._unmade: list[Unmade] = []
         self._stopping = False
@@ -185,27 +187,12 @@ class Pool:
         if self._unmade:
             one = self._unmade[0]
             number = len({item.position for item in self._unmade})
-            what = f"{number} of the tasks cannot be made, the first is number {one.position}: {one.error}"
+            what = f"{number} of the tasks cannot be made, the first is number {one.position + 1}: {one.error}"
             fix = "Mend the domain's task generator, then give --resume."
             raise InputError(what, where="tasks", fix=fix)
         missing = self.total - self.summary.all.episodes
         if missing:
             raise InputError(f"{missing} episodes did not run", where="rollout", fix="Give --resume.")
-
-
-def _first_episode(suite: Suite) -> Episode:
-    """An episode to look at.
-
-    Raises:
-        InputError: Nobody can make one.
-    """
-    try:
-        return suite.episode()
-    except SimiaError:
-        raise
-    except Exception as error:
-        what = f"no episode can be made: {type(error).__name__}: {error}"
-        raise InputError(what, where=str(suite.domain.folder), fix="Mend the domain's reward or user.") from error
 
 
 async def _close_connections() -> None:

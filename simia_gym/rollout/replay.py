@@ -13,6 +13,7 @@ from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.loop import run_sync
+from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play
 from simia_gym.rollout.records import Record, read_records
 from simia_gym.suite import Suite, load_suite
@@ -108,12 +109,14 @@ class Replayer:
             config = replace(config, simulator=started["simulator"])
         name = encode(config.to_json())
         if name not in self._suites:
-            self._suites[name] = load_suite(config)
+            with foreign_code(config.domain or config.env):
+                self._suites[name] = load_suite(config)
             self._tasks[name] = _Tasks(self._suites[name])
         return self._suites[name], self._tasks[name]
 
     def _run(self, suite: Suite, task: Task, record: Record) -> Episode:
-        episode = suite.episode()
+        with foreign_code(suite.domain.folder):
+            episode = suite.episode()
         policy = _Recorded(record)
         run_sync(play(episode, task, seed=record.seed, policy=policy), inline=episode.inline)
         return episode
@@ -179,7 +182,8 @@ def _facts(verdict: JsonObject) -> JsonObject:
 def _compare_rest(record: Record, outcome: JsonObject) -> Proof:
     """The ledgers agree; what the line says about them must agree too."""
     started = record.events[0] if record.events else {}
-    fresh = {**{name: started.get(name) for name in ("task", "kind", "split", "seed")}, **outcome}
+    names = ("task", "kind", "split", "seed") if started.get("type") == "start" else ()  # a bad task never starts
+    fresh = {**{name: started.get(name) for name in names}, **outcome}
     for name, got in fresh.items():
         expected = getattr(record, name)
         if encode(expected) != encode(got):

@@ -57,7 +57,10 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\bagainst (?:our|the|store|company|my)\b",
         r"\bpolic(?:y|ies) (?:does not|doesn't|do not|don't|prohibit|only|forbid)",
         r"\bonly [^.]{0,60}\b(?:can|may) be (?:cancel|modif|chang|return|exchang|refund)",
-        r"\bno longer (?:be )?(?:eligible|possible|available|cancel|modif|chang)|\boutside (?:of )?(?:what|my|the)\b",
+        r"\bno longer (?:be )?(?:an option|eligible|possible|available|cancel|modif|chang)",
+        r"\boutside (?:of )?(?:what|my|the)\b|\btoo late to\b|\bthere(?:'s| is) no way to\b",
+        r"\bnothing (?:that )?i can do\b",
+        r"\bi can only (?:help|assist|work)\b|\bno (?:discount|compensation|voucher|refund)s? can be\b",
     ),
     "claim": (
         rf"\b(?:has|have) (?:now |also |just )?been (?:successfully )?(?:{_DONE})",

@@ -264,6 +264,35 @@ def test_reward_whose_problems_break_is_named(desk: str, simia: Simia) -> None:
     assert any("problems() raised ZeroDivisionError" in item["what"] for item in result.json["problems"])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("simia_gym.rewards.rubric:RubricReward", "own.py:Own", "class Own:\n    pass\n"),
+        (
+            "simia_gym.rewards.rubric:RubricReward",
+            "own.py:Own",
+            "class Own:\n    @classmethod\n    def for_domain(cls, *a, **k):\n        raise ValueError(3)\n",
+        ),
+        (
+            "simia_gym.rewards.rubric:RubricReward",
+            "own.py:Own",
+            "class Own:\n    @classmethod\n    def for_domain(cls, *a, **k):\n        return None\n",
+        ),
+        ("state: state.json", 'state: "own.py:make"', "def make():\n    raise SystemExit(0)\n"),
+        ("state: state.json", 'state: "own.py:make"', "def make():\n    return 7\n"),
+    ],
+)
+def test_code_of_a_domain_that_breaks_is_one_line(old: str, new: str, code: str, desk: str, simia: Simia) -> None:
+    Path(desk, "own.py").write_text(code)
+    _edit("domain.yaml", old, new)(Path(desk))
+    result = simia("rollout", desk)
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "own.py:Own" in result.err or "own.py:make" in result.err or "the domain's code raised" in result.err
+    told = simia("check", desk)
+    assert told.code in (1, 2)
+    assert "Traceback" not in told.out + told.err
+
+
 def test_name_that_is_a_folder_too_is_asked_about(desk: str, simia: Simia) -> None:
     Path(desk).rename("webshop")
     result = simia("rollout", "webshop")

@@ -171,3 +171,33 @@ def test_bad_recordings_are_named(shared_data: Path, simia: Simia, domain: str, 
     assert result.code == 2
     assert says in result.err
     assert result.err.count("\n") == 1
+
+
+def test_faults_are_proven_too(desk: str, simia: Simia) -> None:
+    Path("bad.py").write_text(
+        "import sys\n\n\nclass Leaves:\n    def act(self, messages):\n        sys.exit(0)\n\n\n"
+        "class Unmade(Leaves):\n    def __init__(self):\n        raise KeyError('no')\n"
+    )
+    tasks = Path(desk, "tasks", "test.jsonl")
+    tasks.write_text(tasks.read_text().replace("/members/M-104", "/staff/x/M-104", 1))
+    for policy, faults in (("bad:Leaves", 6), ("bad:Unmade", 6), ("expert", 1)):
+        result = simia("rollout", desk, "--split", "all", "--policy", policy, "--json")
+        assert (result.code, result.json["faults"]) == (1, faults)
+        assert simia("replay", result.json["record"], "--json").json["proven"] == 6
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x00\xff" * 99, b'{"messages":[]}\n', b"\n", b"[1]\n", b'{"v":1'])
+def test_other_files_are_one_clear_line(simia: Simia, content: bytes) -> None:
+    Path("a.jsonl").write_bytes(content)
+    result = simia("replay", "a.jsonl")
+    assert result.code == 2
+    assert result.err.startswith("simia: error: a.jsonl")
+    assert len(result.err.splitlines()) == 1
+
+
+def test_environment_that_is_gone_is_one_clear_line(record: Path, simia: Simia) -> None:
+    _tamper(record, 0, _setter("config", {"env": "simia/retail-v0", "data": "/gone/away"}))
+    result = simia("replay", record)
+    assert result.code == 2
+    assert "/gone/away" in result.err
+    assert len(result.err.splitlines()) == 1

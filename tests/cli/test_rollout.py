@@ -261,7 +261,7 @@ def test_task_generator_that_breaks_is_told_after_everything_else(desk: str, sim
     assert result.json["episodes"] == 7
     assert "cannot be made" in result.json["error"]
     assert result.err.splitlines()[-1].startswith(
-        "simia: error: tasks: 1 of the tasks cannot be made, the first is number 6"
+        "simia: error: tasks: 1 of the tasks cannot be made, the first is number 7"
     )
 
 

@@ -65,8 +65,17 @@ class Story:
         if opening is not None:
             self.ledger.append("message", turn=0, speaker="user", text=opening, ops=[], meta={})
 
-    def say(self, text: str, reply: str = "I see.", acts: Iterable[str] | None = None, end: str | None = None) -> Story:
+    def say(
+        self,
+        text: str,
+        reply: str = "I see.",
+        acts: Iterable[str] | None = None,
+        end: str | None = None,
+        slots: Iterable[str] | None = None,
+    ) -> Story:
         meta: JsonObject = {} if acts is None else {"acts": list(acts)}
+        if slots is not None:
+            meta["slots"] = list(slots)
         self._act(text)
         self._transition(speaker="user", call=None, say=text, observation=reply, end=end, meta=meta)
         return self

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -213,6 +214,85 @@ def test_refusing() -> None:
     assert other.evidence
 
 
+def test_reciting_is_not_telling() -> None:
+    many = ", ".join(f"{n}.50" for n in range(1, 15))
+    assert not run(Story().say(many).trace(), "says", all="12.50").met
+    assert run(Story().say(many).trace(), "says", all="12.50", most=13).met
+    assert run(Story().say(many).trace(), "says", all="12.50", mode="substring").met
+    ids = " ".join(f"card_{n}" for n in range(20))
+    assert not run(Story().say(ids).trace(), "says", all="card_7").met
+    assert run(Story().say("card_7 or card_8").trace(), "says", all="card_7").met
+    assert not run(Story().say("12.50 " + "so " * 2000).trace(), "says", all="12.50").met
+    assert run(Story().say("12.50 " + "so " * 2000).trace(), "says", all="12.50", longest=9000).met
+    both = Story().say("It is pending or delivered.").trace()
+    assert run(both, "says", all="pending", rivals=["delivered", "cancelled"]).met
+    assert not run(both, "says", all="pending", rivals=["delivered", "cancelled"], most=0).met
+
+
+def test_list_numbers_tell_nothing() -> None:
+    trace = Story().say("1. red\n2. blue\n3) green").trace()
+    assert not run(trace, "says", any=["2", "3"]).met
+    assert run(Story().say("There are 3:\n1. red\n2. blue\n3. green").trace(), "says", all="3", rivals="2", most=0).met
+
+
+def test_telling_counts_after_the_calls_that_show_it() -> None:
+    after = [{"tool": "get_order", "arguments": {"order_id": "#W1"}}]
+    assert run(Story().call("get_order", order_id="#W1").say("12.50").trace(), "says", all="12.50", after=after).met
+    early = run(Story().say("12.50").call("get_order", order_id="#W1").trace(), "says", all="12.50", after=after)
+    assert not early.met
+    never = run(Story().call("get_order", order_id="#W2").say("12.50").trace(), "says", all="12.50", after=after)
+    assert "get_order(order_id='#W1') never came first" in never.reason
+    choice = [[*after, {"tool": "find_user", "observation": "ada"}]]
+    assert run(Story().call("find_user", observation="ada").say("9").trace(), "says", all="9", after=choice).met
+    assert not run(Story().call("find_user", observation="bob").say("9").trace(), "says", all="9", after=choice).met
+    failed = [{"tool": "find_user", "outcome": "error"}]
+    assert run(Story().call("find_user", error="e").say("9").trace(), "says", all="9", after=failed).met
+
+
+def test_refusing_counts_once_the_agent_can_know() -> None:
+    no, after = "I'm sorry, I can't cancel it.", {"tool": "get_order"}
+    assert run(Story().call("get_order").say(no).trace(), "refused", after=after).met
+    early = run(Story().say(no).call("get_order").trace(), "refused", after=after)
+    assert not early.met
+    assert early.evidence
+    assert run(Story().say(no).call("get_order").say(no).trace(), "refused", after=after).met
+    assert run(Story().say(no).trace(), "refused", heard="reason").met  # this user names no slots
+    handed = Story().call("transfer").call("get_order").trace()
+    assert not run(handed, "refused", after=after, by_transfer=True).met
+
+
+def test_refusing_counts_once_the_user_has_told_its_part() -> None:
+    no = "I'm sorry, I can't cancel it."
+    story = Story().say("Why?", "Because.", ["inform"], slots=["reason"])
+    assert run(story.say(no).trace(), "refused", heard="reason").met
+    found = run(Story().say(no, "Why?", ["insist"], slots=[]).trace(), "refused", heard="reason")
+    assert not found.met
+    assert "what the user says about reason" in found.reason
+
+
+def test_claims_without_a_deed() -> None:
+    lie = "I can't, but never mind, it has been cancelled."
+    assert not run(Story().say(lie).trace(), "not_claimed", deeds="cancelled").met
+    assert not run(Story().say("I can't.").say("It is done.").trace(), "not_claimed").met
+    assert run(Story().say("I can't cancel it.").trace(), "not_claimed", deeds="cancelled").met
+    assert run(Story().cancel().say("It has been cancelled.").trace(), "not_claimed", deeds="cancelled").met
+
+
+def test_writes_beyond_those_of_the_task() -> None:
+    def found(story: Story, *names: str) -> bool | None:
+        trace = story.trace()
+        gold = tuple({"name": name, "arguments": {}} for name in names)
+        task = dataclasses.replace(trace.task, gold=gold)
+        return run(dataclasses.replace(trace, task=task), "gold_writes").met
+
+    assert found(Story().cancel(), "cancel_order")
+    assert found(Story(), "cancel_order")
+    assert found(Story().call("cancel_order", error="e").cancel(), "cancel_order")
+    assert not found(Story().cancel())
+    assert not found(Story().cancel(), "change_address")
+    assert not found(Story().call("change_address").call("change_address"), "change_address")
+
+
 def test_doing_nothing_or_claiming_is_not_refusing() -> None:
     assert not run(Story().trace(), "refused").met
     assert not run(Story().say("All done, your order is cancelled!").trace(), "refused").met
@@ -247,6 +327,8 @@ def test_handing_over_counts_where_it_may() -> None:
         ({"tool": "get_order", "arguments": {"options": {"deep": True}}}, True),
         ({"tool": "get_order", "arguments": {"options": {"deep": 1}}}, False),
         ({"tool": "cancel_order", "min": 0, "max": 0}, True),
+        ({"tool": "get_order", "observation": "{}", "min": 2}, True),
+        ({"tool": "get_order", "observation": ["x", "y"]}, False),
     ],
 )
 def test_called(given: dict[str, Any], met: bool) -> None:

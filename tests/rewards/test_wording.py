@@ -207,6 +207,11 @@ CONSENTS = [
     "Yes, proceed.\n\n- For the other one: I do NOT approve the fee. Please leave it as it is.",
     "Thanks for laying it out!\n- Bicycle: I approve the exchange. Go ahead.\n- I don't want the lamp changed.",
     "Let's go with the first. Please make that change for me.",
+    "I'd rather keep it, but go ahead.",
+    "Yes, go ahead, but please hurry.",
+    "Yes, if that's all, go ahead.",
+    "Yes, please exchange it for the blue one instead.",
+    "If that is correct, yes, please proceed.",
 ]
 NO_CONSENTS = [
     "",
@@ -233,6 +238,20 @@ NO_CONSENTS = [
     "Yes, that is my name. Please don't do anything yet.",
     "I'd like to use my gift card. Can you also add a bag?",
     "Okay, hold on.",
+    "Yes, but use my gift card instead.",
+    "Sure, but only if it is free.",
+    "Yes if you can refund to my PayPal",
+    "Yes? I don't know about that.",
+    "I am not okay with this. Please proceed to explain.",
+    "Okay, as long as it costs nothing.",
+    "Yes, provided the refund goes to my card.",
+    "Yes, although I want another color.",
+    "Sure? I was not told about a fee.",
+    "Yes, I got your message.",
+    "Absolutely not.",
+    "Please continue to hold.",
+    "Yes, unless it takes longer than a week.",
+    "Go ahead only if you can do it today.",
 ]
 
 

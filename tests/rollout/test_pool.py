@@ -215,7 +215,7 @@ class Tasks(Sequence[Task]):
 )
 def test_task_that_cannot_be_made(roll: Roll, expert: Make, spoilt: Any, says: str) -> None:
     roll.suite.__dict__["tasks"] = Tasks(roll.suite.tasks, {2: spoilt, 4: spoilt})
-    with pytest.raises(InputError, match=f"2 of the tasks cannot be made, the first is number 2: .*{says}"):
+    with pytest.raises(InputError, match=f"2 of the tasks cannot be made, the first is number 3: .*{says}"):
         roll(expert, group=2)
     assert len(roll.records) == 8
     assert all(record.valid for record in roll.records)
@@ -258,7 +258,7 @@ def test_nobody_pays_for_a_neighbour_that_blocks(roll: Roll, expert: Make) -> No
 
     numbers = iter(range(100))
     began = time.monotonic()
-    summary = roll(lambda: Blocks(next(numbers)), timeout=0.4, concurrency=6)
+    summary = roll(lambda: Blocks(next(numbers)), timeout=1.0, concurrency=6)
     assert time.monotonic() - began < 5
     assert summary.faults == {"episode:timeout": 1}
     assert summary.all.valid == 5
