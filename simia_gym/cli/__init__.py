@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -12,6 +13,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Words after the program's name; those of the process where left out.
     """
-    from simia_gym.cli.app import run  # here, so that importing the package does not pay for it
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows "?" and no traceback
+    try:
+        from simia_gym.cli.app import run  # here, so that importing the package does not pay for it
 
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+        code = run(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:  # before the command had begun
+        sys.stderr.write("simia: interrupted\n")
+        code = 130
+    sys.exit(code)

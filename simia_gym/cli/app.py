@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 import typer
 
 from simia_gym.cli.extra import Commands, extra_commands
-from simia_gym.cli.output import complain
+from simia_gym.cli.output import complain, tell
 from simia_gym.errors import SimiaError
 
 EXIT_INVALID = 1
@@ -65,13 +65,12 @@ def run(arguments: list[str]) -> int:
     except SimiaError as error:
         complain(str(error))
         return EXIT_INPUT
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
+        tell("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader has gone; keep the exit silent
         return EXIT_INVALID
-    except typer.Abort:
-        return EXIT_INTERRUPTED
     except OSError as error:
         if error.filename is None:
             raise
@@ -129,7 +128,7 @@ def rollout(
     ] = None,
     episodes: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", min=1, max=MOST, help="Episodes in total. [default: tasks x group]"),
+        typer.Option(metavar="N", min=1, max=MOST, help="Episodes in total, whole groups. [default: tasks x group]"),
     ] = None,
     split: Annotated[SplitName, typer.Option(help="Which fixed tasks.")] = SplitName.train,
     generated: Annotated[

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from simia_gym.cli.output import Output, complain
+from simia_gym.cli.output import Output, complain, one_line
 from simia_gym.errors import InputError
 from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json
 from simia_gym.registration import domain_folders
@@ -29,19 +29,21 @@ def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
         raise InputError("is a file", where=str(folder), fix="Name the folder of a domain.")
     with output.console.status("checking") as status:
         report = check_folder(folder, write_tools=write_tools, progress=lambda step: status.update(f"checking: {step}"))
-    if report.loaded:
-        output.console.print(_table(report))
+    if not report.loaded:
+        for problem in report.problems:
+            complain(f"{folder} cannot be loaded: {problem}")
+        output.result(report_to_json(report))
+        return 2
+    output.console.print(_table(report))
     for note in report.notes:
-        output.say(f"note: {note}")
+        output.say(f"note: {one_line(note)}")
     for problem in report.problems:
-        output.say(f"problem: {problem}")
+        output.say(f"problem: {one_line(str(problem))}")
     count = len(report.problems)
-    verdict = "sound" if report.ok else "1 problem" if count == 1 else f"{count} problems"
+    sound = "sound" if report.played else "its files are sound; nothing could be played"
+    verdict = sound if report.ok else "1 problem" if count == 1 else f"{count} problems"
     output.say(f"{folder}: {verdict}")
     output.result(report_to_json(report))
-    if not report.loaded:
-        complain(f"{folder} cannot be loaded: {report.problems[0]}")
-        return 2
     return 0 if report.ok else 1
 
 

@@ -27,6 +27,10 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
         InputError: There is no such environment.
     """
     ids = env_ids()
+    if name == CUSTOM and not domain:
+        raise InputError(f"{CUSTOM} needs the folder of your domain", where="ENV", fix="Add --domain DIR.")
+    if domain and name != CUSTOM and (name in ids or f"simia/{name}-v0" in ids):
+        raise InputError(f"it is for {CUSTOM}, not {name}", where="--domain", fix=f"Write {CUSTOM} for ENV.")
     if name == CUSTOM or name in ids:
         return name, domain
     own = domain is None and (Path(name) / "domain.yaml").is_file()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
-import orjson
 from rich.console import Console
+
+from simia_gym.encoding import decode, encode
 
 
 class Output:
@@ -32,15 +34,27 @@ class Output:
         """Write the value for scripts, where one is listening."""
         if self.json:
             self.console.file.flush()
-            sys.stdout.write(orjson.dumps(value).decode() + "\n")
+            text = encode(value).decode()
+            if not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf"):
+                text = json.dumps(decode(text), separators=(",", ":"))  # only ASCII letters, so that none gets lost
+            sys.stdout.write(text + "\n")
             sys.stdout.flush()
 
 
 def complain(text: str) -> None:
     """Write one line about bad input to standard error."""
-    line = " ".join(text.split())
-    sys.stderr.write(f"simia: error: {line}\n")
+    tell(f"error: {text}")
+
+
+def tell(text: str) -> None:
+    """Write one line that is no mistake of anybody's to standard error."""
+    sys.stderr.write(f"simia: {one_line(text)}\n")
     sys.stderr.flush()
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks."""
+    return " ".join(text.split())
 
 
 def percent(rate: float | None) -> str:

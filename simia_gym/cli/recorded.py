@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
-from simia_gym.cli.output import Output
+from simia_gym.cli.output import Output, one_line
+from simia_gym.encoding import encode
 from simia_gym.evaluation.recorded import verify_recorded
+
+_LONGEST = 70
+_MOST = 5
 
 
 def verify(domain: str, *, data: Path, rollouts: Path, json: bool) -> int:
@@ -23,8 +28,30 @@ def verify(domain: str, *, data: Path, rollouts: Path, json: bool) -> int:
     found = verify_recorded(domain, data=data, rollouts=rollouts)
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in found.items():
-        table.add_row(name, str(value))
+        if not isinstance(value, list):
+            table.add_row(name, str(value))
     output.console.print(table)
+    for name in ("first_mismatches", "first_disagreements"):
+        for item in found[name][:_MOST]:
+            output.say(_describe(item))
     output.result(found)
     agree = not found["mismatches"] and found["outcome_agree"] == found["outcome_checked"]
     return 0 if agree else 1
+
+
+def _describe(item: dict[str, Any]) -> str:
+    """One short line about an answer or an outcome that differs."""
+    what = "outcome"
+    expected, got = item["expected"], item["got"]
+    if "call" in item:
+        what = f"{item['call']['name']} {_short(encode(item['call']['arguments']).decode())}"
+        # Two long answers differ somewhere: what comes before would fill the line.
+        same = next((i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other), 0)
+        begin = max(0, same - _LONGEST // 3)
+        expected, got = (f"{'…' if begin else ''}{text[begin:]}" for text in (expected, got))
+    return f"differs: episode {item['episode']}, {what}: expected {_short(str(expected))}, got {_short(str(got))}"
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simia_gym.cli.output import Output
+from simia_gym.cli.output import Output, one_line
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.rollout.replay import Proof, replay_file
@@ -42,7 +42,7 @@ def replay_record(file: Path, *, data: str | None, json: bool) -> int:
 
 def _describe(file: Path, proof: Proof) -> str:
     place = f" at {proof.path}" if proof.event is None and proof.path else ""
-    text = f"first divergence: {file}:{proof.line}, task {proof.task}{place}: {proof.reason}"
+    text = f"first divergence: {file}:{proof.line}, task {proof.task}{place}: {one_line(proof.reason)}"
     if proof.event is None:
         text += f"\n  expected {_show(proof.expected)}\n  got      {_show(proof.got)}"
     return text
@@ -50,7 +50,7 @@ def _describe(file: Path, proof: Proof) -> str:
 
 def _show(value: Any) -> str:
     text = encode(value).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _as_json(proof: Proof | None) -> dict[str, Any] | None:

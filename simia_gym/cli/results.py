@@ -12,8 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from simia_gym.cli.output import number, percent
+from simia_gym.cli.output import number, one_line, percent
 from simia_gym.errors import InputError
+from simia_gym.rollout.store import sidecar
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _WIDTH = 92
@@ -65,7 +66,7 @@ def fault_lines(summary: Summary) -> list[str]:
     if not summary.invalid:
         return [f"faults: none, all {summary.all.episodes} episodes are valid"]
     lines = [f"faults: {summary.invalid} of {summary.all.episodes} episodes are invalid and count in no rate"]
-    lines += [f"  {name} x {count}: {summary.messages[name]}" for name, count in summary.faults.most_common()]
+    lines += [f"  {name} x {count}: {one_line(summary.messages[name])}" for name, count in summary.faults.most_common()]
     return lines
 
 
@@ -99,14 +100,22 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
     }
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: Path, record: Path) -> None:
     """Make sure that a picture can be written, before a long run and not after it.
 
+    Args:
+        path: The picture.
+        record: The rollout's record.
+
     Raises:
-        InputError: It cannot.
+        InputError: It cannot, or would take the place of something else than an older picture.
     """
     try:
+        if path.resolve() in (record.resolve(), sidecar(record).resolve()):
+            raise InputError("is the record of this rollout", where=str(path), fix="Give another --svg.")
         existed = path.exists()
+        if path.is_file() and not _is_picture(path):
+            raise InputError("the file exists already and is no picture", where=str(path), fix="Give another --svg.")
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab"):
             pass
@@ -114,6 +123,12 @@ def check_picture(path: Path) -> None:
             path.unlink()
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another --svg.") from error
+
+
+def _is_picture(path: Path) -> bool:
+    with path.open("rb") as file:
+        beginning = file.read(512).lstrip()
+    return not beginning or beginning.startswith((b"<svg", b"<?xml"))
 
 
 def write_picture(path: Path, command: str, *parts: RenderableType) -> None:

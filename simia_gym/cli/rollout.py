@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -15,9 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from simia_gym.cli.envs import parse_options, record_path, resolve_env
-from simia_gym.cli.output import Output, complain, percent
+from simia_gym.cli.output import Output, percent, tell
 from simia_gym.cli.results import check_picture, fault_lines, results_json, results_table, write_picture
+from simia_gym.cli.stopping import run_until_interrupted
 from simia_gym.config import EnvConfig
+from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.policies import PolicyOptions, load_policy, policy_hash
 from simia_gym.rollout.foreign import foreign_code
@@ -25,7 +26,7 @@ from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore, create_store, resume_store
-from simia_gym.suite import load_suite
+from simia_gym.suite import Suite, load_suite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,7 @@ def run_rollout(asked: RolloutOptions) -> int:
     own, folder = suite.domain.config.policies, suite.domain.folder
     make_policy = load_policy(asked.policy, own, settings, folder=folder)
     plan = Plan(
-        config=suite.config,
+        config=plain_config(suite),
         domain_hash=suite.domain.hash,
         policy=policy,
         seed=asked.seed,
@@ -120,7 +121,7 @@ def run_rollout(asked: RolloutOptions) -> int:
     path = asked.out or record_path(env, policy, resume=asked.resume)
     facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
     if asked.svg is not None:
-        check_picture(asked.svg)
+        check_picture(asked.svg, path)
     began = time.monotonic()
     display = Display(output, env)
     pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
@@ -129,7 +130,7 @@ def run_rollout(asked: RolloutOptions) -> int:
         problem: InputError | None = None
         try:
             with display.progress(pool.total):
-                asyncio.run(pool.run(store))
+                run_until_interrupted(pool.run(store))
         except KeyboardInterrupt:
             _interrupted(output, pool, store)
             output.result(results_json(env, pool.summary, time.monotonic() - began, path, interrupted=True, **facts))
@@ -153,6 +154,18 @@ def run_rollout(asked: RolloutOptions) -> int:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
     return 1 if summary.invalid else 0
+
+
+def plain_config(suite: Suite) -> EnvConfig:
+    """The settings without those that were typed and are the domain's own anyway: such a record is the same record."""
+    config, domain = suite.config, suite.domain
+    own = {**domain.config.options, **(domain.data.options if domain.data is not None else {})}
+    return replace(
+        config,
+        simulator="auto" if config.simulator == suite.simulator_name else config.simulator,
+        user=None if config.user == domain.user else config.user,
+        options={name: value for name, value in config.options.items() if encode(value) != encode(own.get(name))},
+    )
 
 
 class Display:
@@ -201,7 +214,7 @@ def _interrupted(output: Output, pool: Pool, store: RecordStore) -> None:
     words = [word for word in sys.argv[1:] if word != "--resume"]
     if "--out" not in words and not any(word.startswith("--out=") for word in words):
         words += ["--out", str(store.path)]
-    complain(f"interrupted; continue with: {shlex.join(['simia', *words, '--resume'])}")
+    tell(f"interrupted; continue with: {shlex.join(['simia', *words, '--resume'])}")
 
 
 def _typed(asked: RolloutOptions) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -34,9 +35,10 @@ def write_domain(path: Path, *, json: bool) -> int:
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another path.") from error
     output.say(f"{path}: a small, complete domain, a library's desk")
-    output.say(f"  check it   simia check {path}")
-    output.say(f"  run it     simia rollout simia/custom-v0 --domain {path}")
-    output.say(f"  use it     gymnasium.make('simia/custom-v0', domain='{path}')")
+    typed = shlex.quote(str(path))
+    output.say(f"  check it   simia check {typed}")
+    output.say(f"  run it     simia rollout simia/custom-v0 --domain {typed}")
+    output.say(f"  use it     gymnasium.make('simia/custom-v0', domain={str(path)!r})")
     output.say(f"  change it  {path / 'README.md'} says what each file is")
     output.result({"path": str(path), "files": [str(item.relative_to(path)) for item in written]})
     return 0

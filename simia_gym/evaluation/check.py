@@ -33,6 +33,7 @@ from simia_gym.types import Task, ToolCall
 IDLE = ("null", "claimer")
 REFUSER = "refuser"
 _SHOWN = 5
+_LONGEST = 80
 _MARKS = {"effect": "'write', with nothing in its write set", "reads": "no table", "writes": "no table"}
 
 Progress = Callable[[str], None]
@@ -64,6 +65,7 @@ class Report:
     Attributes:
         folder: The domain's folder.
         loaded: Whether the folder could be loaded at all.
+        played: Whether there is a world, so that tools and tasks could be tried.
         name: The domain's name.
         problems: Every mistake, with file, place and fix.
         notes: What is allowed and worth knowing, such as defaults that were filled in.
@@ -75,6 +77,7 @@ class Report:
 
     folder: Path
     loaded: bool = False
+    played: bool = False
     name: str = ""
     problems: list[InputError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -113,13 +116,20 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
         report.problems.append(error)
         return report
     report.loaded, report.name, report.tools = True, domain.name, len(domain.specs)
+    _collect(report, lambda: _check_texts(domain))
+    _collect(report, lambda: _check_task_files(domain, report))
     _collect(report, lambda: _check_tools(domain, report, write_tools))
     progress("state")
     _collect(report, lambda: _check_state(domain, report))
     if domain.world is None:
-        report.notes.append("there is no world, so that tools and tasks cannot be tried")
+        report.notes.append(
+            "there is no world: only a model could answer the tools' calls. `simia rollout` refuses such a domain, and "
+            "tools, self-tests and tasks were not tried"
+        )
         return report
+    report.played = True
     progress("self-tests")
+    _collect(report, lambda: _check_selftests_file(domain))
     report.selftests = list(run_selftests(domain.folder, domain.world, domain.base))
     report.problems += [test.problem for test in report.selftests if test.problem is not None]
     untested = sorted(set(domain.specs) - {test.tool for test in report.selftests})
@@ -138,6 +148,26 @@ def _collect(report: Report, part: Callable[[], None]) -> None:
         report.problems.extend(error.problems or (error,))
     except InputError as error:
         report.problems.append(error)
+
+
+def _check_texts(domain: Domain) -> None:
+    """Files that were read and say nothing."""
+    if not domain.policy.strip():
+        fix = "Write what the agent is to do and what it must not."
+        raise DomainError("the policy text is empty", where=str(domain.folder / domain.config.policy), fix=fix)
+
+
+def _check_task_files(domain: Domain, report: Report) -> None:
+    fix = "Write a task into it, or leave the split out of domain.yaml."
+    for split, name in domain.config.tasks.items():
+        if not domain.tasks.get(split):
+            report.problems.append(DomainError("holds no task", where=str(domain.folder / name), fix=fix))
+
+
+def _check_selftests_file(domain: Domain) -> None:
+    path = domain.folder / SELFTESTS
+    if path.exists() and not path.is_file():
+        raise DomainError("is not a file", where=str(path), fix="Write one self-test a line, or remove it.")
 
 
 def _check_tools(domain: Domain, report: Report, write: bool) -> None:
@@ -184,7 +214,12 @@ def _difference(written: Any, declared: Any, place: str = "") -> str:
             if encode(written[name]) != encode(declared[name]):
                 return _difference(written[name], declared[name], f"{place}/{name}")
         return f"{place or '/'} has its keys in another order"
-    return f"{place} is {encode(written).decode()[:80]}, declared is {encode(declared).decode()[:80]}"
+    return f"{place} is {_short(written)}, declared is {_short(declared)}"
+
+
+def _short(value: Any) -> str:
+    text = encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _defaults(entries: Iterable[Any], path: Path) -> list[str]:
@@ -305,6 +340,7 @@ def report_to_json(report: Report) -> dict[str, Any]:
         "folder": str(report.folder),
         "ok": report.ok,
         "loaded": report.loaded,
+        "played": report.played,
         "tools": report.tools,
         "rows": report.rows,
         "selftests": {

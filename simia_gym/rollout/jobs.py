@@ -59,7 +59,7 @@ class Plan:
         policy_hash: Content hash of the policy's source, where it is no part of this package.
         seed: Seed that all episode seeds are derived from.
         group: Episodes per task.
-        episodes: Jobs in total; ``None`` means tasks x group.
+        episodes: Jobs in total, a multiple of ``group``; ``None`` means tasks x group.
     """
 
     config: EnvConfig
@@ -76,6 +76,12 @@ class Plan:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"{name} is {value}", where=f"--{name}", fix=f"Give at least {least}.")
+        rest = (self.episodes or 0) % self.group
+        if self.episodes is not None and rest:
+            whole = self.episodes - rest
+            few = f"{whole} or {whole + self.group}" if whole else str(self.group)
+            what = f"{self.episodes} episodes are no whole number of groups of {self.group}; one would be torn"
+            raise InputError(what, where="--episodes", fix=f"Give a multiple of --group, such as {few}.")
 
     def total(self, tasks: int) -> int:
         """Number of jobs over so many tasks."""
@@ -85,9 +91,9 @@ class Plan:
         """Everything that must be equal for one file to hold the episodes of two runs."""
         return {
             **self.config.to_json(),
-            "domain_hash": self.domain_hash,
             "policy": self.policy,
             **self.run(),
+            "domain_hash": self.domain_hash,
         }
 
     def run(self) -> JsonObject:
@@ -134,7 +140,6 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | Unmade]:
     """
     if not tasks:
         raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
-    config = plan.config.to_json()
     remaining = plan.total(len(tasks))
     first = 0
     while remaining:
@@ -148,15 +153,31 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | Unmade]:
                 if task is None:
                     yield Unmade(position, error)
                     continue
-                played = [plan.policy, plan.policy_hash, plan.seed, member]
-                yield Job(
-                    task=task,
-                    member=member,
-                    group=f"{task.id}#{first // plan.group}",
-                    seed=episode_seed(plan.seed, task.id, member),
-                    key=content_key(1, config, plan.domain_hash, digest, *played),
-                )
+                yield make_job(plan, task, member, digest)
         first += plan.group
+
+
+def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> Job:
+    """Everything that follows from the settings, the task and the number of the episode.
+
+    Args:
+        plan: The settings.
+        task: The task.
+        member: Number of the episode among those of the task.
+        digest: The task's content hash, where it is known.
+
+    Returns:
+        The job.
+    """
+    config, content = plan.config.to_json(), digest or _digest(task)
+    played = [plan.policy, plan.policy_hash, plan.seed, member]
+    return Job(
+        task=task,
+        member=member,
+        group=f"{task.id}#{member // plan.group}",
+        seed=episode_seed(plan.seed, task.id, member),
+        key=content_key(1, config, plan.domain_hash, content, *played),
+    )
 
 
 def _task(tasks: Sequence[Task], position: int) -> tuple[Task | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 import traceback
 from collections.abc import Callable
 
@@ -14,6 +15,9 @@ from simia_gym.rollout.limit import TimeUpError
 from simia_gym.secrets_filter import without_secrets
 from simia_gym.tasks import task_hash
 from simia_gym.types import Task
+
+_SLOW = 0.02
+"""Seconds without a wait after which the loop gets its turn."""
 
 
 async def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "") -> str | None:
@@ -41,6 +45,7 @@ async def play_new(
     env: str = "",
     over: Callable[[], bool] = lambda: False,
     on_wait: Callable[[], None] = lambda: None,
+    on_loop: bool = False,
 ) -> str | None:
     """Play one episode to its end with a policy of its own.
 
@@ -55,6 +60,8 @@ async def play_new(
         env: The environment's id, for the policy.
         over: Whether the time is over, so that no further step is begun.
         on_wait: Called when an action has to be waited for.
+        on_loop: This runs as a task of a loop, which gets its turn between two turns that are slow: an interrupt is
+            delivered there, also while neither policy nor environment ever waits.
 
     Returns:
         The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
@@ -67,7 +74,11 @@ async def play_new(
         role = "policy"
         policy = make_policy()
         _introduce(policy, episode, env, seed)
+        began = time.monotonic()
         while episode.verdict is None:
+            if on_loop and time.monotonic() - began > _SLOW:
+                await asyncio.sleep(0)
+                began = time.monotonic()
             if over():
                 raise timed_out()
             role = "policy"
@@ -128,7 +139,7 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
             PolicyStart(
                 env=env or domain.name,
                 seed=seed,
-                tools=domain.tools,
+                tools=domain.own_tools(),
                 grammar=domain.grammar,
                 samples=tuple(domain.config.samples),
             )

@@ -152,6 +152,7 @@ class Pool:
                     env=self.plan.config.env,
                     over=limit.over,
                     on_wait=on_wait,
+                    on_loop=True,
                 )
             )
         except (TimeUpError, TimeoutError):

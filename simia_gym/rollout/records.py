@@ -12,6 +12,10 @@ from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 VERSION = 1
+BEGINNING = b'{"v":1,"key":"'
+"""The bytes that every line begins with."""
+
+_SHOWN = 40
 
 _Types = type | tuple[type, ...]
 _FIELDS: dict[str, _Types] = {
@@ -121,7 +125,7 @@ def record_from_json(value: Any, where: str, line: int = 0) -> Record:
                 f"is no record: it has no {name!r}", where=where, fix="Give a file that `simia rollout` wrote."
             )
         if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
-            raise InputError(f"{name!r} is {str(value[name])[:40]!r}", where=where, fix="Restore the file.")
+            raise InputError(f"{name!r} is {_short(value[name])}", where=where, fix="Restore the file.")
     if value["v"] != VERSION:
         raise InputError(
             f"is of version {value['v']}, and this package reads {VERSION}", where=where, fix="Use its own version."
@@ -132,6 +136,16 @@ def record_from_json(value: Any, where: str, line: int = 0) -> Record:
         if event["type"] == "action" and not isinstance(event.get("text"), str):
             raise InputError(f"event {number} is an action without text", where=where, fix="Restore the file.")
     return Record(line=line, **{name: value[name] for name in _FIELDS if name != "v"})
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def is_torn(tail: bytes) -> bool:
+    """Whether a text without an end is the beginning of a line of ours; anything else is somebody's own text."""
+    return tail.startswith(BEGINNING) or BEGINNING.startswith(tail)
 
 
 def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[Record]:
@@ -147,12 +161,32 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
     Raises:
         InputError: The file is missing or unreadable, or a line is broken; names file and line.
     """
+    for record, _ in read_lines(path, torn=torn):
+        yield record
+
+
+def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[tuple[Record, bytes]]:
+    """Read a record file line by line, with each line as it stands there.
+
+    Args:
+        path: The file.
+        torn: What to do with a last line that has no end, which is what a killed writer leaves.
+
+    Yields:
+        The records, in the file's order, each with its line.
+
+    Raises:
+        InputError: The file is missing or unreadable, or a line is broken; names file and line.
+    """
     path = Path(path)
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
                 where = f"{path}:{number}"
                 if not raw.endswith(b"\n"):
+                    if not is_torn(raw):
+                        fix = "Give a file that `simia rollout` wrote."
+                        raise InputError("is no record: its last line is none", where=where, fix=fix)
                     if torn == "skip":
                         return
                     raise InputError(
@@ -162,7 +196,7 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
                     value = decode(raw)
                 except (ValueError, RecursionError) as error:
                     raise InputError(f"not valid JSON: {error}", where=where, fix="Restore the file.") from error
-                yield record_from_json(value, where, number)
+                yield record_from_json(value, where, number), raw.removesuffix(b"\n")
     except FileNotFoundError as error:
         raise InputError("there is no such record", where=str(path), fix="Check the path.") from error
     except OSError as error:

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.config import EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.encoding import decode, encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.loop import run_sync
 from simia_gym.rollout.foreign import foreign_code
+from simia_gym.rollout.jobs import Plan, make_job
 from simia_gym.rollout.play import play
-from simia_gym.rollout.records import Record, read_records
+from simia_gym.rollout.records import Record, read_lines
+from simia_gym.state import make_pointer
 from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Message, Task
 from simia_gym.verdict import to_json
@@ -58,8 +60,12 @@ class Replayer:
         self._suites: dict[bytes, Suite] = {}
         self._tasks: dict[bytes, _Tasks] = {}
 
-    def check(self, record: Record) -> Proof:
+    def check(self, record: Record, raw: bytes | None = None) -> Proof:
         """Run one record again.
+
+        Args:
+            record: The record.
+            raw: Its line as it stands in the file, where every byte of that is to be proven.
 
         Raises:
             InputError: Its environment cannot be loaded.
@@ -70,8 +76,8 @@ class Replayer:
                 record, 0, "/domain_hash", record.domain_hash, suite.domain.hash, "the domain or its data has changed"
             )
         task = tasks.find(record.task)
-        if task is None:
-            return _differs(record, None, "/task", record.task, None, "there is no such task")
+        if isinstance(task, str):
+            return _differs(record, None, "/task", record.task, None, task)
         events = record.events
         try:
             Ledger.verify(events, record.head)
@@ -98,7 +104,9 @@ class Replayer:
             )
         if broken:
             return _differs(record, None, "/head", record.head, episode.ledger.head, broken)
-        return _compare_rest(record, _own_words(record) if cut is not None else _outcome(episode))
+        proof = _compare_rest(record, _own_words(record) if cut is not None else _outcome(episode))
+        proof = _compare_job(record, task) if proof.proven else proof
+        return _compare_bytes(record, raw) if proof.proven and raw is not None else proof
 
     def _load(self, record: Record) -> tuple[Suite, _Tasks]:
         config = EnvConfig.from_json(record.config)
@@ -138,21 +146,42 @@ class _Recorded:
 
 
 class _Tasks:
-    """Finds tasks by id and makes each generated one at most once."""
+    """Finds tasks by id: at once where the id tells which one it is, else by going through the generated ones."""
 
     def __init__(self, suite: Suite) -> None:
-        domain = suite.domain
-        self._known = {task.id: task for tasks in domain.tasks.values() for task in tasks}
-        self._further: Iterator[Task] = (suite.tasks[i] for i in range(len(suite.tasks)))
+        self._suite = suite
+        self._known: dict[str, Task] = {}
+        self._further: Iterator[Task] | None = None
 
-    def find(self, task_id: str) -> Task | None:
+    def find(self, task_id: str) -> Task | str:
+        """The task, or why there is none."""
+        suite = self._suite
         if task_id in self._known:
             return self._known[task_id]
-        for task in self._further:
-            self._known.setdefault(task.id, task)
-            if task.id == task_id:
-                return task
-        return None
+        try:
+            with foreign_code(suite.domain.folder):
+                return self._known.setdefault(task_id, suite.task(task_id))
+        except InputError as error:
+            missing = "there is no such task" if error.where == "task" else error.what
+        with foreign_code(suite.domain.folder):
+            if self._further is None:
+                self._further = iter(()) if self._numbered() else iter(suite.tasks)
+            for task in self._further:
+                self._known.setdefault(task.id, task)
+                if task.id == task_id:
+                    return task
+        return missing
+
+    def _numbered(self) -> bool:
+        """Whether `Suite.task` finds generated tasks by their number, so that none need be searched for."""
+        suite, count = self._suite, self._suite.config.generated
+        if not count:
+            return True
+        try:
+            last = suite.tasks[len(suite.tasks) - 1]
+            return suite.task(last.id).id == last.id
+        except InputError:
+            return False
 
 
 def _cut(record: Record) -> int | None:
@@ -191,6 +220,44 @@ def _compare_rest(record: Record, outcome: JsonObject) -> Proof:
     return _proven(record)
 
 
+def _compare_job(record: Record, task: Task) -> Proof:
+    """What the line says about its rollout must lead to the same seed, group and key again."""
+    run = record.run
+    try:
+        plan = Plan(
+            config=EnvConfig.from_json(record.config),
+            domain_hash=record.domain_hash,
+            policy=record.policy,
+            seed=run["seed"],
+            group=run["group"],
+            policy_hash=run.get("policy_hash"),
+        )
+        job = make_job(plan, task, record.member)
+    except (InputError, KeyError, TypeError) as error:
+        return _differs(record, None, "/run", run, None, f"these are no settings of a rollout: {error}")
+    fresh = {"run": plan.run(), "config": plan.config.to_json(), "seed": job.seed, "group": job.group, "key": job.key}
+    for name, got in fresh.items():
+        expected = getattr(record, name)
+        if encode(expected) != encode(got):
+            reason = "it does not follow from the settings, policy, task and member that the line names"
+            return _differs(record, None, f"/{name}", expected, got, reason)
+    return _proven(record)
+
+
+def _compare_bytes(record: Record, raw: bytes) -> Proof:
+    """Nothing else may stand in the line, and nothing may be written another way."""
+    fresh = encode(record.to_json())
+    if fresh == raw:
+        return _proven(record)
+    further = [name for name in decode(raw) if name not in record.to_json()]
+    if further:
+        reason = "there is no such key in a record"
+        return _differs(record, None, make_pointer(further[0]), decode(raw)[further[0]], None, reason)
+    at = next((i for i, (one, other) in enumerate(zip(raw, fresh, strict=False)) if one != other), len(fresh))
+    parts = [text[max(0, at - 20) : at + 20].decode(errors="replace") for text in (raw, fresh)]
+    return _differs(record, None, "", *parts, f"the line is written another way, from byte {at} on")
+
+
 def _plain(value: Any) -> Any:
     """A value of a divergence as JSON: what is absent becomes ``None``."""
     return None if value is ABSENT else value
@@ -218,5 +285,10 @@ def replay_file(path: Path | str, *, data: str | None = None) -> Iterator[Proof]
         InputError: The file or an environment cannot be read.
     """
     replayer = Replayer(data)
-    for record in read_records(path):
-        yield replayer.check(record)
+    seen: dict[str, int] = {}
+    for record, raw in read_lines(path):
+        first = seen.setdefault(record.key, record.line)
+        if first != record.line:
+            yield _differs(record, None, "/key", record.key, None, f"line {first} holds the same episode")
+        else:
+            yield replayer.check(record, raw)

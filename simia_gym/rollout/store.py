@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.rollout.jobs import Plan
@@ -20,6 +22,9 @@ from simia_gym.rollout.records import Record, read_records
 from simia_gym.types import JsonObject
 
 _LONGEST = 300
+_DEFAULTS: JsonObject = {
+    item.name: {} if item.name == "options" else item.default for item in fields(EnvConfig) if item.name != "env"
+}
 
 
 def sidecar(path: Path) -> Path:
@@ -169,13 +174,8 @@ def _replaced(path: Path, lines: IO[bytes], kept: Iterable[bytes]) -> IO[bytes]:
 
 
 def _same_settings(record: Record, plan: Plan, path: Path) -> None:
-    have = {
-        **record.config,
-        "domain_hash": record.domain_hash,
-        "policy": record.policy,
-        **record.run,
-    }
-    want = plan.settings()
+    have = {**_DEFAULTS, **record.config, "policy": record.policy, **record.run, "domain_hash": record.domain_hash}
+    want = {**_DEFAULTS, **plan.settings()}
     for name in [*want, *(name for name in have if name not in want)]:
         if have.get(name) != want.get(name):
             raise InputError(
@@ -186,7 +186,7 @@ def _same_settings(record: Record, plan: Plan, path: Path) -> None:
 
 
 def _named(name: str, value: Any) -> str:
-    return f"no {name}" if value is None else f"{name}={value!r}"
+    return f"no {name}" if value is None else f"{name}={value!r}" if value != {} else f"no {name}"
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:
@@ -194,4 +194,4 @@ def _unwritable(path: Path, error: OSError) -> InputError:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -240,6 +240,10 @@ def test_claims(text: str) -> None:
         "Only pending orders are cancelled.",
         "Cancelled orders are settled.",
         "I have received your cancellation request.",
+        "I have completed the verification, and you are all set.",
+        "A refund is processed to the original payment method.",
+        "The money is refunded to the method that the order was paid with.",
+        "The status of your order has changed to processed.",
         "The order could have been cancelled before it was processed.",
     ],
 )

@@ -126,9 +126,9 @@ def _natural(task: Task) -> list[str]:
         [] if order is None else [item for item in order["items"] if item["item_id"] in arguments.get("item_ids", ())]
     )
     names = " and ".join(item["name"] for item in items)
-    paid = "" if order is None else state.get("users", order["user_id"])  # type: ignore[assignment]
+    user = None if order is None else state.get("users", order["user_id"])
     method = arguments.get("payment_method_id")
-    pay = "" if not paid or method is None else _spoken(paid["payment_methods"][method])  # type: ignore[call-overload]
+    pay = "" if user is None or method is None else _spoken(user["payment_methods"][method])
     key = arguments.get("order_id", "")
     if name == "cancel_pending_order":
         what = f"cancel order {key} because it was {arguments['reason']}"
