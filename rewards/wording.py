@@ -31,7 +31,15 @@ def normal(text: str) -> str:
 
     Letter case, runs of white space, typographic quotes and dashes, emphasis marks and thousands commas do not count.
     """
+    return _short(text) if len(text) <= 400 else _normal(text)
+
+
+def _normal(text: str) -> str:
     return _THOUSANDS.sub("", _SPACE.sub(" ", text.translate(_LAYOUT)).strip().casefold())
+
+
+_short = lru_cache(maxsize=4096)(_normal)
+"""Several checks of one episode read the same sentences."""
 
 
 def sentences(text: str) -> list[str]:
