@@ -17,7 +17,7 @@ from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchE
 from simia_gym.ledger import Ledger
 from simia_gym.scene import Scene, Simulator, User
 from simia_gym.secrets_filter import without_secrets
-from simia_gym.state import State, freeze
+from simia_gym.state import State
 from simia_gym.trace import Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
 from simia_gym.verdict import faulted, to_json
@@ -75,7 +75,7 @@ class Episode:
     @property
     def messages(self) -> list[Message]:
         """The whole transcript so far in the OpenAI layout, the policy's turns included; a copy."""
-        return [dict(message) for message in self._messages]
+        return [copied(message) for message in self._messages]
 
     async def reset(self, task: Task, *, seed: int = 0) -> Start:
         """Begin an episode.
@@ -284,8 +284,11 @@ class Episode:
             self.state = transition.state
         elif transition.ops or transition.reveals:
             try:
-                self.initial = self.initial.apply(transition.reveals)
-                self.state = self.state.apply(transition.reveals).apply(transition.ops or ())
+                if transition.reveals:
+                    self.initial = self.initial.apply(transition.reveals)
+                    self.state = self.state.apply(transition.reveals)
+                if transition.ops:
+                    self.state = self.state.apply(transition.ops)
             except PatchError as error:
                 role: Role = "user" if transition.speaker == "user" else "simulator"
                 raise Fault("bad_patch", str(error), role=role) from error
@@ -355,6 +358,14 @@ class Episode:
         return out
 
 
+def copied(message: Message) -> Message:
+    """A message that its receiver may change."""
+    if "tool_calls" not in message:
+        return dict(message)
+    calls = [{**call, "function": dict(call["function"])} for call in message["tool_calls"]]
+    return {**message, "tool_calls": calls}
+
+
 def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:
     """The policy's turn in the OpenAI layout."""
     made = [
@@ -365,7 +376,7 @@ def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:
         }
         for call in calls
     ]
-    return {"role": "assistant", "content": text, "tool_calls": freeze(made)}
+    return {"role": "assistant", "content": text, "tool_calls": made}
 
 
 def _join(messages: Sequence[Message]) -> str:

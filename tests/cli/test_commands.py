@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -136,6 +139,14 @@ def _remove(name: str) -> Change:
     return lambda folder: (folder / name).unlink()
 
 
+def _folder(name: str) -> Change:
+    def change(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).mkdir()
+
+    return change
+
+
 EASY = {"id": "train-easy", "split": "train", "kind": "x", "instruction": "?", "goal": [], "criteria": []}
 
 BROKEN: list[tuple[str, Change, int, str, str]] = [
@@ -176,6 +187,16 @@ BROKEN: list[tuple[str, Change, int, str, str]] = [
     ("setup", _edit("tasks/test.jsonl", "/members/M-104", "/staff/x/M-104"), 1, "test-lend", "invalid"),
     ("write set", _edit("world.py", '"books/*/available", "_desk"]', '"_desk"]'), 1, "", "outside its write set"),
     ("unknown tool", _edit("rubric.yaml", "tool: close_case", "tool: close"), 1, "closed", "no tool 'close'"),
+    ("empty policy", lambda folder: (folder / "policy.md").write_text("\n") and None, 1, "policy.md", "is empty"),
+    (
+        "empty tasks",
+        lambda folder: (folder / "tasks/test.jsonl").write_text("") and None,
+        1,
+        "test.jsonl",
+        "holds no task",
+    ),
+    ("self-tests folder", _folder("selftests.jsonl"), 1, "selftests.jsonl", "is not a file"),
+    ("schema rules", _edit("state.schema.json", '"row": {', '"row": 7, "x": {'), 1, "state.schema.json", "no key 'x'"),
     ("expert", _edit("expert.py", "MOST_LOANS = 3", "MOST_LOANS = 9"), 1, "test-full", "expert does not succeed"),
 ]
 
@@ -190,9 +211,9 @@ def test_check_names_the_mistake(change: Change, code: int, where: str, what: st
     assert all(item["fix"] for item in problems), problems
     told = simia("check", desk)
     assert told.code == code
-    assert what in told.out
+    assert what in (told.err if code == 2 else told.out)
     assert "Traceback" not in told.err
-    assert len(told.err.splitlines()) == (1 if code == 2 else 0)
+    assert len(told.err.splitlines()) == (len(problems) if code == 2 else 0)
 
 
 def test_tasks_that_nothing_solves_are_found(desk: str, simia: Simia) -> None:
@@ -203,6 +224,32 @@ def test_tasks_that_nothing_solves_are_found(desk: str, simia: Simia) -> None:
     idle = [item["what"] for item in result.json["problems"] if "succeeds without doing anything" in item["what"]]
     assert any(text.startswith("null") for text in idle)
     assert any(text.startswith("claimer") for text in idle)
+
+
+def test_domain_without_a_world_is_not_called_sound(desk: str, simia: Simia) -> None:
+    _edit("domain.yaml", "world: world.py:LibraryWorld", "world: null")(Path(desk))
+    result = simia("check", desk)
+    assert result.code == 0, result.err
+    assert "only a model could answer the tools' calls. `simia rollout` refuses such a domain" in result.out
+    assert result.out.splitlines()[-1] == "desk: its files are sound; nothing could be played"
+    assert simia("check", desk, "--json").json["played"] is False
+    assert "has no world" in simia("rollout", desk).err
+
+
+def test_letters_that_the_terminal_lacks_break_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    code = "from simia_gym.cli import main; main()"
+    for words in (["list"], ["doctor"], ["rollout", "webshop", "--episodes", "2"], ["list", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+    assert "?" not in "".join(item["title"] for item in json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_printed_commands_quote_paths(simia: Simia) -> None:
+    assert "simia check 'my desk'" in simia("new-domain", "my desk").out
 
 
 def test_check_lists_several_mistakes(desk: str, simia: Simia) -> None:

@@ -78,6 +78,15 @@ def _setter(name: str, value: Any) -> Callable[[Line], None]:
         (_setter("task", "train-lend"), 0, "/task"),
         (_setter("task", "no-such-task"), None, "/task"),
         (_setter("domain_hash", "0" * 16), None, "/domain_hash"),
+        (_setter("policy", "llm:better"), None, "/key"),
+        (_setter("key", "0" * 32), None, "/key"),
+        (_setter("member", 3), None, "/seed"),
+        (_setter("group", "train-return#7"), None, "/group"),
+        (_setter("run", {"seed": 9, "group": 1}), None, "/seed"),
+        (_setter("run", {"seed": 0, "group": 1}), None, "/key"),
+        (_setter("run", {"seed": 0}), None, "/run"),
+        (_setter("run", {"seed": 0, "group": 1, "by": "me"}), None, "/run"),
+        (_setter("note", "mine"), None, "/note"),
     ],
 )
 def test_tampered_record_is_found(
@@ -97,6 +106,32 @@ def test_tampered_record_is_found(
     told = simia("replay", record)
     assert told.code == 1
     assert f"first divergence: {record}:2" in told.out
+
+
+def test_line_that_is_there_twice_is_named(record: Path, simia: Simia) -> None:
+    lines = record.read_bytes().splitlines(keepends=True)
+    record.write_bytes(b"".join([*lines, lines[1]]))
+    result = simia("replay", record)
+    assert result.code == 1
+    assert "proven 4 of 5" in result.out
+    assert f"{record}:5" in result.out
+    assert "line 2 holds the same episode" in result.out
+
+
+def test_line_written_another_way_is_named(record: Path, simia: Simia) -> None:
+    record.write_bytes(record.read_bytes().replace(b'"policy":"expert"', b'"policy": "expert"', 1))
+    result = simia("replay", record)
+    assert result.code == 1
+    assert "the line is written another way, from byte" in result.out
+
+
+def test_generated_task_that_is_missing_is_not_searched_for(simia: Simia) -> None:
+    words = ["rollout", "retail", "--generated", 1000000000, "--policy", "null", "--out", "a.jsonl"]
+    assert simia(*words, "--episodes", 1).code == 0
+    _tamper(Path("a.jsonl"), 0, _setter("task", "no-such-task"))
+    result = simia("replay", "a.jsonl")
+    assert result.code == 1
+    assert "there is no such task" in result.out
 
 
 def test_changed_domain_is_named(record: Path, simia: Simia) -> None:

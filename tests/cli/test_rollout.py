@@ -133,7 +133,8 @@ def test_options_reach_the_domain(simia: Simia, desk: str) -> None:
 BAD: list[tuple[list[Any], str]] = [
     (["rollout"], "Missing argument"),
     (["rollout", "simia/nowhere-v0"], "there is no environment 'simia/nowhere-v0'"),
-    (["rollout", "simia/custom-v0"], "needs the folder"),
+    (["rollout", "simia/custom-v0"], "needs the folder of your domain. Add --domain DIR."),
+    (["rollout", "webshop", "--domain", "desk"], "--domain: it is for simia/custom-v0"),
     (["rollout", "simia/custom-v0", "--domain", "nowhere"], "there is no such folder"),
     (["rollout", "desk", "--policy", "nobody"], "unknown policy 'nobody'"),
     (["rollout", "desk", "--policy", "nobody:Nobody"], "nobody"),
@@ -245,6 +246,65 @@ def test_bad_input_is_one_line_and_leaves_nothing(desk: str, simia: Simia, words
     assert says in result.err
     assert len(result.err.splitlines()) == 1
     assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in path.parts] == before
+
+
+@pytest.mark.parametrize("other", ["notes.txt", "old.jsonl", "new.jsonl", "new.times.jsonl"])
+def test_picture_takes_the_place_of_nothing_else(desk: str, simia: Simia, other: str) -> None:
+    assert simia("rollout", desk, "--out", "old.jsonl").code == 0
+    Path("notes.txt").write_text("dear diary")
+    before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    result = simia("rollout", desk, "--out", "new.jsonl", "--svg", other)
+    assert result.code == 2
+    assert "Give another --svg" in result.err
+    assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+
+def test_picture_may_be_made_again(desk: str, simia: Simia) -> None:
+    for _ in range(2):
+        assert simia("rollout", desk, "--svg", "a.svg").code == 0
+
+
+@pytest.mark.parametrize("content", ["dear diary", '{"mine": 1}'])
+def test_resume_leaves_files_of_others_alone(desk: str, simia: Simia, content: str) -> None:
+    Path("notes.txt").write_text(content)
+    result = simia("rollout", desk, "--resume", "--out", "notes.txt")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "notes.txt:1: is no record" in result.err
+    assert Path("notes.txt").read_text() == content
+
+
+def test_typing_what_holds_anyway_changes_nothing(simia: Simia) -> None:
+    words = ["rollout", "retail", "--episodes", 2, "--out", "a.jsonl", "--json"]
+    assert simia(*words).code == 0
+    before = Path("a.jsonl").read_bytes()
+    typed = ["--user", "scripted", "--simulator", "world", "--option", "compat=null", "--split", "train"]
+    assert simia(*words, *typed, "--resume").json["reused"] == 2
+    assert Path("a.jsonl").read_bytes() == before
+    result = simia(*words, "--split", "test", "--resume")
+    assert "was written with split='train', and this run has split='test'" in result.err
+
+
+def test_torn_groups_are_refused(desk: str, simia: Simia) -> None:
+    result = simia("rollout", desk, "--episodes", 4, "--group", 3)
+    assert result.code == 2
+    assert "--episodes: 4 episodes are no whole number of groups of 3" in result.err
+
+
+def test_faults_are_told_in_one_line(desk: str, simia: Simia) -> None:
+    Path("bad.py").write_text("class Bad:\n    def act(self, messages): raise RuntimeError('one\\ntwo')\n")
+    result = simia("rollout", desk, "--policy", "bad.py:Bad")
+    assert "policy:bug x 4: RuntimeError: one two\n" in result.out
+
+
+def test_tools_of_a_policy_are_its_own(desk: str, simia: Simia) -> None:
+    Path("edits.py").write_text(
+        "class Edits:\n"
+        "    def start(self, start):\n"
+        "        assert 'mine' not in start.tools[0]\n"
+        "        start.tools[0]['mine'] = True\n"
+        "    def act(self, messages): return ''\n"
+    )
+    assert simia("rollout", desk, "--policy", "edits.py:Edits", "--json").json["valid"] == 4
 
 
 def test_task_generator_that_breaks_is_told_after_everything_else(desk: str, simia: Simia) -> None:

@@ -87,9 +87,54 @@ def test_interrupt_says_what_was_saved(slow: str, start: Start, tmp_path: Path) 
     saved = out.read_bytes().count(b"\n")
     assert process.returncode == 130
     assert f"{saved} of 160 episodes are saved in runs/custom-v0-slow-Slow-1.jsonl" in err
-    assert err.splitlines()[-1].startswith("simia: error: interrupted; continue with: simia rollout")
+    assert err.splitlines()[-1].startswith("simia: interrupted; continue with: simia rollout")
     value = json.loads(said.splitlines()[-1])
     assert (value["interrupted"], value["episodes"]) == (True, saved)
+
+
+LONG = """\
+import pathlib, time
+
+class Long:
+    def act(self, messages):
+        pathlib.Path("begun").touch()
+        time.sleep(SECONDS)
+        return "x"
+"""
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(0.6, 1), (30, 2)])
+def test_interrupt_is_heard_between_slow_turns(
+    desk: str, start: Start, tmp_path: Path, seconds: float, times: int
+) -> None:
+    Path("long.py").write_text(LONG.replace("SECONDS", str(seconds)))
+    process = start("rollout", desk, "--policy", "long:Long", "--out", tmp_path / "a b.jsonl")
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.01)
+    began = time.monotonic()
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    _, err = process.communicate(timeout=20)
+    assert time.monotonic() - began < 5
+    assert process.returncode == 130
+    told, end = err.splitlines()
+    assert told == "simia: stopping after this call; press Ctrl-C again to stop now"
+    assert end.startswith("simia: interrupted; continue with: simia rollout")
+    assert f"--out '{tmp_path}/a b.jsonl' --resume" in end
+
+
+def test_other_commands_say_that_they_were_interrupted(
+    simia: Simia, desk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from simia_gym.cli import checking
+
+    def stop(*words: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checking, "check_folder", stop)
+    result = simia("check", desk)
+    assert (result.code, result.err) == (130, "simia: interrupted\n")
 
 
 def test_two_rollouts_never_write_to_one_file(slow: str, start: Start, finish: Simia, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_members_of_a_group_share_task_and_group_and_nothing_else() -> None:
     assert len({job.seed for job in jobs}) == len({job.key for job in jobs}) == 12
 
 
-@pytest.mark.parametrize("episodes", [1, 2, 5, 6, 7, 13])
+@pytest.mark.parametrize("episodes", [2, 4, 6, 8, 14])
 def test_episodes_is_the_total(episodes: int) -> None:
     jobs = list(make_jobs(plan(group=2, episodes=episodes), TASKS))
     assert len(jobs) == episodes == plan(group=2, episodes=episodes).total(3)
@@ -48,11 +48,12 @@ def test_episodes_is_the_total(episodes: int) -> None:
 
 
 def test_tasks_are_gone_through_again_in_new_groups() -> None:
-    jobs = list(make_jobs(plan(group=2, episodes=9), TASKS))
+    jobs = list(make_jobs(plan(group=2, episodes=10), TASKS))
     assert [(job.task.id, job.member, job.group) for job in jobs[6:]] == [
         ("t0", 2, "t0#1"),
         ("t0", 3, "t0#1"),
         ("t1", 2, "t1#1"),
+        ("t1", 3, "t1#1"),
     ]
 
 
@@ -73,13 +74,19 @@ def test_key_depends_on_everything_that_matters() -> None:
         next(make_jobs(plan(), [Task(id="t0", split="train", kind="y")])),
     ]
     assert len({base, *(job.key for job in other)}) == 6
-    assert next(make_jobs(plan(group=3, episodes=8), TASKS)).key == base
+    assert next(make_jobs(plan(group=3, episodes=9), TASKS)).key == base
 
 
 @pytest.mark.parametrize("settings", [{"group": 0}, {"episodes": 0}, {"seed": -1}])
 def test_impossible_numbers(settings: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="at least"):
         plan(**settings)
+
+
+@pytest.mark.parametrize(("episodes", "few"), [(4, "3 or 6"), (2, "3")])
+def test_torn_group_is_refused(episodes: int, few: str) -> None:
+    with pytest.raises(InputError, match=f"groups of 3; one would be torn. Give a multiple of --group, such as {few}"):
+        plan(group=3, episodes=episodes)
 
 
 def test_no_tasks() -> None:

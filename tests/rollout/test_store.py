@@ -96,8 +96,26 @@ def test_other_environment_settings_are_named(roll: Roll, expert: Make) -> None:
     from dataclasses import replace
 
     roll(expert)
-    with pytest.raises(InputError, match="was written with no prompt, and this run has prompt='compact'"):
+    with pytest.raises(InputError, match="was written with prompt='full', and this run has prompt='compact'"):
         resume_store(roll.path, roll.plan(config=replace(roll.suite.config, prompt="compact")))
+
+
+def test_data_that_is_missing_is_named_before_its_consequences(roll: Roll, expert: Make) -> None:
+    from dataclasses import replace
+
+    roll(expert)
+    other = roll.plan(config=replace(roll.suite.config, data="mine"), domain_hash="other")
+    with pytest.raises(InputError, match="was written with no data, and this run has data='mine'"):
+        resume_store(roll.path, other)
+
+
+@pytest.mark.parametrize("content", [b"dear diary", b'{"name": "mine"}', b"x"])
+def test_file_of_somebody_else_survives_resume(roll: Roll, content: bytes) -> None:
+    roll.path.write_bytes(content)
+    with pytest.raises(InputError, match="is no record"):
+        resume_store(roll.path, roll.plan())
+    assert roll.path.read_bytes() == content
+    assert not list(roll.path.parent.glob(".*"))
 
 
 def test_changed_task_is_named(roll: Roll, expert: Make) -> None:
@@ -162,7 +180,9 @@ def test_sidecar_name() -> None:
         (b'{"v": 1}\n', "has no 'key'"),
         (b"\xff\n", "not valid JSON"),
         (b"\n", "not valid JSON"),
-        (b'{"v": 1', "is torn"),
+        (b'{"v":1,"key":"a', "is torn"),
+        (b'{"v"', "is torn"),
+        (b"dear diary", "is no record: its last line is none"),
     ],
 )
 def test_broken_lines_are_named(tmp_path: Path, line: bytes, says: str) -> None:
