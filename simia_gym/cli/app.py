@@ -10,13 +10,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from simia_gym.cli.extra import Commands, extra_commands
+from simia_gym.cli.extra import INTERRUPTED, Commands, extra_commands
 from simia_gym.cli.output import complain, tell
 from simia_gym.errors import SimiaError
 
 EXIT_INVALID = 1
 EXIT_INPUT = 2
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = INTERRUPTED
 
 MOST = 10**12
 MOST_AT_ONCE = 10_000

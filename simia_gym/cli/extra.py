@@ -13,9 +13,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from simia_gym.cli.output import tell
 from simia_gym.errors import InputError
 
 GROUP = "simia_gym.commands"
+INTERRUPTED = 130
 
 
 @cache
@@ -42,6 +44,14 @@ class Commands(TyperGroup):
         own = super().get_command(ctx, cmd_name)
         points = extra_commands().get(cmd_name)
         return own if own is not None or not points else _Unloaded(cmd_name, points)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; one that is interrupted and says nothing about it is said to be."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            tell("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
 
 
 class _Unloaded(TyperCommand):

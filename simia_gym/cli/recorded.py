@@ -7,9 +7,13 @@ from typing import Any
 
 from rich.table import Table
 
+from simia_gym.actions import get_grammar
 from simia_gym.cli.output import Output, one_line
+from simia_gym.domain_config import read_config
 from simia_gym.encoding import encode
+from simia_gym.errors import InputError
 from simia_gym.evaluation.recorded import verify_recorded
+from simia_gym.registration import domain_path
 
 _LONGEST = 70
 _MOST = 5
@@ -25,6 +29,10 @@ def verify(domain: str, *, data: Path, rollouts: Path, json: bool) -> int:
         InputError: Domain, data or file cannot be read.
     """
     output = Output(json)
+    folder = domain_path(domain if domain.startswith("simia/") else f"simia/{domain}-v0")
+    if get_grammar(read_config(folder / "domain.yaml").grammar).observation_role != "tool":
+        what = "there are no recorded rollouts of this domain to verify: its actions are no tool calls"
+        raise InputError(what, where=domain, fix="Prove your own records with `simia replay`.")
     found = verify_recorded(domain, data=data, rollouts=rollouts)
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in found.items():

@@ -205,7 +205,7 @@ def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordSt
     parts += [f"prompt {asked.prompt}", f"seed {asked.seed}"]
     output.say(" · ".join(parts))
     if store.finished:
-        output.say(f"resuming {store.path}: {len(store.finished)} episodes are there already")
+        output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
 
 
 def _interrupted(output: Output, pool: Pool, store: RecordStore) -> None:

@@ -80,8 +80,8 @@ class Plan:
         if self.episodes is not None and rest:
             whole = self.episodes - rest
             few = f"{whole} or {whole + self.group}" if whole else str(self.group)
-            what = f"{self.episodes} episodes are no whole number of groups of {self.group}; one would be torn"
-            raise InputError(what, where="--episodes", fix=f"Give a multiple of --group, such as {few}.")
+            what = f"{self.episodes} is no multiple of --group {self.group}; a group would be torn"
+            raise InputError(what, where="--episodes", fix=f"Give for example {few}.")
 
     def total(self, tasks: int) -> int:
         """Number of jobs over so many tasks."""

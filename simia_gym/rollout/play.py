@@ -87,7 +87,7 @@ async def play_new(
                 on_wait()
                 text = await text
             if not isinstance(text, str):
-                raise Fault("bad_action", f"act() gave a {type(text).__name__}, not a text", role="policy")
+                raise Fault("bad_action", f"act() gave no text but {type(text).__name__}", role="policy")
             role = "episode"
             await episode.step(text)
     except Fault as fault:

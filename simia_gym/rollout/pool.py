@@ -193,7 +193,7 @@ class Pool:
             raise InputError(what, where="tasks", fix=fix)
         missing = self.total - self.summary.all.episodes
         if missing:
-            raise InputError(f"{missing} episodes did not run", where="rollout", fix="Give --resume.")
+            raise InputError(f"episodes that did not run: {missing}", where="rollout", fix="Give --resume.")
 
 
 async def _close_connections() -> None:

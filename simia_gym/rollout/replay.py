@@ -254,8 +254,8 @@ def _compare_bytes(record: Record, raw: bytes) -> Proof:
         reason = "there is no such key in a record"
         return _differs(record, None, make_pointer(further[0]), decode(raw)[further[0]], None, reason)
     at = next((i for i, (one, other) in enumerate(zip(raw, fresh, strict=False)) if one != other), len(fresh))
-    parts = [text[max(0, at - 20) : at + 20].decode(errors="replace") for text in (raw, fresh)]
-    return _differs(record, None, "", *parts, f"the line is written another way, from byte {at} on")
+    have, want = (text[max(0, at - 20) : at + 20].decode(errors="replace") for text in (raw, fresh))
+    return _differs(record, None, "", have, want, f"the line is written another way, from byte {at} on")
 
 
 def _plain(value: Any) -> Any:

@@ -139,6 +139,13 @@ def _remove(name: str) -> Change:
     return lambda folder: (folder / name).unlink()
 
 
+def _write(name: str, text: str) -> Change:
+    def change(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    return change
+
+
 def _folder(name: str) -> Change:
     def change(folder: Path) -> None:
         (folder / name).unlink()
@@ -187,10 +194,10 @@ BROKEN: list[tuple[str, Change, int, str, str]] = [
     ("setup", _edit("tasks/test.jsonl", "/members/M-104", "/staff/x/M-104"), 1, "test-lend", "invalid"),
     ("write set", _edit("world.py", '"books/*/available", "_desk"]', '"_desk"]'), 1, "", "outside its write set"),
     ("unknown tool", _edit("rubric.yaml", "tool: close_case", "tool: close"), 1, "closed", "no tool 'close'"),
-    ("empty policy", lambda folder: (folder / "policy.md").write_text("\n") and None, 1, "policy.md", "is empty"),
+    ("empty policy", _write("policy.md", "\n"), 1, "policy.md", "is empty"),
     (
         "empty tasks",
-        lambda folder: (folder / "tasks/test.jsonl").write_text("") and None,
+        _write("tasks/test.jsonl", ""),
         1,
         "test.jsonl",
         "holds no task",
@@ -239,13 +246,15 @@ def test_domain_without_a_world_is_not_called_sound(desk: str, simia: Simia) -> 
 def test_letters_that_the_terminal_lacks_break_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     code = "from simia_gym.cli import main; main()"
+    last = ""
     for words in (["list"], ["doctor"], ["rollout", "webshop", "--episodes", "2"], ["list", "--json"]):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
-    assert "?" not in "".join(item["title"] for item in json.loads(done.stdout.splitlines()[-1]))
+        last = done.stdout
+    assert "?" not in "".join(item["title"] for item in json.loads(last.splitlines()[-1]))
 
 
 def test_printed_commands_quote_paths(simia: Simia) -> None:

@@ -192,6 +192,39 @@ def test_recorded_rollouts_of_the_real_benchmark(shared_data: Path, finish: Simi
     assert found["outcome_checked"] == found["outcome_agree"] > 50
 
 
+def test_domain_without_recordings_says_so(simia: Simia) -> None:
+    Path("r.jsonl").write_text("{}\n")
+    result = simia("verify-recorded", "webshop", "--data", ".", "--rollouts", "r.jsonl")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert "there are no recorded rollouts of this domain to verify" in result.err
+
+
+def test_answers_that_differ_are_short_lines(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    from simia_gym.cli import recorded
+
+    call = {"name": "get_order", "arguments": {"id": "x" * 200}}
+    same = "same words " * 40
+    found = {
+        "pairs": 9,
+        "mismatches": 9,
+        "outcome_checked": 1,
+        "outcome_agree": 0,
+        "first_mismatches": [
+            {"episode": f"e{n}", "call": call, "expected": f"{same}A\nB", "got": f"{same}C"} for n in range(9)
+        ],
+        "first_disagreements": [{"episode": "e0", "expected": 1.0, "got": 0.0, "database": False}],
+    }
+    monkeypatch.setattr(recorded, "verify_recorded", lambda *words, **named: found)
+    result = simia("verify-recorded", "retail", "--data", ".", "--rollouts", "r.jsonl")
+    lines = [line for line in result.out.splitlines() if line.startswith("differs:")]
+    assert result.code == 1
+    assert len(lines) == 6
+    assert all(len(line) < 300 for line in lines)
+    assert "A B" in lines[0]
+    assert lines[-1] == "differs: episode e0, outcome: expected 1.0, got 0.0"
+    assert "{'" not in result.out
+
+
 @pytest.mark.parametrize(
     ("domain", "rollouts", "says"),
     [

@@ -287,7 +287,7 @@ def test_typing_what_holds_anyway_changes_nothing(simia: Simia) -> None:
 def test_torn_groups_are_refused(desk: str, simia: Simia) -> None:
     result = simia("rollout", desk, "--episodes", 4, "--group", 3)
     assert result.code == 2
-    assert "--episodes: 4 episodes are no whole number of groups of 3" in result.err
+    assert "--episodes: 4 is no multiple of --group 3" in result.err
 
 
 def test_faults_are_told_in_one_line(desk: str, simia: Simia) -> None:

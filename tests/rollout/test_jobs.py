@@ -85,7 +85,7 @@ def test_impossible_numbers(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("episodes", "few"), [(4, "3 or 6"), (2, "3")])
 def test_torn_group_is_refused(episodes: int, few: str) -> None:
-    with pytest.raises(InputError, match=f"groups of 3; one would be torn. Give a multiple of --group, such as {few}"):
+    with pytest.raises(InputError, match=f"no multiple of --group 3; a group would be torn. Give for example {few}"):
         plan(group=3, episodes=episodes)
 
 
