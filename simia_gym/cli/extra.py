@@ -6,6 +6,8 @@ the whole stays quick, and so that a broken package breaks its own command alone
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -47,11 +49,22 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; one that is interrupted and says nothing about it is said to be."""
-        try:
+        with _interrupts_told():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            tell("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Read the words; that takes long enough to be interrupted, too."""
+        with _interrupts_told():
+            return super().make_context(info_name, args, parent, **extra)
+
+
+@contextmanager
+def _interrupts_told() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        tell("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 class _Unloaded(TyperCommand):

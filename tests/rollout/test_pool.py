@@ -93,7 +93,7 @@ def _raise(error: BaseException) -> Any:
         (lambda: _raise(asyncio.CancelledError("mine")), "policy:bug", "CancelledError: mine"),
         (lambda: _raise(GeneratorExit()), "policy:bug", "GeneratorExit: "),
         (lambda: _raise(BaseException("all")), "policy:bug", "BaseException: all"),
-        (lambda: 7, "policy:bad_action", "act() gave a int, not a text"),
+        (lambda: 7, "policy:bad_action", "act() gave no text but int"),
     ],
 )
 def test_one_bad_episode_never_stops_the_others(roll: Roll, act: Any, fault: str, message: str) -> None:
