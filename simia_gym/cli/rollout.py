@@ -117,6 +117,10 @@ def run_rollout(asked: RolloutOptions) -> int:
         episodes=asked.episodes,
         policy_hash=policy_hash(asked.policy, own, folder=folder),
     )
+    if plan.torn:
+        output.say(f"the last group has {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group")
+            f"the last group will have {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group"
+        )
     env = suite.config.env
     path = asked.out or record_path(env, policy, resume=asked.resume)
     facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}

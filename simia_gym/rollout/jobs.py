@@ -59,7 +59,8 @@ class Plan:
         policy_hash: Content hash of the policy's source, where it is no part of this package.
         seed: Seed that all episode seeds are derived from.
         group: Episodes per task.
-        episodes: Jobs in total, a multiple of ``group``; ``None`` means tasks x group.
+        episodes: Jobs in total; ``None`` means tasks x group. The last group is torn where it is no multiple of
+            ``group``.
     """
 
     config: EnvConfig
@@ -76,12 +77,11 @@ class Plan:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"{name} is {value}", where=f"--{name}", fix=f"Give at least {least}.")
-        rest = (self.episodes or 0) % self.group
-        if self.episodes is not None and rest:
-            whole = self.episodes - rest
-            few = f"{whole} or {whole + self.group}" if whole else str(self.group)
-            what = f"{self.episodes} is no multiple of --group {self.group}; a group would be torn"
-            raise InputError(what, where="--episodes", fix=f"Give for example {few}.")
+
+    @property
+    def torn(self) -> int:
+        """How many episodes the last group has where it is not whole, else 0."""
+        return 0 if self.episodes is None else self.episodes % self.group
 
     def total(self, tasks: int) -> int:
         """Number of jobs over so many tasks."""

@@ -83,10 +83,9 @@ def test_impossible_numbers(settings: dict[str, Any]) -> None:
         plan(**settings)
 
 
-@pytest.mark.parametrize(("episodes", "few"), [(4, "3 or 6"), (2, "3")])
-def test_torn_group_is_refused(episodes: int, few: str) -> None:
-    with pytest.raises(InputError, match=f"no multiple of --group 3; a group would be torn. Give for example {few}"):
-        plan(group=3, episodes=episodes)
+@pytest.mark.parametrize(("episodes", "torn"), [(4, 1), (2, 2), (6, 0), (None, 0)])
+def test_a_torn_group_is_known(episodes: int | None, torn: int) -> None:
+    assert plan(group=3, episodes=episodes).torn == torn
 
 
 def test_no_tasks() -> None:
