@@ -119,8 +119,6 @@ def run_rollout(asked: RolloutOptions) -> int:
     )
     if plan.torn:
         output.say(f"the last group has {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group")
-            f"the last group will have {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group"
-        )
     env = suite.config.env
     path = asked.out or record_path(env, policy, resume=asked.resume)
     facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
