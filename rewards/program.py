@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
@@ -110,8 +111,7 @@ def read_program(function: ProgramFunction, name: str, where: str = "") -> Progr
     if not callable(function):
         raise DomainError(f"check.program: {name!r} is not a function", where=where, fix=fix)
     try:
-        parameters = list(inspect.signature(function).parameters.values())
-        hints = typing.get_type_hints(function)
+        parameters, hints = _signature(function)
     except (TypeError, ValueError, NameError) as error:
         what = f"check.program: the signature of {name!r} cannot be read ({error})"
         raise DomainError(what, where=where, fix=fix) from error
@@ -121,6 +121,11 @@ def read_program(function: ProgramFunction, name: str, where: str = "") -> Progr
     hint = hints.get(needed[1].name)
     args = hint if isinstance(hint, type) and issubclass(hint, Args) else None
     return Program(name, function, args)
+
+
+@lru_cache(maxsize=256)
+def _signature(function: ProgramFunction) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+    return list(inspect.signature(function).parameters.values()), typing.get_type_hints(function)
 
 
 def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None, where: str) -> Program:

@@ -24,6 +24,8 @@ from simia_gym.verdict import faulted, to_json
 
 T = TypeVar("T")
 
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
 MAX_CHARACTERS = 100_000
 """Longest action that is read at all; a flood is an invalid action and not a burden."""
 
@@ -372,7 +374,7 @@ def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:
         {
             "id": call.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+            "function": {"name": call.name, "arguments": _to_json(call.arguments)},
         }
         for call in calls
     ]
