@@ -199,6 +199,9 @@ def main() -> None:
         episode = suite.episode()
         rate(partial(play, episode), passes[:1], fresh=True)  # warms up, as any long run is
         results[f"episode_{name}"] = rate(partial(play, episode), passes[1:], fresh=True)
+        fixed_suite = load_suite(EnvConfig(f"simia/{name}-v0", split="all"))
+        fixed = expert_scripts(fixed_suite, list(fixed_suite.tasks))
+        results[f"episode_{name}_fixed_tasks"] = rate(partial(play, episode), [fixed] * count, fresh=False)
         env = gym.make(f"simia/{name}-v0")
         results[f"gym_make_{name}"] = rate(partial(play_gym, env), passes[1:], fresh=False)
     if options.tau2 and options.rollouts:
