@@ -97,11 +97,15 @@ class WebshopGrammar:
         pool: Sequence[str] = (),
         messages: Sequence[Message] = (),
     ) -> str:
-        """Click something that the last page lists, or search for a word of the instruction; see `Grammar.sample`."""
+        """Draw the form, search or click, and then its argument; see `Grammar.sample`.
+
+        A click is on something that the last page lists, a search for a word of the instruction, whether the page has a
+        search bar or not.
+        """
         page = available_actions(messages)
         clickables = [str(item) for item in page.get("clickables", ()) if str(item).lower() != "search"]
         words = _words(messages)
-        if page.get("has_search_bar") and words and (not clickables or rng.random() < 0.7):
+        if words and (not clickables or rng.random() < 0.5):
             return f"search[{rng.choice(words)}]"
         if clickables:
             return f"click[{rng.choice(clickables)}]"
