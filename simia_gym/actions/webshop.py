@@ -99,14 +99,15 @@ class WebshopGrammar:
     ) -> str:
         """Draw the form, search or click, and then its argument; see `Grammar.sample`.
 
-        A click is on something that the last page lists, a search for a word of the instruction, whether the page has a
-        search bar or not.
+        A click is on something that the last page lists. A search is for a word of the instruction or of the pool,
+        since whoever acts by chance does not know which words matter, and whether the page has a search bar or not.
         """
         page = available_actions(messages)
         clickables = [str(item) for item in page.get("clickables", ()) if str(item).lower() != "search"]
         words = _words(messages)
         if words and (not clickables or rng.random() < 0.5):
-            return f"search[{rng.choice(words)}]"
+            other = [word for text in pool if text.startswith("search[") for word in _WORD.findall(text[7:])]
+            return f"search[{rng.choice(other if other and rng.random() < 0.5 else words)}]"
         if clickables:
             return f"click[{rng.choice(clickables)}]"
         return rng.choice(pool) if pool else f"search[{rng.choice(words) if words else 'lamp'}]"
