@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import shutil
 import subprocess
 import sys
 import time
@@ -42,8 +43,11 @@ def run(code: str, cwd: Path, **env: str) -> str:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     checkout = Path(__file__).resolve().parent.parent
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(checkout)]
+    out, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source") / "checkout"
+    # Built from a copy: setuptools leaves a build folder behind, and packs what an older one still holds.
+    ignored = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "runs")
+    shutil.copytree(checkout, source, ignore=ignored)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return next(out.glob("*.whl"))

@@ -1,7 +1,7 @@
 """Executes recorded episodes of a public benchmark again and counts what comes out the same.
 
 Every recorded tool result is compared byte for byte with what the domain's world answers on the same data; every
-recorded reward with the one worked out here, on the basis ``tau2:db*communicate``: the episode was ended by one of its
+recorded reward with the one worked out here, on the basis ``database*communicate``: the episode was ended by one of its
 two sides, the database is as the gold actions leave it (those that fail are passed over), and each string that had to
 be told occurs in what the agent said, commas taken out of that, letter case ignored.
 
