@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from simia_gym.errors import InputError
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.speech_programs import SaysArgs, says
 from simia_gym.rewards.state_programs import GoalStateArgs, goal_state
@@ -34,9 +35,23 @@ class OutcomeReward:
 
     @classmethod
     def for_domain(
-        cls, items: Sequence[Any], options: Mapping[str, Any], *, folder: Path | str | None = None, where: str = ""
+        cls,
+        items: Sequence[Any],
+        options: Mapping[str, Any],
+        *,
+        folder: Path | str | None = None,
+        where: str = "",
+        judge: object = None,
+        judge_scope: str = "llm",
     ) -> OutcomeReward:
-        """Make the reward. The rule is fixed, so a domain's rubric and options do not enter into it."""
+        """Make the reward. The rule is fixed, so a domain's rubric and options do not enter into it.
+
+        Raises:
+            InputError: A judge is given, which the published rule has no place for.
+        """
+        if judge is not None:
+            fix = "Leave judge out, or score by the domain's rubric."
+            raise InputError(f"the published rule {BASIS} takes no judge", where="judge", fix=fix)
         return cls()
 
     async def score(self, trace: Trace) -> Verdict:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from simia_gym.dotted import load_object
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.goal import check_goal
+from simia_gym.rewards.blind import KIND, NO_STATE, blind, lacks_state
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, unfounded
 from simia_gym.rewards.grade import Grade, GradeFunction
@@ -28,11 +29,26 @@ from simia_gym.types import CriterionResult, Task, Verdict
 __all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
 
 
-class Judge(Protocol):
-    """Judges what no program can: one criterion a call."""
+JudgeScope = Literal["llm", "all"]
 
-    async def judge(self, trace: Trace, criterion: Criterion) -> Finding:
-        """Judge a criterion whose check is a `ModelCheck`; a finding without a value where unsure."""
+
+class Judge(Protocol):
+    """Judges what no program can."""
+
+    async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> Sequence[Finding]:
+        """Judge criteria, each on its own.
+
+        Args:
+            trace: The episode.
+            criteria: What to judge. Most have a `ModelCheck`; those with a program that a judge gets stand for what the
+                program checks (`simia_gym.rewards.question.question_of` puts them in words).
+
+        Returns:
+            One finding for each, in order; without a value where unsure.
+
+        Raises:
+            Fault: The judging itself failed.
+        """
         ...
 
 
@@ -71,7 +87,10 @@ class RubricReward:
         options: See `RubricOptions`.
         folder: The domain's folder, for code written as ``file.py:name``.
         where: The rubric's file, for error messages.
-        judge: Judges ``llm`` checks; without one, verdicts that depend on such a check are invalid.
+        judge: Judges ``llm`` checks, and checks of the state where none was kept; without one, verdicts that depend on
+            such a check are invalid.
+        judge_scope: ``llm``, or ``all`` to let the judge decide everything: what the programs find stands in the
+            verdict's parts then, under ``programs``, so that the judge can be measured against them.
 
     Raises:
         DomainError: The rubric or the options have mistakes.
@@ -85,19 +104,30 @@ class RubricReward:
         folder: Path | str | None = None,
         where: str = "rubric.yaml",
         judge: Judge | None = None,
+        judge_scope: JudgeScope = "llm",
     ) -> None:
         place = None if folder is None else Path(folder)
         self.options = _read_options(options or {}, where)
         self.rubric = Rubric(items, folder=place, where=where)
         self.io = judge is not None
+        if judge_scope not in ("llm", "all"):
+            raise InputError(f"judge_scope is {judge_scope!r}", where="judge_scope", fix="Use llm or all.")
         self._judge, self._where = judge, where
+        self._judges_all = judge is not None and judge_scope == "all"
         self._grade: GradeFunction | None = None
         if self.options.grade is not None:
             self._grade = _find_grade(self.options.grade, place, where)
 
     @classmethod
     def for_domain(
-        cls, items: Sequence[Any], options: Mapping[str, Any], *, folder: Path | str | None = None, where: str = ""
+        cls,
+        items: Sequence[Any],
+        options: Mapping[str, Any],
+        *,
+        folder: Path | str | None = None,
+        where: str = "",
+        judge: Judge | None = None,
+        judge_scope: JudgeScope = "llm",
     ) -> RubricReward:
         """Make the reward of a domain.
 
@@ -106,8 +136,11 @@ class RubricReward:
             options: Its ``reward_options``.
             folder: Its folder.
             where: Its rubric file, for error messages.
+            judge: Who judges what no program can.
+            judge_scope: What the judge decides.
         """
-        return cls(items, options, folder=folder, where=where or "rubric.yaml")
+        where = where or "rubric.yaml"
+        return cls(items, options, folder=folder, where=where, judge=judge, judge_scope=judge_scope)
 
     def criteria(self, task: Task) -> tuple[Criterion, ...]:
         """Give the criteria of a task: the domain's, with the task's own on top.
@@ -157,17 +190,38 @@ class RubricReward:
         Raises:
             Fault: A program or the judge failed; names the criterion.
         """
-        judged: list[_Judged] = []
-        for item in self._criteria_of(trace):
-            if not isinstance(item.check, ModelCheck):
-                judged.append(_Judged(item, _run(item, trace)))
-            elif self._judge is None:
-                judged.append(
-                    _Judged(item, Finding.unknown("not judged: it needs a language model and no judge is set"))
-                )
-            else:
-                judged.append(_Judged(item, _founded(item, trace, await self._judge.judge(trace, item))))
-        return self._conclude(judged, self._graded(trace))
+        criteria = self._criteria_of(trace)
+        seen = blind(trace)
+        found = {item.id: self._check(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
+        grade, ungraded = self._graded(seen)
+        asked = [item for item in criteria if self._is_asked(found.get(item.id))]
+        findings = {**found, **await self._ask(trace, asked)}
+        judged = [_Judged(item, findings[item.id]) for item in criteria]
+        programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
+        return self._conclude(judged, grade, ungraded, programs)
+
+    def _check(self, item: Criterion, trace: Trace) -> Finding:
+        """Run a criterion's program; without a state, one that needs it finds nothing."""
+        try:
+            return _run(item, trace)
+        except Fault as fault:
+            if fault.kind == KIND and trace.stateless:
+                return Finding.unknown(NO_STATE)
+            raise
+
+    def _is_asked(self, found: Finding | None) -> bool:
+        """Whether a criterion goes to the judge: no program has it, or the program could not see the state."""
+        return found is None or self._judges_all or (self._judge is not None and lacks_state(found))
+
+    async def _ask(self, trace: Trace, criteria: Sequence[Criterion]) -> dict[str, Finding]:
+        if self._judge is None:
+            unknown = Finding.unknown("not judged: it needs a language model and no judge is set")
+            return {item.id: unknown for item in criteria}
+        findings = await self._judge.judge(trace, criteria) if criteria else ()
+        if len(findings) != len(criteria):
+            message = f"the judge gave {len(findings)} findings for {len(criteria)} criteria"
+            raise Fault("bug", message, role="judge")
+        return {item.id: _founded(item, trace, found) for item, found in zip(criteria, findings, strict=True)}
 
     @property
     def _strict(self) -> bool:
@@ -179,13 +233,16 @@ class RubricReward:
         except InputError as error:
             raise Fault("rubric", str(error), role="judge") from error
 
-    def _graded(self, trace: Trace) -> Grade | None:
+    def _graded(self, trace: Trace) -> tuple[Grade | None, str]:
+        """The grade, where the domain has one, or why it cannot be given."""
         if self._grade is None:
-            return None
+            return None, ""
         name = self.options.grade
         try:
             grade = self._grade(trace)
-        except Fault:
+        except Fault as fault:
+            if fault.kind == KIND and trace.stateless:
+                return None, f"grade {name}: {fault.message}"
             raise
         except Exception as error:
             raise Fault("bug", f"grade {name} raised {type(error).__name__}: {error}", role="judge") from error
@@ -198,26 +255,31 @@ class RubricReward:
             if piece is not None:
                 message = f"grade {name}, {item.id!r}: the quote {piece.quote[:80]!r} is not in event {piece.event}"
                 raise Fault("evidence", message, role="judge")
-        return grade
+        return grade, ""
 
-    def _conclude(self, judged: Sequence[_Judged], grade: Grade | None) -> Verdict:
+    def _conclude(
+        self, judged: Sequence[_Judged], grade: Grade | None, ungraded: str, programs: Mapping[str, Any] | None
+    ) -> Verdict:
+        parts: dict[str, Any] = {} if programs is None else {"programs": dict(programs)}
         results = tuple(item.result for item in judged)
         if grade is not None:
             results += _summed_up(grade)
         basis = self._basis()
         open_ = [item for item in judged if item.finding.value is None and item.criterion.matters]
-        if open_:
-            names = "; ".join(f"criterion {item.criterion.id!r}: {item.finding.reason}" for item in open_)
-            return Verdict(None, False, False, None, basis, results, reason=names)
+        reasons = [f"criterion {item.criterion.id!r}: {item.finding.reason}" for item in open_]
+        if ungraded:
+            reasons.append(ungraded)
+        if reasons:
+            return Verdict(None, False, False, None, basis, results, parts=parts, reason="; ".join(reasons))
         fired = any(item.criterion.kind == "forbidden" and not item.finding.met for item in judged)
         gate = 0.0 if fired else 1.0
         score = gate * _weighted(results, 1.0 if grade is None else grade.reward)
         if grade is not None:
             reward = gate * grade.reward
-            return Verdict(reward, True, reward >= PASS, score, basis, results, parts=grade.parts)
+            return Verdict(reward, True, reward >= PASS, score, basis, results, parts={**grade.parts, **parts})
         success = not fired and all(item.finding.met for item in judged if item.criterion.required)
         reward = float(success) if self._strict else score
-        return Verdict(reward, True, success, score, basis, results)
+        return Verdict(reward, True, success, score, basis, results, parts=parts)
 
     def _basis(self) -> str:
         if self.options.grade is None:

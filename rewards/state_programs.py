@@ -7,11 +7,10 @@ from typing import Any
 from pydantic import Field
 
 from simia_gym.goal import MISSING, first_difference, goal_parts, same, value_at
+from simia_gym.rewards.blind import NO_STATE
 from simia_gym.rewards.finding import MOST_EVIDENCE, Finding, quote_change
 from simia_gym.rewards.program import Args, Texts
 from simia_gym.trace import Trace
-
-_STATELESS = "the simulator kept no state, so the final state proves nothing"
 
 
 class GoalStateArgs(Args):
@@ -27,7 +26,7 @@ def goal_state(trace: Trace, args: GoalStateArgs) -> Finding:
     if goal is None:
         return Finding.unknown("the task states no goal")
     if trace.stateless:
-        return Finding.unknown(_STATELESS)
+        return Finding.unknown(NO_STATE)
     difference = first_difference(goal, trace.initial, trace.final, tolerance=args.tolerance, ignore=args.ignore)
     if difference is None:
         seen = {piece: None for op in goal[: 2 * MOST_EVIDENCE] for piece in quote_change(trace, op["path"])}
@@ -48,7 +47,7 @@ class StateIsArgs(Args):
 def state_is(trace: Trace, args: StateIsArgs) -> Finding:
     """One value of the final state is as given; other changes do not matter."""
     if trace.stateless:
-        return Finding.unknown(_STATELESS)
+        return Finding.unknown(NO_STATE)
     got = value_at(trace.final, goal_parts(args.path))
     holds = got in (MISSING, None) if args.value is None else same(args.value, got, args.tolerance)
     shown = "nothing" if got is MISSING else f"{got!r:.120}"
@@ -66,7 +65,7 @@ class UnchangedArgs(Args):
 def unchanged(trace: Trace, args: UnchangedArgs) -> Finding:
     """Nothing in the named tables is different at the end from what it was at the start."""
     if trace.stateless:
-        return Finding.unknown(_STATELESS)
+        return Finding.unknown(NO_STATE)
     ignore = args.ignore
     if args.tables:
         touched = {table for table, _ in trace.final.touched_since(trace.initial)}

@@ -11,6 +11,9 @@ from typing import Any, Literal
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
+Feedback = Literal["terse", "explain"]
+"""What errors say: what the real system says, or also why and what would do."""
+
 CUSTOM = "simia/custom-v0"
 MOST_GENERATED = 10**12
 
@@ -26,6 +29,23 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "prompt": (str,),
     "max_turns": (int, type(None)),
     "options": (Mapping,),
+    "strategy": (str,),
+    "judge": (str, type(None)),
+    "feedback": (str,),
+    "model": (str, type(None)),
+    "roles": (Mapping,),
+    "routes": (Mapping,),
+    "pins": (bool,),
+    "recorded": (str, Path, type(None)),
+}
+
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "split": ("train", "test", "all"),
+    "prompt": ("full", "compact"),
+    "simulator": ("auto", "world", "llm", "hybrid", "replay"),
+    "strategy": ("ledger", "reference"),
+    "judge": (None, "llm", "llm-all"),
+    "feedback": ("terse", "explain"),
 }
 
 
@@ -39,11 +59,23 @@ class EnvConfig:
         generated: How many generated tasks besides them (of ``all``: half for each split, train first).
         data: The user's own data for the domain, by path.
         domain: The folder of a domain of your own, for ``simia/custom-v0``.
-        simulator: Who answers tool calls: ``auto``, ``world``.
+        simulator: Who answers tool calls: ``world`` (the domain's code), ``llm``, ``hybrid`` (code where there is some
+            and the routes allow it, else the model), ``replay`` (what stands in `recorded`), or ``auto``: the model
+            where an endpoint and a model are configured, else the world.
         user: Who plays the user; ``None`` is the domain's own choice.
         prompt: How much the system message says: ``full`` or ``compact``.
         max_turns: Another turn limit than the domain's.
         options: Options of the domain's world, such as ``{"compat": "tau2"}``.
+        strategy: How a model simulates: ``ledger`` (it proposes changes, code checks them and holds the state) or
+            ``reference`` (it continues the conversation after a reference trajectory; no state is kept).
+        judge: Who judges what no program can: ``llm``; ``llm-all`` judges what programs can, too; ``None``: nobody.
+        feedback: What errors say: ``terse``, as the real system answers, or ``explain``: also why, and what would do.
+        model: The model of simulator, user and judge, where `roles` names no other.
+        roles: Settings of the models by role (``simulator``, ``escalation``, ``user``, ``judge``), as in
+            `simia_gym.llm.settings.ModelSettings`, for instance ``{"judge": {"model": "big", "temperature": 0}}``.
+        routes: Who answers a tool's calls in a hybrid, such as ``{"get_order_details": "llm"}``.
+        pins: Whether in the episodes of one group the same call in the same state has the same answer of the model.
+        recorded: The record file of ``replay``.
     """
 
     env: str
@@ -56,6 +88,14 @@ class EnvConfig:
     prompt: Literal["full", "compact"] = "full"
     max_turns: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    strategy: Literal["ledger", "reference"] = "ledger"
+    judge: str | None = None
+    feedback: Feedback = "terse"
+    model: str | None = None
+    roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    routes: Mapping[str, str] = field(default_factory=dict)
+    pins: bool = True
+    recorded: str | Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that cannot mean anything.
@@ -68,10 +108,13 @@ class EnvConfig:
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 wanted = " or ".join("nothing" if kind is type(None) else kind.__name__ for kind in kinds)
                 raise InputError(f"{name} is {value!r}", where=name, fix=f"Give {wanted}.")
-        if self.split not in ("train", "test", "all"):
-            raise InputError(f"split is {self.split!r}", where="split", fix="Use train, test or all.")
-        if self.prompt not in ("full", "compact"):
-            raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                fix = f"Use {_either([choice for choice in choices if choice is not None])}."
+                raise InputError(f"{name} is {getattr(self, name)!r}", where=name, fix=fix)
+        for tool, route in self.routes.items():
+            if route not in ("world", "llm"):
+                raise InputError(f"the route of {tool!r} is {route!r}", where="routes", fix="Use world or llm.")
         if not 0 <= self.generated <= MOST_GENERATED:
             fix = f"Use 0 to {MOST_GENERATED}."
             raise InputError(f"generated is {self.generated}", where="generated", fix=fix)
@@ -86,8 +129,9 @@ class EnvConfig:
         """Plain JSON values; settings at their default are left out."""
         default = {item.name: item.default for item in dataclasses.fields(self)}
         out = {name: getattr(self, name) for name in default}
-        out["options"] = dict(self.options)
-        out.update({name: str(out[name]) for name in ("data", "domain") if out[name] is not None})
+        out.update({name: dict(out[name]) for name in ("options", "routes")})
+        out["roles"] = {role: dict(settings) for role, settings in self.roles.items()}
+        out.update({name: str(out[name]) for name in ("data", "domain", "recorded") if out[name] is not None})
         return {name: value for name, value in out.items() if name == "env" or (value != default[name] and value != {})}
 
     @classmethod
@@ -104,3 +148,7 @@ class EnvConfig:
         if "env" not in data:
             raise InputError("the settings name no environment", where="config", fix="Add 'env'.")
         return cls(**data)
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

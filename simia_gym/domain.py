@@ -18,7 +18,11 @@ from simia_gym.dotted import load_object
 from simia_gym.encoding import encode
 from simia_gym.errors import DomainError, InputError
 from simia_gym.files import read_json, read_text, read_yaml
+from simia_gym.llm.types import ChatModel
+from simia_gym.render import Renderer, compile_render
+from simia_gym.slices import Slicer, compile_reads
 from simia_gym.state import State
+from simia_gym.state_schema import StateSchema, read_state_schema
 from simia_gym.tasks import read_tasks, task_hash
 from simia_gym.tools import ToolSpec, spec_from_entry
 from simia_gym.trace import Reward
@@ -61,6 +65,8 @@ class Domain:
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
     _begun: dict[int, tuple[Task, State, str]] = field(default_factory=dict, init=False, repr=False)
+    _slicers: dict[str, Slicer] = field(default_factory=dict, init=False, repr=False)
+    _renderers: dict[str, Renderer | None] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -135,18 +141,82 @@ class Domain:
         return known[1], known[2]
 
     @cached_property
+    def state_schema(self) -> StateSchema | None:
+        """What the state may be; ``None`` where nothing says so.
+
+        Raises:
+            DomainError: The file has mistakes.
+        """
+        name = self.config.state_schema
+        return None if name is None else read_state_schema(self.folder / name)
+
+    def slicer(self, tool: str) -> Slicer:
+        """What takes the slice of the state that a call of a tool can touch; made once.
+
+        Args:
+            tool: Name of one of the domain's tools.
+        """
+        made = self._slicers.get(tool)
+        if made is None:
+            made = compile_reads(self.specs[tool].reads, f"tool {tool}", folder=self.folder)
+            self._slicers[tool] = made
+        return made
+
+    def renderer(self, tool: str) -> Renderer | None:
+        """What writes the observation of a successful call from the state after it; ``None`` where no rule does.
+
+        Args:
+            tool: Name of one of the domain's tools.
+        """
+        if tool not in self._renderers:
+            self._renderers[tool] = compile_render(self.specs[tool].render, f"tool {tool}", folder=self.folder)
+        return self._renderers[tool]
+
+    def opening(self, state: State, task: Task) -> str:
+        """The first observation where nobody talks, for simulators other than the world."""
+        if self._opening is None:
+            return task.instruction or ""
+        return self._opening(state, task)
+
+    @cached_property
+    def _opening(self) -> Callable[[State, Task], str] | None:
+        name = self.config.opening
+        return None if name is None else cast("Callable[[State, Task], str]", load_object(name, folder=self.folder))
+
+    def extras(self, state: State) -> Mapping[str, Any]:
+        """Public extras of the present state, such as a page's clickables, for simulators other than the world."""
+        return {} if self._extras is None else self._extras(state)
+
+    @cached_property
+    def _extras(self) -> Callable[[State], Mapping[str, Any]] | None:
+        name = self.config.info
+        return (
+            None if name is None else cast(Callable[[State], Mapping[str, Any]], load_object(name, folder=self.folder))
+        )
+
+    @cached_property
     def generator(self) -> Callable[[Split, int], Task] | None:
         """The function that makes further tasks; none where the user's own data took the place of the domain's."""
         if self.config.generator is None or self.data is not None:
             return None
         return cast("Callable[[Split, int], Task]", load_object(self.config.generator, folder=self.folder))
 
-    def make_reward(self) -> Reward:
-        """A reward function for one episode after another."""
+    def make_reward(self, judge_model: ChatModel | None = None, judge_scope: str = "llm") -> Reward:
+        """A reward function for one episode after another.
+
+        Args:
+            judge_model: Who judges what no program can; ``None``: nobody.
+            judge_scope: ``llm``: only that; ``all``: everything.
+        """
         spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
         cls = cast("type[Any]", load_object(spec, folder=self.folder, where=str(self.folder / "domain.yaml")))
         where = str(self.folder / (self.config.rubric or "domain.yaml"))
-        return cast(Reward, cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where))
+        judged: dict[str, Any] = {}
+        if judge_model is not None:
+            make = cast("Callable[..., Any]", load_object(self.config.judge, folder=self.folder, where=where))
+            judged = {"judge": make(self, judge_model), "judge_scope": judge_scope}
+        made = cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where, **judged)
+        return cast(Reward, made)
 
 
 @lru_cache(maxsize=32)
@@ -265,14 +335,40 @@ class _Loader:
             raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
-        if world is not None:
-            return dict(world.tools)
+        """The world's tools, and those of ``tools.json`` that a model plays; without a world all of the file."""
         path = self.folder / self.config.tools
+        known = {} if world is None else dict(world.tools)
+        if world is not None and not path.is_file():
+            return self._checked(known)
         entries = read_json(path, what="tools file")
         if not isinstance(entries, list):
             raise DomainError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
-        specs = [spec_from_entry(entry, f"{path}[{i}]") for i, entry in enumerate(entries)]
-        return {spec.name: spec for spec in specs}
+        for i, entry in enumerate(entries):
+            where = f"{path}[{i}]"
+            if world is None:
+                spec = spec_from_entry(entry, where)
+                if spec.name in known:
+                    fix = "Give every tool its own name."
+                    raise DomainError(f"there are two tools {spec.name!r}", where=where, fix=fix)
+                known[spec.name] = spec
+            elif _played_by_model(entry):
+                spec = spec_from_entry(entry, where)
+                known.setdefault(spec.name, spec)
+        return self._checked(known)
+
+    def _checked(self, specs: dict[str, ToolSpec]) -> dict[str, ToolSpec]:
+        """Look for the functions that reads and rendering rules name."""
+        problems: list[InputError] = []
+        for name, spec in specs.items():
+            where = f"{self.folder / self.config.tools}: tool {name!r}"
+            try:
+                compile_reads(spec.reads, where, folder=self.folder)
+                compile_render(spec.render, where, folder=self.folder)
+            except InputError as error:
+                problems.append(error)
+        if problems:
+            raise DomainError.of(problems)
+        return specs
 
     def _state(self, data: DomainData | None) -> State:
         if data is not None and data.tables is not None:
@@ -302,3 +398,8 @@ class _Loader:
             tasks[split], problems = read_tasks(self.folder / name, split)
             self.problems.extend(problems)
         return tasks
+
+
+def _played_by_model(entry: Any) -> bool:
+    marks = entry.get("x-simia") if isinstance(entry, dict) else None
+    return isinstance(marks, dict) and marks.get("route") == "llm"

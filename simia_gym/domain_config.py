@@ -46,9 +46,12 @@ class DomainConfig(BaseModel):
     world: str | None = Field(None, description="The World class; none where only a model plays the world.")
     state: str | None = Field("state.json", description="JSON file of tables, or a function that returns them.")
     state_schema: str | None = "state.schema.json"
+    opening: str | None = Field(None, description="Function(state, task) -> the first observation, without a world.")
+    info: str | None = Field(None, description="Function(state) -> public extras of a page, without a world.")
     user: str | None = Field(None, description="The user that plays by default; none where nobody talks.")
     cues: str | None = Field(None, description="YAML file of the scripted user's cue patterns.")
     reward: str = Field(description="The Reward class.")
+    judge: str = Field("simia_gym.rewards.judge:LLMJudge", description="The class of the judge that asks a model.")
     rubric: str | None = "rubric.yaml"
     reward_options: dict[str, Any] = Field(default_factory=dict)
     tasks: dict[Literal["train", "test"], str] = Field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
@@ -11,26 +12,33 @@ from simia_gym.config import EnvConfig
 from simia_gym.episode import MAX_CHARACTERS
 from simia_gym.errors import InputError
 from simia_gym.loop import run_sync
+from simia_gym.parts import PART_NAMES, Parts
 from simia_gym.spaces import TextSpace
 from simia_gym.suite import Suite, load_suite
 from simia_gym.tasks import task_from_json
 from simia_gym.types import Message, Start, Step, Task
 
 OnFault = Literal["truncate", "raise"]
-_SETTINGS = ("split", "generated", "data", "domain", "simulator", "user", "prompt", "max_turns")
+_SETTINGS = tuple(item.name for item in dataclasses.fields(EnvConfig) if item.name not in ("env", "options"))
 
 
-def config_from_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> EnvConfig:
-    """Sort the keyword arguments of `gymnasium.make` into settings and options of the domain's world.
+def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Parts]:
+    """Sort the keyword arguments of `gymnasium.make` into settings, live parts and options of the domain's world.
 
     Raises:
         InputError: A setting has an impossible value.
     """
     if not isinstance(kwargs.get("options", {}), Mapping):
         raise InputError(f"options is {kwargs['options']!r}", where="options", fix="Give a dictionary.")
+    live = {name: value for name, value in kwargs.items() if name in PART_NAMES and name != "simulator"}
     settings = {name: value for name, value in kwargs.items() if name in _SETTINGS}
-    options = {**kwargs.get("options", {}), **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, "options")}}
-    return EnvConfig(env=env_id, options=options, **settings)
+    if not isinstance(kwargs.get("simulator", ""), str):
+        live["simulator"] = settings.pop("simulator")
+    options = {
+        **kwargs.get("options", {}),
+        **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, *PART_NAMES, "options")},
+    }
+    return EnvConfig(env=env_id, options=options, **settings), Parts(**live)
 
 
 def spaces_of(suite: Suite) -> tuple[TextSpace, TextSpace]:
@@ -50,27 +58,29 @@ def known_on_fault(value: str) -> OnFault:
     return cast(OnFault, value)
 
 
-def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -> tuple[Task, int]:
-    """Choose the next task and the episode's seed.
+def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -> tuple[Task, int, str]:
+    """Choose the next task, the episode's seed and its group.
 
     Args:
         suite: The loaded environment.
         generator: The environment's NumPy generator; the only source of chance.
-        options: ``{"task": id}``, or a whole task as `Task` or dictionary, to choose it by hand.
+        options: ``{"task": id}``, or a whole task as `Task` or dictionary, to choose it by hand; ``{"group": id}`` for
+            episodes that are to share their world.
 
     Raises:
         InputError: There is no such task, or no such option.
     """
-    unknown = sorted(set(options or {}) - {"task"})
+    unknown = sorted(set(options or {}) - {"task", "group"})
     if unknown:
-        raise InputError(f"reset has no option {unknown[0]!r}", where="options", fix="The one option is 'task'.")
+        raise InputError(f"reset has no option {unknown[0]!r}", where="options", fix="Options: task, group.")
     index, seed = int(generator.integers(len(suite.tasks))), int(generator.integers(2**31))
-    chosen = (options or {}).get("task")
+    chosen, group = (options or {}).get("task"), str((options or {}).get("group", ""))
     if chosen is None:
-        return suite.tasks[index], seed
+        return suite.tasks[index], seed, group
     if isinstance(chosen, Task):
-        return chosen, seed
-    return (task_from_json(chosen, "options['task']") if isinstance(chosen, dict) else suite.task(str(chosen))), seed
+        return chosen, seed, group
+    task = task_from_json(chosen, "options['task']") if isinstance(chosen, dict) else suite.task(str(chosen))
+    return task, seed, group
 
 
 class SimiaEnv(gymnasium.Env[str, str]):
@@ -86,7 +96,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         env_id: The registered id.
         render_mode: ``ansi`` for the transcript as text.
         on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`.
-        **kwargs: Settings of `EnvConfig`; any other name is an option of the domain's world.
+        **kwargs: Settings of `EnvConfig` and live parts of `Parts`; any other name is an option of the domain's world.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own layout
@@ -96,7 +106,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.render_mode = render_mode
         self.on_fault = known_on_fault(on_fault)
-        self.suite = load_suite(config_from_kwargs(env_id, kwargs))
+        self.suite = load_suite(*sort_kwargs(env_id, kwargs))
         self.episode = self.suite.episode()
         self.observation_space, self.action_space = spaces_of(self.suite)
 
@@ -105,14 +115,15 @@ class SimiaEnv(gymnasium.Env[str, str]):
 
         Args:
             seed: Decides task and wording from here on.
-            options: ``{"task": ...}`` to choose the task: its id, or a whole task.
+            options: ``{"task": ...}`` to choose the task: its id, or a whole task; ``{"group": ...}``: the episodes of
+                one group get the same answer of a model to the same call in the same state.
 
         Returns:
             The environment's first message, and info with ``messages``, ``tools``, ``task``, ``seed``.
         """
         super().reset(seed=seed)
-        task, episode_seed = pick_task(self.suite, self.np_random, options)
-        start = run_sync(self.episode.reset(task, seed=episode_seed), inline=self.episode.inline)
+        task, episode_seed, group = pick_task(self.suite, self.np_random, options)
+        start = run_sync(self.episode.reset(task, seed=episode_seed, group=group), inline=self.episode.inline)
         return start.observation, reset_info(self.suite, start)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

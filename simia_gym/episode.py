@@ -9,9 +9,10 @@ coroutines finish without suspending, so that a synchronous face needs no event 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TypeVar
 
+from simia_gym.config import Feedback
 from simia_gym.domain import Domain
 from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
 from simia_gym.ledger import Ledger
@@ -40,6 +41,8 @@ class Episode:
         reward: How the end is judged.
         prompt: ``full`` or ``compact`` system message.
         max_turns: Another turn limit than the domain's.
+        feedback: ``terse`` or ``explain``: whether an invalid action is answered with an example of a valid one.
+        models: Names of the models that play a part, by role; they stand in the record and in the first info.
 
     Attributes:
         ledger: The record so far.
@@ -58,9 +61,11 @@ class Episode:
         reward: Reward,
         prompt: str = "full",
         max_turns: int | None = None,
+        feedback: Feedback = "terse",
+        models: Mapping[str, str] | None = None,
     ) -> None:
         self.domain, self.simulator, self.user, self.reward = domain, simulator, user, reward
-        self.prompt = prompt
+        self.prompt, self.feedback, self.models = prompt, feedback, dict(models or {})
         self.max_turns = max_turns or domain.config.max_turns
         self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
         self._messages: list[Message] = []
@@ -68,7 +73,7 @@ class Episode:
         self.state: State = domain.base
         self.initial: State = domain.base
         self.task: Task | None = None
-        self.seed = 0
+        self.seed, self.digest, self.group = 0, "", ""
         self.turn = 0
         self.ended: str | None = None
         self.verdict: Verdict | None = None
@@ -79,12 +84,14 @@ class Episode:
         """The whole transcript so far in the OpenAI layout, the policy's turns included; a copy."""
         return [copied(message) for message in self._messages]
 
-    async def reset(self, task: Task, *, seed: int = 0) -> Start:
+    async def reset(self, task: Task, *, seed: int = 0, group: str = "") -> Start:
         """Begin an episode.
 
         Args:
             task: What it is about.
             seed: Where all variety within it comes from.
+            group: Id of the episodes that share a world: in them a model's answer to the same call in the same state
+                is the same. Left out, the episode shares it with those of the same task and seed.
 
         Returns:
             The first observation and messages.
@@ -102,7 +109,10 @@ class Episode:
             fix = "Mend its setup operations."
             raise InputError(f"the task does not fit: {error}", where=f"task {task.id}", fix=fix) from error
         self.state = self.initial
-        names = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
+        self.digest, self.group = digest, group or f"{task.id}:{digest}:{seed}"
+        names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
+        if self.models:
+            names["models"] = dict(self.models)
         self.ledger.append(
             "start",
             env=self.domain.name,
@@ -116,10 +126,12 @@ class Episode:
             prompt=self.prompt,
             **names,
         )
+        scene = self._scene(task)
+        self._prepare(scene)
         if self.user is None:
-            first = await self._part("simulator", self.simulator.open(self._scene(task)))
+            first = await self._part("simulator", self.simulator.open(scene))
         else:
-            first = await self._part("user", self.user.open(self._scene(task)))
+            first = await self._part("user", self.user.open(scene))
         self._commit(first)
         self.ledger.append(
             "message",
@@ -138,6 +150,19 @@ class Episode:
         if first.info:
             info["world"] = dict(first.info)
         return Start(first.observation, tuple(self.messages), self.domain.tools, info)
+
+    def _prepare(self, scene: Scene) -> None:
+        """Tell the parts that an episode begins."""
+        role: Role = "simulator"
+        try:
+            self.simulator.begin(scene)
+            if self.user is not None:
+                role = "user"
+                self.user.begin(scene)
+        except (Fault, InputError):
+            raise
+        except Exception as error:
+            raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
 
     async def _part(self, role: Role, work: Awaitable[T]) -> T:
         """Let a part do its work; whatever it raises that is no fault is a bug of that part, and a fault."""
@@ -224,6 +249,8 @@ class Episode:
                     raise ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
         except ActionError as error:
             text = error.message if error.message.startswith("Error") else f"Error: {error.message}"
+            if self.feedback == "explain" and config.samples:
+                text = f"{text} A valid action, for instance: {config.samples[-1]}"
             self.ledger.append("invalid", turn=self.turn, code=error.code, text=text)
             self._messages.append({"role": "assistant", "content": action})
             self._messages.append({"role": "user", "content": text, "error_code": error.code})
@@ -278,7 +305,7 @@ class Episode:
         return None
 
     def _scene(self, task: Task) -> Scene:
-        return Scene(task, self.state, self.ledger, self.seed, self.turn)
+        return Scene(task, self.state, self.ledger, self.seed, self.turn, self.digest, self.group)
 
     def _commit(self, transition: Transition) -> None:
         """Take over the new state, applying the operations where nobody has yet. Reveals count as initial state."""
@@ -337,6 +364,10 @@ class Episode:
             ended=ended,
             turns=self.turn,
             tools=self.domain.tool_entries,
+            ledger=self.ledger,
+            seed=self.seed,
+            digest=self.digest,
+            group=self.group,
         )
         self.verdict = verdict = await self._part("judge", self.reward.score(trace))
         self.ledger.append("verdict", **to_json(verdict))

@@ -101,11 +101,13 @@ class ToolError(SimiaError):
     Args:
         message: Shown to the policy after ``Error: ``.
         code: Stable machine-readable code, such as ``not_found``.
+        why: The rule or the fact behind it and what would be right; shown where feedback explains. It says nothing that
+            the policy may not know.
     """
 
-    def __init__(self, message: str, code: str = "tool_error") -> None:
-        self.message, self.code = message, code
-        super().__init__(message, code)
+    def __init__(self, message: str, code: str = "tool_error", why: str = "") -> None:
+        self.message, self.code, self.why = message, code, why
+        super().__init__(message, code, why)
 
     def __str__(self) -> str:
         """The message that the policy sees."""

@@ -20,6 +20,8 @@ class Scene:
         ledger: The record so far.
         seed: The episode's seed; all variety of wording comes from it.
         turn: The number of the present turn, from 1; 0 at the opening.
+        digest: The task's content hash.
+        group: Id that the episodes of one group share: in them the same call in the same state has the same answer.
     """
 
     task: Task
@@ -27,6 +29,13 @@ class Scene:
     ledger: Ledger
     seed: int
     turn: int
+    digest: str = ""
+    group: str = ""
+
+    @property
+    def scope(self) -> str:
+        """Which episode this is, for cassettes: task, its content, the seed."""
+        return f"{self.task.id}:{self.digest}:{self.seed}"
 
 
 class Simulator(Protocol):
@@ -39,6 +48,10 @@ class Simulator(Protocol):
 
     name: str
     io: bool
+
+    def begin(self, scene: Scene) -> None:
+        """Get ready for an episode; called once, before anything else."""
+        ...
 
     async def open(self, scene: Scene) -> Transition:
         """Give the first observation, where the domain has no user."""
@@ -59,6 +72,10 @@ class User(Protocol):
 
     name: str
     io: bool
+
+    def begin(self, scene: Scene) -> None:
+        """Get ready for an episode; called once, before anything else."""
+        ...
 
     async def open(self, scene: Scene) -> Transition:
         """Say the first words."""

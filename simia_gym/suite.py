@@ -7,19 +7,29 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from simia_gym.config import CUSTOM, EnvConfig
 from simia_gym.domain import Domain, load_domain
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
+from simia_gym.ledger import Ledger
 from simia_gym.loop import run_sync
+from simia_gym.models import Models
+from simia_gym.parts import Parts
 from simia_gym.registration import domain_path
-from simia_gym.scene import Simulator, User
+from simia_gym.scene import Scene, Simulator, User
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.tasks import TaskList
+from simia_gym.trace import Reward
 from simia_gym.types import Split, Task
 from simia_gym.users import make_user
 
+if TYPE_CHECKING:
+    from simia_gym.simulators.pins import PinStore
+    from simia_gym.simulators.replay import RecordedEpisodes
+
+LLM = "llm"
 logger = logging.getLogger("simia_gym")
 SPLITS: tuple[Split, ...] = ("train", "test")
 
@@ -29,14 +39,19 @@ class Suite:
 
     Args:
         config: The settings.
+        parts: Addresses, clients, files and budgets, where a model plays a part.
+
+    Attributes:
+        simulator_name: Who answers tool calls, ``auto`` resolved.
+        model_names: Names of the models that play a part, by role.
 
     Raises:
-        InputError: A setting does not fit the domain.
+        InputError: A setting does not fit the domain, or a model is not configured.
         DomainError: The domain has mistakes.
     """
 
-    def __init__(self, config: EnvConfig) -> None:
-        self.config = config
+    def __init__(self, config: EnvConfig, parts: Parts | None = None) -> None:
+        self.config, self.parts = config, parts or Parts()
         folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
         self.domain: Domain = load_domain(folder, config.options, config.data)
         if config.generated and self.domain.generator is None:
@@ -48,11 +63,16 @@ class Suite:
                 fix = "Choose another split, or add the file with its tasks."
             place = f" of {config.data}" if config.data is not None else ""
             raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
+        self.models = Models(config, self.parts)
         self.simulator_name = self._simulator_name()
         self.max_turns = config.max_turns or self.domain.config.max_turns
-        self._reward = self.domain.make_reward()
+        self._pins = self._make_pins()
+        self._recorded = self._read_recorded()
+        self.model_names = self._model_names()
+        self._reward = self._make_reward()
+        self.make_simulator()
         if config.user is not None:
-            run_sync((trial := self.episode()).reset(self.tasks[0]), inline=trial.inline)  # can it play these tasks?
+            self._try_user()
         user = config.user or self.domain.user or "nobody"
         logger.info("%s: tool calls answered by %s, user played by %s", config.env, self.simulator_name, user)
 
@@ -87,19 +107,102 @@ class Suite:
         raise InputError(f"there is no task {task_id!r} in {self.config.env}", where="task", fix=f"Such as {some}.")
 
     def _simulator_name(self) -> str:
+        if self.parts.simulator is not None:
+            return self._own_simulator().name
         asked = self.config.simulator
-        if asked not in ("auto", "world"):
-            raise InputError(f"simulator is {asked!r}", where="simulator", fix="Use auto or world.")
-        if self.domain.world is None:
-            fix = "Name a World class in domain.yaml."
+        if asked == "auto":
+            asked = LLM if self.models.configured() else "world"
+        if asked == "world" and self.domain.world is None:
+            fix = "Name a World class in domain.yaml, or let a model play it: simulator='llm' with model and base_url."
             raise InputError(f"{self.domain.name} has no world to run", where="simulator", fix=fix)
-        return "world"
+        return asked
+
+    def _own_simulator(self) -> Simulator:
+        given = self.parts.simulator
+        made: object = given() if callable(given) else given
+        if not callable(getattr(made, "call", None)) or not callable(getattr(made, "open", None)):
+            fix = "Give an object with begin, open and call, as in simia_gym.scene.Simulator, or a function making one."
+            raise InputError(f"{type(made).__name__} is no simulator", where="simulator", fix=fix)
+        return cast(Simulator, made)
+
+    def _model_names(self) -> dict[str, str]:
+        """The models that play a part; asked for here, so that what is missing is said before any episode."""
+        roles = []
+        if self.parts.simulator is None and self.simulator_name in (LLM, "hybrid"):
+            roles.append("simulator")
+            if self.models.has("escalation"):
+                roles.append("escalation")
+        if self.config.user == LLM or (self.config.user is None and self.domain.user == LLM):
+            roles.append("user")
+        if self.config.judge is not None:
+            roles.append("judge")
+        for role in roles:
+            self.models.get(role)
+        return {role: self.models.settings(role).model or "" for role in roles}
+
+    def _make_reward(self) -> Reward:
+        judge = self.config.judge
+        if judge is None:
+            return self.domain.make_reward()
+        return self.domain.make_reward(self.models.get("judge"), "all" if judge == "llm-all" else "llm")
+
+    def _make_pins(self) -> PinStore | None:
+        if self.parts.pins is not None or not self.config.pins or self.simulator_name not in (LLM, "hybrid"):
+            return self.parts.pins
+        from simia_gym.simulators.pins import MemoryPins
+
+        return MemoryPins()
+
+    def _read_recorded(self) -> RecordedEpisodes | None:
+        if self.simulator_name != "replay":
+            return None
+        if self.config.recorded is None:
+            fix = "Give recorded=FILE, a file that `simia rollout` wrote."
+            raise InputError("simulator is 'replay' and no record is named", where="recorded", fix=fix)
+        from simia_gym.simulators.replay import RecordedEpisodes
+
+        return RecordedEpisodes(self.config.recorded)
+
+    def _try_user(self) -> None:
+        """Make sure that a user of code can play these tasks, before any of them is played."""
+        user, task = self.make_user(), self.tasks[0]
+        if user is not None and not user.io:
+            state, digest = self.domain.begin(task)
+            scene = Scene(task, state, Ledger(), 0, 0, digest)
+            user.begin(scene)
+            run_sync(user.open(scene), inline=True)
 
     def make_simulator(self) -> Simulator:
         """The simulator of one episode."""
-        if self.domain.world is None:
-            raise InputError(f"{self.domain.name} has no world to run", where="simulator")
-        return WorldSimulator(self.domain.world)
+        if self.parts.simulator is not None:
+            return self._own_simulator()
+        world = self.domain.world
+        name = self.simulator_name
+        if name == "world":
+            if world is None:
+                raise InputError(f"{self.domain.name} has no world to run", where="simulator")
+            return WorldSimulator(world, self.config.feedback)
+        if self._recorded is not None:
+            from simia_gym.simulators.replay import ReplaySimulator
+
+            return ReplaySimulator(self.domain, self._recorded)
+        modelled = self._model_simulator()
+        if name == "hybrid":
+            from simia_gym.simulators.hybrid import HybridSimulator
+
+            return HybridSimulator(self.domain, modelled, self.config.routes, self.config.feedback)
+        return modelled
+
+    def _model_simulator(self) -> Simulator:
+        model, feedback = self.models.get("simulator"), self.config.feedback
+        if self.config.strategy == "reference":
+            from simia_gym.simulators.reference import ReferenceSimulator
+
+            return ReferenceSimulator(self.domain, model, feedback=feedback)
+        from simia_gym.simulators.ledger import LedgerSimulator
+
+        stronger = self.models.get("escalation") if self.models.has("escalation") else None
+        return LedgerSimulator(self.domain, model, escalation=stronger, pins=self._pins, feedback=feedback)
 
     def make_user(self) -> User | None:
         """The user of one episode, where the domain has one."""
@@ -107,7 +210,12 @@ class Suite:
             if self.config.user is not None:
                 raise InputError(f"nobody talks in {self.domain.name}", where="user", fix="Leave user out.")
             return None
-        return make_user(self.config.user or self.domain.user, self.domain.cues)
+        kind = self.config.user or self.domain.user
+        if kind == LLM:
+            from simia_gym.users.llm import LLMUser
+
+            return LLMUser(self.domain, self.models.get("user"))
+        return make_user(kind, self.domain.cues)
 
     def episode(self) -> Episode:
         """A new episode, independent of every other."""
@@ -118,13 +226,19 @@ class Suite:
             reward=self._reward,
             prompt=self.config.prompt,
             max_turns=self.max_turns,
+            feedback=self.config.feedback,
+            models=self.model_names,
         )
 
 
-def load_suite(config: EnvConfig) -> Suite:
+def load_suite(config: EnvConfig, parts: Parts | None = None) -> Suite:
     """Load what the settings name.
+
+    Args:
+        config: The settings.
+        parts: What settings cannot hold: addresses, clients, files, budgets.
 
     Raises:
         InputError: A setting is wrong; says which and what would be right.
     """
-    return Suite(config)
+    return Suite(config, parts)

@@ -7,6 +7,7 @@ JSON Schema comes from the annotations, the descriptions from the docstring. ``t
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,10 +19,13 @@ import jsonschema_rs
 from pydantic import ConfigDict, Field, create_model
 
 from simia_gym.errors import InputError
+from simia_gym.render import compile_render, render_arguments
+from simia_gym.selectors import parse_selector
 from simia_gym.state.frozen import freeze, thaw
 from simia_gym.types import JsonObject
 
 Effect = Literal["read", "write", "none"]
+Route = Literal["any", "world", "llm"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__simia_tool__"
@@ -36,19 +40,25 @@ class ToolSpec:
         description: What it does.
         parameters: JSON Schema of its arguments.
         effect: ``read``, ``write`` or ``none``.
-        reads: Tables it may look at.
+        reads: Selectors of what it may look at, see `simia_gym.selectors`; a model that plays the tool sees this and
+            nothing else.
         writes: Patterns of what it may change: ``table``, ``table/*`` or ``table/*/field``; ``*`` stands for one
             pointer segment and a pattern covers everything below it.
         terminal: Whether a successful call ends the episode.
+        render: How code writes the observation from the state after a call, see `simia_gym.render`; ``None`` where
+            whoever plays the tool writes it.
+        route: Who may play the tool where there is a choice: ``world``, ``llm``, or ``any`` of them.
     """
 
     name: str
     description: str
     parameters: JsonObject
     effect: Effect = "read"
-    reads: tuple[str, ...] = ()
+    reads: tuple[str | JsonObject, ...] = ()
     writes: tuple[str, ...] = ()
     terminal: bool = False
+    render: str | JsonObject | None = None
+    route: Route = "any"
 
     @cached_property
     def schema(self) -> JsonObject:
@@ -62,6 +72,10 @@ class ToolSpec:
         marks: JsonObject = {"effect": self.effect, "reads": list(self.reads), "writes": list(self.writes)}
         if self.terminal:
             marks["terminal"] = True
+        if self.render is not None:
+            marks["render"] = self.render
+        if self.route != "any":
+            marks["route"] = self.route
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,9 +101,39 @@ class ToolSpec:
         place = "".join(f"[{part!r}]" if isinstance(part, int) else f".{part}" for part in first.instance_path)
         return f"{place.lstrip('.')}: {first.message}" if place else str(first.message)
 
+    @cached_property
+    def rendered_arguments(self) -> tuple[str, ...]:
+        """Names of the arguments that the rendering rule uses."""
+        return tuple(dict.fromkeys(render_arguments(self.render)))
+
+    @cached_property
+    def signature(self) -> str:
+        """What a call of it looks like, in words: ``name(order_id: string, item_ids: array of string)``."""
+        properties = self.parameters.get("properties", {})
+        required = self.parameters.get("required", ())
+        parts = [
+            f"{name}: {_kind(schema)}" if name in required else f"{name}: {_kind(schema)}, optional"
+            for name, schema in properties.items()
+        ]
+        return f"{self.name}({'; '.join(parts) if any(', ' in part for part in parts) else ', '.join(parts)})"
+
     def may_write(self, segments: Sequence[str]) -> bool:
         """Whether the pointer (as decoded segments) lies inside the declared write set."""
         return any(_covers(pattern.split("/"), segments) for pattern in self.writes)
+
+
+def _kind(schema: Any) -> str:
+    """A JSON Schema in a few words."""
+    if not isinstance(schema, Mapping):
+        return "any value"
+    if "enum" in schema:
+        return f"one of {json.dumps(list(schema['enum']), ensure_ascii=False)}"
+    if isinstance(schema.get("anyOf"), Sequence):
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    kind = schema.get("type", "any value")
+    if kind == "array" and "items" in schema:
+        return f"array of {_kind(schema['items'])}"
+    return kind if isinstance(kind, str) else " or ".join(map(str, kind))
 
 
 def _covers(pattern: Sequence[str], segments: Sequence[str]) -> bool:
@@ -99,15 +143,23 @@ def _covers(pattern: Sequence[str], segments: Sequence[str]) -> bool:
 
 
 def tool(
-    *, effect: Effect = "read", reads: Iterable[str] = (), writes: Iterable[str] = (), terminal: bool = False
+    *,
+    effect: Effect = "read",
+    reads: Iterable[str | JsonObject] = (),
+    writes: Iterable[str] = (),
+    terminal: bool = False,
+    render: str | JsonObject | None = None,
+    route: Route = "any",
 ) -> Callable[[F], F]:
     """Declare a world's method as a tool.
 
     Args:
         effect: ``read`` (looks at state), ``write`` (may change it), ``none`` (neither).
-        reads: Tables it looks at.
+        reads: What it looks at, as in `ToolSpec.reads`.
         writes: What it may change, as in `ToolSpec.writes`; only for ``write``.
         terminal: A successful call ends the episode.
+        render: How its observation follows from the state, as in `ToolSpec.render`.
+        route: Who may play it, as in `ToolSpec.route`.
 
     Returns:
         The decorator. The method's first argument after ``self`` is the `Draft`.
@@ -115,7 +167,7 @@ def tool(
 
     def mark(function: F) -> F:
         marks = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
-        setattr(function, _MARK, marks)
+        setattr(function, _MARK, {**marks, "render": render, "route": route})
         return function
 
     return mark
@@ -144,6 +196,7 @@ def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
     marks = getattr(function, _MARK)
     if marks["writes"] and marks["effect"] != "write":
         raise InputError("a tool with a write set must have effect='write'", where=where, fix="Change its declaration.")
+    _check_marks(marks, where)
     description, notes = _read_docstring(function.__doc__ or "", where)
     return ToolSpec(name=name, description=description, parameters=_parameters(function, notes, where), **marks)
 
@@ -213,11 +266,12 @@ def _read_docstring(text: str, where: str) -> tuple[str, dict[str, str]]:
     return description, notes
 
 
-def spec_from_entry(entry: Mapping[str, Any], where: str) -> ToolSpec:
+def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     """Read one entry of ``tools.json``; missing ``x-simia`` parts get cautious defaults.
 
     The defaults: an unknown effect counts as ``write`` with nothing in its write set, so that a simulator may answer
-    but not change anything until the declaration says what.
+    but not change anything until the declaration says what; a tool without ``reads`` is played by somebody who sees
+    nothing of the state.
 
     Args:
         entry: The OpenAI tool dictionary with an optional ``x-simia`` part.
@@ -227,28 +281,66 @@ def spec_from_entry(entry: Mapping[str, Any], where: str) -> ToolSpec:
         The specification.
 
     Raises:
-        InputError: The entry is not a tool, or its parameters are not a JSON Schema.
+        InputError: The entry is not a tool, its parameters are not a JSON Schema, or a part of ``x-simia`` is wrong.
     """
-    function = entry.get("function", entry)
+    function = entry.get("function", entry) if isinstance(entry, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise InputError("not a tool: it has no function.name", where=where, fix="Use the OpenAI tool layout.")
+    name = function["name"]
     parameters = function.get("parameters", {"type": "object", "properties": {}})
     try:
         jsonschema_rs.validator_for(parameters)
     except (ValueError, TypeError) as error:
-        raise InputError(f"parameters of {function['name']!r} are not a JSON Schema: {error}", where=where) from error
+        raise InputError(f"parameters of {name!r} are not a JSON Schema: {error}", where=where) from error
     marks = entry.get("x-simia", {})
-    effect = marks.get("effect", "write")
-    if effect not in ("read", "write", "none"):
+    if not isinstance(marks, Mapping):
+        raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
+    unknown = sorted(set(marks) - set(_MARKS))
+    if unknown:
         raise InputError(
-            f"x-simia.effect of {function['name']!r} is {effect!r}", where=where, fix="Use read, write or none."
+            f"x-simia of {name!r} has no key {unknown[0]!r}", where=where, fix=f"Keys: {', '.join(_MARKS)}."
         )
+    given = {**_MARKS, **marks}
+    _check_marks(given, f"{where}: tool {name!r}")
     return ToolSpec(
-        name=function["name"],
+        name=name,
         description=str(function.get("description", "")),
         parameters=dict(parameters),
-        effect=effect,
-        reads=tuple(marks.get("reads", ())),
-        writes=tuple(marks.get("writes", ())),
-        terminal=bool(marks.get("terminal", False)),
+        effect=given["effect"],
+        reads=tuple(given["reads"]),
+        writes=tuple(given["writes"]),
+        terminal=given["terminal"],
+        render=given["render"],
+        route=given["route"],
     )
+
+
+_MARKS: Mapping[str, Any] = {
+    "effect": "write",
+    "reads": (),
+    "writes": (),
+    "terminal": False,
+    "render": None,
+    "route": "any",
+}
+
+
+def _check_marks(marks: Mapping[str, Any], where: str) -> None:
+    """Refuse what a declaration cannot say; functions that it names are looked for by those who need them."""
+    for key, choices in (("effect", ("read", "write", "none")), ("route", ("any", "world", "llm"))):
+        if marks[key] not in choices:
+            fix = f"Use {', '.join(choices[:-1])} or {choices[-1]}."
+            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix=fix)
+    for key in ("reads", "writes"):
+        if isinstance(marks[key], str) or not isinstance(marks[key], Sequence):
+            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix="Write a list.")
+    for pattern in marks["writes"]:
+        if not isinstance(pattern, str) or not all(pattern.split("/")):
+            fix = "Write table, table/* or table/*/field."
+            raise InputError(f"x-simia.writes holds {pattern!r}", where=where, fix=fix)
+    if not isinstance(marks["terminal"], bool):
+        raise InputError(f"x-simia.terminal is {marks['terminal']!r}", where=where, fix="Use true or false.")
+    for selector in marks["reads"]:
+        parse_selector(selector, where)
+    if not isinstance(marks["render"], str):
+        compile_render(marks["render"], where)

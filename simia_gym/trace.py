@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from simia_gym.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import Task, Verdict
 
@@ -91,6 +92,10 @@ class Trace:
         ended: Why the episode ended, such as ``user_stop``; `TURN_LIMIT` where it was cut off.
         turns: How many turns were used.
         tools: Tool name to its ``tools.json`` entry, with the ``x-simia`` part.
+        ledger: The record itself, for a judge that puts its own words into it.
+        seed: The episode's seed.
+        digest: The task's content hash.
+        group: Id that the episodes of one group share.
         memo: A place where checks keep what they worked out, for other checks of the same episode.
     """
 
@@ -101,7 +106,16 @@ class Trace:
     ended: str
     turns: int
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    ledger: Ledger | None = field(default=None, compare=False, repr=False)
+    seed: int = 0
+    digest: str = ""
+    group: str = ""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @property
+    def scope(self) -> str:
+        """Which episode this is, for cassettes: task, its content, the seed."""
+        return f"{self.task.id}:{self.digest}:{self.seed}"
 
     @cached_property
     def calls(self) -> tuple[CallMade, ...]:

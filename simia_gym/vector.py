@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from simia_gym.env import OnFault, config_from_kwargs, known_on_fault, pick_task, reset_info, spaces_of, step_info
+from simia_gym.env import OnFault, known_on_fault, pick_task, reset_info, sort_kwargs, spaces_of, step_info
 from simia_gym.errors import Fault, InputError
 from simia_gym.loop import run_sync
 from simia_gym.suite import load_suite
@@ -53,7 +53,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
     ) -> None:
         self.num_envs = num_envs
         self.render_mode, self.on_fault = render_mode, known_on_fault(on_fault)
-        self.suite = load_suite(config_from_kwargs(env_id, kwargs))
+        self.suite = load_suite(*sort_kwargs(env_id, kwargs))
         self.episodes = [self.suite.episode() for _ in range(num_envs)]
         if max_episode_steps is not None:
             for episode in self.episodes:
@@ -135,9 +135,9 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         return seeds
 
     async def _begin(self, lane: int, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        task, seed = pick_task(self.suite, self._generators[lane], options)
+        task, seed, group = pick_task(self.suite, self._generators[lane], options)
         try:
-            start = await self.episodes[lane].reset(task, seed=seed)
+            start = await self.episodes[lane].reset(task, seed=seed, group=group)
         except Fault as fault:
             self._broken[lane] = fault
         except InputError as error:

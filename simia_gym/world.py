@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from simia_gym.config import Feedback
 from simia_gym.errors import Fault, ToolError
 from simia_gym.state import Draft, State, pointer_parts
 from simia_gym.tools import ToolSpec, declared_tools
@@ -42,20 +43,21 @@ class World:
         """Give structured public extras of the present state, such as a page's clickables."""
         return {}
 
-    def refuse(self, call: ToolCall) -> Transition | None:
+    def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
         """Answer a call that no tool should see: unknown tool, invalid arguments.
 
         Returns:
             The error transition, or ``None`` where the call may go on.
         """
-        return refuse_call(self.tools, call)
+        return refuse_call(self.tools, call, feedback)
 
-    def call(self, state: State, call: ToolCall) -> Transition:
+    def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call.
 
         Args:
             state: The state before.
             call: A call, unchecked.
+            feedback: Whether an error says why; ``terse`` says as much as the real system would.
 
         Returns:
             Its transition, with the new state in ``Transition.state``.
@@ -63,7 +65,7 @@ class World:
         Raises:
             Fault: The tool has a bug: it raised something unexpected or wrote outside its write set.
         """
-        refusal = self.refuse(call)
+        refusal = self.refuse(call, feedback)
         if refusal is not None:
             return refusal
         spec = self.tools[call.name]
@@ -71,7 +73,7 @@ class World:
         try:
             result = self.run(call.name, draft, call.arguments)
         except ToolError as error:
-            return error_transition(f"Error: {error.message}", error.code)
+            return error_transition(error_text(error.message, error.why, feedback), error.code)
         except Fault:
             raise
         except Exception as error:
@@ -103,20 +105,47 @@ def error_transition(text: str, code: str, info: Mapping[str, Any] | None = None
     return Transition(text, (), outcome="error", error_code=code, info=info or {})
 
 
-def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall) -> Transition | None:
+def error_text(message: str, why: str, feedback: Feedback) -> str:
+    """The observation of an error.
+
+    Args:
+        message: What the tool says.
+        why: The reason and what would be right; may be empty.
+        feedback: Whether the reason is told.
+    """
+    if feedback == "terse" or not why:
+        return f"Error: {message}"
+    stop = "" if message.endswith((".", "!", "?")) else "."
+    return f"Error: {message}{stop} Why: {why}"
+
+
+def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
     """The argument gate: answer unknown tools and invalid arguments without asking any simulator.
 
     Args:
         tools: The domain's tools.
         call: The call.
+        feedback: Whether the answer says which tools there are and what the tool expects.
 
     Returns:
         The error transition, or ``None`` where the call may go on.
     """
     spec = tools.get(call.name)
     if spec is None:
-        return error_transition(f"Error: Tool '{call.name}' not found.", "unknown_tool")
+        why = why_unknown(tools)
+        return error_transition(error_text(f"Tool '{call.name}' not found.", why, feedback), "unknown_tool")
     problem = spec.problem(call.arguments)
     if problem is None:
         return None
-    return error_transition(f"Error: Invalid arguments for {call.name}: {problem}", "invalid_arguments")
+    message = f"Invalid arguments for {call.name}: {problem}"
+    return error_transition(error_text(message, why_invalid(spec), feedback), "invalid_arguments")
+
+
+def why_unknown(tools: Mapping[str, ToolSpec]) -> str:
+    """Explain that a tool does not exist."""
+    return f"The tools are: {', '.join(tools)}."
+
+
+def why_invalid(spec: ToolSpec) -> str:
+    """Explain what arguments a tool takes."""
+    return f"The call is {spec.signature}, with these arguments and no others."

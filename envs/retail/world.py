@@ -10,23 +10,36 @@ recorded episodes run again byte for byte.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from simia_gym.config import Feedback
+from simia_gym.envs.retail import whys
 from simia_gym.envs.retail.address import make_address
 from simia_gym.envs.retail.calculator import evaluate
+from simia_gym.envs.retail.lookup import find_by_email, find_by_name
 from simia_gym.envs.retail.orders import REASONS
 from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
-from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable, lower
+from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable
 from simia_gym.envs.retail.shelves import Shelves
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.tools import tool
 from simia_gym.types import JsonObject, Row, ToolCall, Transition
-from simia_gym.world import World, error_transition
+from simia_gym.world import World, error_text, error_transition, why_invalid, why_unknown
 
 COMPAT = (None, "tau2")
+RENDER = "simia_gym.envs.retail.render"
+SHOW_ORDER: JsonObject = {"row": "/orders/{order_id}"}
+SHOW_USER: JsonObject = {"row": "/users/{user_id}"}
+
+ORDER = "orders/{order_id}"
+METHODS = "users/{/orders/{order_id}/user_id}#payment_methods"
+"""The payment methods of the order's buyer."""
+NEW_ITEMS = "products/{/orders/{order_id}/items/*/product_id}#product_id,name,variants/{new_item_ids}"
+"""The products of the order's items, and of their variants those that are wanted."""
+
 MOVES_MONEY = ("orders/*/payment_history", "users/*/payment_methods/*/balance")
 
 
@@ -50,13 +63,16 @@ class RetailWorld(World):
         self.tau2 = compat == "tau2"
         self._shelves = Shelves()
 
-    def refuse(self, call: ToolCall) -> Transition | None:
+    def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
         """Check name and arguments; in compatibility the arguments are checked as a Python call checks them."""
         if not self.tau2:
-            return super().refuse(call)
+            return super().refuse(call, feedback)
         parameters = self._names(call.name) if call.name in self.tools else None
         problem = calling_problem("RetailTools", call.name, parameters, call.arguments)
-        return None if problem is None else error_transition(f"Error: {problem[0]}", problem[1])
+        if problem is None:
+            return None
+        why = why_unknown(self.tools) if parameters is None else why_invalid(self.tools[call.name])
+        return error_transition(error_text(problem[0], why, feedback), problem[1])
 
     def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
         """Run a tool; in compatibility Python's own errors are answers, as no argument was checked before."""
@@ -64,8 +80,11 @@ class RetailWorld(World):
             return super().run(name, draft, arguments)
         try:
             return super().run(name, draft, arguments)
+        except ToolError as error:
+            error.why = error.why or why_invalid(self.tools[name])
+            raise
         except (TypeError, AttributeError, ValueError, ArithmeticError, SyntaxError) as error:
-            raise ToolError(str(error), "tool_error") from error
+            raise ToolError(str(error), "tool_error", why_invalid(self.tools[name])) from error
 
     def _names(self, name: str) -> tuple[str, ...]:
         known = self._parameters.get(name)
@@ -76,19 +95,23 @@ class RetailWorld(World):
 
     # Reading
 
-    @tool(effect="read", reads=("users",))
+    @tool(effect="read", reads=("users?email={email}#email",), render=f"{RENDER}:user_by_email")
     def find_user_id_by_email(self, db: Draft, email: str) -> str:
         """Look up who an email address belongs to. Try this first when you authenticate a customer.
 
         Args:
             email: The customer's email address, such as 'name@example.com'; upper and lower case are the same.
         """
-        found = db.find("users", "email", _email, lower(email))
+        found = find_by_email(db, email)
         if not found:
-            raise ToolError("User not found", "not_found")
+            raise ToolError("User not found", "not_found", whys.EMAIL)
         return found[0]
 
-    @tool(effect="read", reads=("users",))
+    @tool(
+        effect="read",
+        reads=("users?name/first_name={first_name}#name,address/zip",),
+        render=f"{RENDER}:user_by_name_zip",
+    )
     def find_user_id_by_name_zip(self, db: Draft, first_name: str, last_name: str, zip: str) -> str:
         """Look up a customer by first name, last name and postal code, for those who cannot give their email address.
 
@@ -97,12 +120,12 @@ class RetailWorld(World):
             last_name: Last name, such as 'Duarte'; upper and lower case are the same.
             zip: Five-digit postal code of the customer's default address, such as '05401'.
         """
-        found = _find_by_name(db, first_name, last_name, zip)
+        found = find_by_name(db, first_name, last_name, zip)
         if not found:
-            raise ToolError("User not found", "not_found")
+            raise ToolError("User not found", "not_found", whys.NAME_ZIP)
         return found[0]
 
-    @tool(effect="read", reads=("users",))
+    @tool(effect="read", reads=("users/{user_id}",), render=SHOW_USER)
     def get_user_details(self, db: Draft, user_id: str) -> Row:
         """Show a customer's profile: name, default address, email, payment methods and the ids of all orders.
 
@@ -111,7 +134,7 @@ class RetailWorld(World):
         """
         return _need(db, "users", user_id, "User not found")
 
-    @tool(effect="read", reads=("orders",))
+    @tool(effect="read", reads=(ORDER,), render=SHOW_ORDER)
     def get_order_details(self, db: Draft, order_id: str) -> Row:
         """Show an order: items, status, shipping address, parcels and payments.
 
@@ -120,7 +143,7 @@ class RetailWorld(World):
         """
         return _need(db, "orders", order_id, "Order not found")
 
-    @tool(effect="read", reads=("products",))
+    @tool(effect="read", reads=("products/{product_id}",), render={"row": "/products/{product_id}"})
     def get_product_details(self, db: Draft, product_id: str) -> Row:
         """Show a product with all its variants: item ids, options, prices, and whether they are in stock.
 
@@ -129,7 +152,7 @@ class RetailWorld(World):
         """
         return _need(db, "products", product_id, "Product not found")
 
-    @tool(effect="read", reads=("products",))
+    @tool(effect="read", reads=("products?variants/{item_id}#variants/{item_id}",), render=f"{RENDER}:item")
     def get_item_details(self, db: Draft, item_id: str) -> Row:
         """Show one variant of a product: its options, its price, and whether it is in stock.
 
@@ -139,10 +162,10 @@ class RetailWorld(World):
         check_hashable(item_id)
         variant = self._shelves.variant(db.state, item_id)
         if variant is None:
-            raise ToolError("Item not found", "not_found")
+            raise ToolError("Item not found", "not_found", whys.ITEM)
         return variant
 
-    @tool(effect="read", reads=("products",))
+    @tool(effect="read", reads=("products#name,product_id",), render=f"{RENDER}:product_types")
     def list_all_product_types(self, db: Draft) -> str:
         """List every product type that the shop sells: a JSON object of names and product ids, sorted by name."""
         return self._shelves.listing(db.state)
@@ -163,9 +186,9 @@ class RetailWorld(World):
         except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:
             if self.tau2:
                 raise
-            raise ToolError(_plain_words(error), "bad_expression") from error
+            raise ToolError(_plain_words(error), "bad_expression", whys.EXPRESSION) from error
 
-    @tool(effect="none", terminal=True)
+    @tool(effect="none", terminal=True, render={"text": "Transfer successful"})
     def transfer_to_human_agents(self, db: Draft, summary: str) -> str:
         """Hand the customer over to a human agent. This ends your part of the conversation.
 
@@ -178,7 +201,12 @@ class RetailWorld(World):
 
     # Writing
 
-    @tool(effect="write", reads=("orders", "users"), writes=("orders/*/status", "orders/*/cancel_reason", *MOVES_MONEY))
+    @tool(
+        effect="write",
+        reads=(ORDER, METHODS),
+        writes=("orders/*/status", "orders/*/cancel_reason", *MOVES_MONEY),
+        render=SHOW_ORDER,
+    )
     def cancel_pending_order(self, db: Draft, order_id: str, reason: str) -> Row:
         """Cancel a pending order and refund it to the payment method it was paid with.
 
@@ -191,10 +219,11 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "pending":
-            raise ToolError("Non-pending order cannot be cancelled", "wrong_status")
+            why = whys.status(order, "pending", "cancelled")
+            raise ToolError("Non-pending order cannot be cancelled", "wrong_status", why)
         check_hashable(reason)
         if reason not in REASONS:
-            raise ToolError("Invalid reason", "invalid_reason")
+            raise ToolError("Invalid reason", "invalid_reason", whys.REASON)
         if self.tau2:
             due = [(line["payment_method_id"], line["amount"]) for line in order["payment_history"]]
         else:
@@ -208,7 +237,7 @@ class RetailWorld(World):
         changed["cancel_reason"] = reason
         return changed
 
-    @tool(effect="write", reads=("orders",), writes=("orders/*/address",))
+    @tool(effect="write", reads=(ORDER,), writes=("orders/*/address",), render=SHOW_ORDER)
     def modify_pending_order_address(
         self, db: Draft, order_id: str, address1: str, address2: str, city: str, state: str, country: str, zip: str
     ) -> Row:
@@ -232,7 +261,7 @@ class RetailWorld(World):
         changed["address"] = address
         return changed
 
-    @tool(effect="write", reads=("orders", "users"), writes=MOVES_MONEY)
+    @tool(effect="write", reads=(ORDER, METHODS), writes=MOVES_MONEY, render=SHOW_ORDER)
     def modify_pending_order_payment(self, db: Draft, order_id: str, payment_method_id: str) -> Row:
         """Have a pending order paid with another of the customer's payment methods; the present one is refunded.
 
@@ -248,12 +277,15 @@ class RetailWorld(World):
         method = _method(db, user_id, payment_method_id)
         history = order["payment_history"]
         if len(history) != 1 or history[0]["transaction_type"] != "payment":
-            raise ToolError("There should be exactly one payment for a pending order", "already_modified")
+            message = "There should be exactly one payment for a pending order"
+            raise ToolError(message, "already_modified", whys.ONE_PAYMENT)
         old_id, amount = history[0]["payment_method_id"], history[0]["amount"]
         if old_id == payment_method_id:
-            raise ToolError("The new payment method should be different from the current one", "same_payment_method")
+            message = "The new payment method should be different from the current one"
+            raise ToolError(message, "same_payment_method", whys.SAME_METHOD)
         if is_gift_card(method) and method["balance"] < amount:
-            raise ToolError("Insufficient gift card balance to pay for the order", "insufficient_balance")
+            message = "Insufficient gift card balance to pay for the order"
+            raise ToolError(message, "insufficient_balance", whys.BALANCE)
         old_method = _method(db, user_id, old_id)
         changed = db.edit("orders", order_id)
         changed["payment_history"] += [entry("payment", amount, payment_method_id), entry("refund", amount, old_id)]
@@ -263,8 +295,9 @@ class RetailWorld(World):
 
     @tool(
         effect="write",
-        reads=("orders", "products", "users"),
+        reads=(ORDER, METHODS, NEW_ITEMS),
         writes=("orders/*/status", "orders/*/items", *MOVES_MONEY),
+        render=SHOW_ORDER,
     )
     def modify_pending_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
@@ -282,11 +315,13 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "pending":
-            raise ToolError("Non-pending order cannot be modified", "wrong_status")
+            why = whys.status(order, "pending", "changed in their items")
+            raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
         swap = plan_swaps(db, order, item_ids, new_item_ids, absent="{} not found", must_differ=True, tau2=self.tau2)
         method = _method(db, order["user_id"], payment_method_id)
         if is_gift_card(method) and method["balance"] < swap.difference:
-            raise ToolError("Insufficient gift card balance to pay for the new item", "insufficient_balance")
+            message = "Insufficient gift card balance to pay for the new item"
+            raise ToolError(message, "insufficient_balance", whys.BALANCE)
         changed = db.edit("orders", order_id)
         kind = "payment" if swap.difference > 0 else "refund"
         changed["payment_history"].append(entry(kind, abs(swap.difference), payment_method_id))
@@ -295,7 +330,7 @@ class RetailWorld(World):
         changed["status"] = "pending (item modified)"
         return changed
 
-    @tool(effect="write", reads=("users",), writes=("users/*/address",))
+    @tool(effect="write", reads=("users/{user_id}",), writes=("users/*/address",), render=SHOW_USER)
     def modify_user_address(
         self, db: Draft, user_id: str, address1: str, address2: str, city: str, state: str, country: str, zip: str
     ) -> Row:
@@ -320,8 +355,9 @@ class RetailWorld(World):
 
     @tool(
         effect="write",
-        reads=("orders", "users"),
+        reads=(ORDER, METHODS),
         writes=("orders/*/status", "orders/*/return_items", "orders/*/return_payment_method_id"),
+        render=SHOW_ORDER,
     )
     def return_delivered_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], payment_method_id: str
@@ -338,16 +374,18 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "delivered":
-            raise ToolError("Non-delivered order cannot be returned", "wrong_status")
+            why = whys.status(order, "delivered", "returned")
+            raise ToolError("Non-delivered order cannot be returned", "wrong_status", why)
         method = _method(db, order["user_id"], payment_method_id)
         if not is_gift_card(method) and payment_method_id != order["payment_history"][0]["payment_method_id"]:
-            raise ToolError("Payment method should be the original payment method", "not_original_payment")
+            message = "Payment method should be the original payment method"
+            raise ToolError(message, "not_original_payment", whys.REFUND)
         have = [item["item_id"] for item in order["items"]]
         for item_id in item_ids:
             if item_ids.count(item_id) > have.count(item_id):
-                raise ToolError("Some item not found", "not_found")
+                raise ToolError("Some item not found", "not_found", whys.LINES)
         if not item_ids and not self.tau2:
-            raise ToolError("Some item not found", "not_found")
+            raise ToolError("Some item not found", "not_found", whys.NO_ITEMS)
         changed = db.edit("orders", order_id)
         changed["status"] = "return requested"
         changed["return_items"] = sorted(item_ids)
@@ -356,7 +394,7 @@ class RetailWorld(World):
 
     @tool(
         effect="write",
-        reads=("orders", "products", "users"),
+        reads=(ORDER, METHODS, NEW_ITEMS),
         writes=(
             "orders/*/status",
             "orders/*/exchange_items",
@@ -364,6 +402,7 @@ class RetailWorld(World):
             "orders/*/exchange_payment_method_id",
             "orders/*/exchange_price_difference",
         ),
+        render=SHOW_ORDER,
     )
     def exchange_delivered_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
@@ -382,13 +421,14 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "delivered":
-            raise ToolError("Non-delivered order cannot be exchanged", "wrong_status")
+            why = whys.status(order, "delivered", "exchanged")
+            raise ToolError("Non-delivered order cannot be exchanged", "wrong_status", why)
         swap = plan_swaps(db, order, item_ids, new_item_ids, absent="Number of {} not found.", stop=".", tau2=self.tau2)
         difference = round(swap.difference, 2)
         method = _method(db, order["user_id"], payment_method_id)
         if is_gift_card(method) and method["balance"] < difference:
             message = "Insufficient gift card balance to pay for the price difference"
-            raise ToolError(message, "insufficient_balance")
+            raise ToolError(message, "insufficient_balance", whys.BALANCE)
         changed = db.edit("orders", order_id)
         changed["status"] = "exchange requested"
         changed["exchange_items"] = sorted(item_ids)
@@ -398,20 +438,11 @@ class RetailWorld(World):
         return changed
 
 
-def _find_by_name(db: Draft, first_name: object, last_name: object, postal_code: object) -> list[str]:
-    """Look users up; what is no text is met in the order of the parts, and only where the parts before it fit."""
-    first = lower(first_name)
-    if not isinstance(last_name, str) and not db.find("users", "first_name", _first_name, first):
-        return []
-    last = lower(last_name)
-    return db.find("users", "name_zip", _name_zip, (first, last, postal_code)) if isinstance(postal_code, str) else []
-
-
 def _need(db: Draft, table: str, key: object, absent: str) -> Row:
     check_hashable(key)
     row = db.get(table, key) if isinstance(key, str) else None
     if row is None:
-        raise ToolError(absent, "not_found")
+        raise ToolError(absent, "not_found", whys.ABSENT[table])
     return row
 
 
@@ -420,13 +451,14 @@ def _method(db: Draft, user_id: str, payment_method_id: object) -> Row:
     check_hashable(payment_method_id)
     method: Row | None = user["payment_methods"].get(payment_method_id)
     if method is None:
-        raise ToolError("Payment method not found", "not_found")
+        raise ToolError("Payment method not found", "not_found", whys.METHOD)
     return method
 
 
 def _check_open(order: Row) -> None:
     if "pending" not in order["status"]:
-        raise ToolError("Non-pending order cannot be modified", "wrong_status")
+        why = whys.status(order, "pending", "modified")
+        raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
 
 
 def _plain_words(error: Exception) -> str:
@@ -438,16 +470,3 @@ def _plain_words(error: Exception) -> str:
     if isinstance(error, SyntaxError | TypeError):
         return "Invalid expression"
     return str(error)
-
-
-def _email(_: str, user: Row) -> Hashable:
-    return str(user["email"]).lower()
-
-
-def _first_name(_: str, user: Row) -> Hashable:
-    return str(user["name"]["first_name"]).lower()
-
-
-def _name_zip(_: str, user: Row) -> Hashable:
-    name = user["name"]
-    return str(name["first_name"]).lower(), str(name["last_name"]).lower(), user["address"]["zip"]

@@ -77,6 +77,7 @@ def new_session(instruction: str = "") -> JsonObject:
         "instruction": instruction,
         "page": "start",
         "keywords": None,
+        "results": None,
         "number": 1,
         "asin": None,
         "options": {},

@@ -18,11 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from simia_gym.state import State
+from simia_gym.types import JsonObject, ToolCall
+
 K1, B = 0.9, 0.4
 TOP = 50
 """How many products a search gives at most."""
 _SCALE = 1_000_000
 _REMEMBERED = 4_096
+_KEPT = 4
 _WORD = re.compile(r"[^\W_]+")
 STOP_WORDS = frozenset(
     _WORD.findall(
@@ -112,6 +116,41 @@ class SearchIndex:
             hits = hits[scores[hits] >= least]
         order = hits[np.argsort(-scores[hits], kind="stable")][:TOP]
         return tuple(self.ids[place] for place in order)
+
+
+_indexes: list[tuple[object, SearchIndex]] = []
+
+
+def index_of(state: State) -> SearchIndex:
+    """The index over a state's products, made once for all states that have the same ones.
+
+    Args:
+        state: The state.
+    """
+    global _indexes
+    table = state.table("products")
+    for known, index in _indexes:
+        if known is table:
+            return index
+    index = SearchIndex(state.rows("products"))
+    _indexes = [(table, index), *_indexes[: _KEPT - 1]]
+    return index
+
+
+def normalised(keywords: str) -> str:
+    """Keywords as they are searched for and remembered."""
+    return keywords.lower().strip()
+
+
+def hits(state: State, call: ToolCall) -> dict[str, JsonObject]:
+    """What the search engine answers to a call of ``search``, as a table: keywords to the ids found, best first.
+
+    Args:
+        state: The state.
+        call: The call.
+    """
+    keywords = normalised(str(call.arguments.get("keywords", "")))
+    return {keywords: {"asins": list(index_of(state).search(keywords))}} if keywords else {}
 
 
 def _weigh(counts: list[Counter[str]]) -> dict[str, tuple[Ints, Ints]]:

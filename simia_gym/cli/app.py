@@ -11,6 +11,7 @@ from typing import Annotated, Optional
 import typer
 
 from simia_gym.cli.extra import INTERRUPTED, Commands, extra_commands
+from simia_gym.cli.oracle import serve_oracle
 from simia_gym.cli.output import complain, tell
 from simia_gym.errors import SimiaError
 
@@ -19,6 +20,7 @@ EXIT_INPUT = 2
 EXIT_INTERRUPTED = INTERRUPTED
 
 MOST = 10**12
+MODELS = "Models"
 MOST_AT_ONCE = 10_000
 
 app = typer.Typer(
@@ -139,11 +141,90 @@ def rollout(
     concurrency: Annotated[
         int, typer.Option(metavar="C", min=1, max=MOST_AT_ONCE, help="Most episodes in flight.")
     ] = 8,
-    simulator: Annotated[str, typer.Option(metavar="KIND", help="Who answers tool calls: auto, world.")] = "auto",
+    simulator: Annotated[
+        str, typer.Option(metavar="KIND", help="Who answers tool calls: auto, world, llm, hybrid, replay.")
+    ] = "auto",
+    model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="Model of simulator, user and judge.", rich_help_panel=MODELS),
+    ] = None,
+    base_url: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="URL", help="Their OpenAI-compatible endpoint.", rich_help_panel=MODELS),
+    ] = None,
     user: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="KIND", help="Who plays the user: scripted, brief. [default: the domain's]"),
+        typer.Option(metavar="KIND", help="Who plays the user: scripted, brief, llm. [default: the domain's]"),
     ] = None,
+    user_model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="Another model for the user.", rich_help_panel=MODELS),
+    ] = None,
+    user_base_url: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="URL", help="Another endpoint for the user.", rich_help_panel=MODELS),
+    ] = None,
+    judge: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="KIND", help="Who judges what no program can: llm; llm-all judges everything."),
+    ] = None,
+    judge_model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="Another model for the judge.", rich_help_panel=MODELS),
+    ] = None,
+    judge_base_url: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="URL", help="Another endpoint for the judge.", rich_help_panel=MODELS),
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(metavar="KIND", help="How a model simulates: ledger, reference.", rich_help_panel=MODELS)
+    ] = "ledger",
+    route: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            metavar="TOOL=KIND",
+            help="Who answers a tool's calls in a hybrid: world, llm; may be repeated.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    role: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            metavar="ROLE.KEY=VALUE",
+            help="Setting of a role's model, such as judge.temperature=0; may be repeated.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    pins: Annotated[
+        bool, typer.Option(help="Same call, same state, same group: same answer of the model.", rich_help_panel=MODELS)
+    ] = True,
+    recorded: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="FILE", help="The record that --simulator replay answers from."),
+    ] = None,
+    record_cassette: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Write every model's answers there.", rich_help_panel=MODELS),
+    ] = None,
+    replay_cassette: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Take every model's answers from there.", rich_help_panel=MODELS),
+    ] = None,
+    max_cost: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(metavar="USD", help="Most that the run may cost.", rich_help_panel=MODELS),
+    ] = None,
+    max_calls: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", help="Most requests to models.", rich_help_panel=MODELS),
+    ] = None,
+    max_tokens: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", help="Most tokens, prompts and replies together.", rich_help_panel=MODELS),
+    ] = None,
+    feedback: Annotated[
+        str, typer.Option(metavar="KIND", help="What errors say: terse, or explain: also why and what would do.")
+    ] = "terse",
     data: DataDir = None,
     domain: Annotated[
         Optional[str],  # noqa: UP045
@@ -170,8 +251,29 @@ def rollout(
     ] = None,
 ) -> None:
     """Run a policy in an environment and record every episode."""
+    from simia_gym.cli.model_options import ModelOptions
     from simia_gym.cli.rollout import RolloutOptions, run_rollout
 
+    models = ModelOptions(
+        model=model,
+        base_url=base_url,
+        user_model=user_model,
+        user_base_url=user_base_url,
+        judge=judge,
+        judge_model=judge_model,
+        judge_base_url=judge_base_url,
+        strategy=strategy,
+        feedback=feedback,
+        route=tuple(route or ()),
+        role=tuple(role or ()),
+        pins=pins,
+        recorded=recorded,
+        record_cassette=record_cassette,
+        replay_cassette=replay_cassette,
+        max_cost=max_cost,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+    )
     asked = RolloutOptions(
         env=env,
         policy=policy,
@@ -184,6 +286,7 @@ def rollout(
         seed=seed,
         concurrency=concurrency,
         simulator=simulator,
+        models=models,
         user=user,
         data=data,
         domain=domain,
@@ -254,3 +357,6 @@ def doctor(json: AsJson = False) -> None:
     from simia_gym.cli.doctor import examine
 
     raise typer.Exit(examine(json=json))
+
+
+app.command("serve-oracle")(serve_oracle)

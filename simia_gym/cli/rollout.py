@@ -5,21 +5,26 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from simia_gym.cli.envs import parse_options, record_path, resolve_env
+from simia_gym.cli.estimate import estimate
+from simia_gym.cli.model_options import ModelOptions
 from simia_gym.cli.output import Output, percent, tell
 from simia_gym.cli.results import check_picture, fault_lines, results_json, results_table, write_picture
+from simia_gym.cli.spending import in_short, route_lines, spending_json, spending_lines
 from simia_gym.cli.stopping import run_until_interrupted
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
+from simia_gym.llm.accounts import accounts
 from simia_gym.policies import PolicyOptions, load_policy, policy_hash
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan
@@ -27,6 +32,7 @@ from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore, create_store, resume_store
 from simia_gym.suite import Suite, load_suite
+from simia_gym.types import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +50,7 @@ class RolloutOptions:
     seed: int = 0
     concurrency: int = 8
     simulator: str = "auto"
+    models: ModelOptions = field(default_factory=ModelOptions)
     user: str | None = None
     data: str | None = None
     domain: str | None = None
@@ -72,6 +79,7 @@ class RolloutOptions:
             user=self.user,
             prompt=cast(Literal["full", "compact"], self.prompt),
             options=parse_options(self.option),
+            **self.models.settings(),
         )
 
     def named_policy(self) -> tuple[str, PolicyOptions]:
@@ -104,7 +112,7 @@ def run_rollout(asked: RolloutOptions) -> int:
     output = Output(asked.json)
     config = asked.config()
     with foreign_code(config.domain or config.env):
-        suite = load_suite(config)
+        suite = load_suite(config, asked.models.parts(resume=asked.resume))
     policy, settings = asked.named_policy()
     own, folder = suite.domain.config.policies, suite.domain.folder
     make_policy = load_policy(asked.policy, own, settings, folder=folder)
@@ -146,12 +154,14 @@ def run_rollout(asked: RolloutOptions) -> int:
             output.result(results_json(env, summary, seconds, path, error=str(problem), **facts))
         raise problem
     shown: list[RenderableType] = [results_table(f"{env} · {policy} · {asked.split}", summary)]
-    shown += [Text(line) for line in fault_lines(summary)]
+    spent = accounts().snapshot()
+    lines = [*fault_lines(summary), *route_lines(summary), *spending_lines(spent)]
+    shown += [Text(line) for line in lines]
     shown.append(Text(f"record: {path}"))
     for part in shown:
         output.console.print(part, soft_wrap=isinstance(part, Text))
     # Before anything else that can fail: a script that listens gets its line in any case.
-    output.result(results_json(env, summary, seconds, path, **facts))
+    output.result(results_json(env, summary, seconds, path, **facts, **spending_json(summary, spent)))
     if asked.svg is not None:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
@@ -161,13 +171,32 @@ def run_rollout(asked: RolloutOptions) -> int:
 def plain_config(suite: Suite) -> EnvConfig:
     """The settings without those that were typed and are the domain's own anyway: such a record is the same record."""
     config, domain = suite.config, suite.domain
+    names = suite.model_names
     own = {**domain.config.options, **(domain.data.options if domain.data is not None else {})}
     return replace(
         config,
-        simulator="auto" if config.simulator == suite.simulator_name else config.simulator,
+        simulator="auto" if suite.simulator_name == "world" else suite.simulator_name,
+        model=names.get("simulator", config.model),
+        roles={role: settings for role, settings in _named_roles(config.roles, names).items() if settings},
         user=None if config.user == domain.user else config.user,
         options={name: value for name, value in config.options.items() if encode(value) != encode(own.get(name))},
     )
+
+
+_NO_MATTER = ("timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out")
+"""Settings of a model that change no answer; a run may be continued with others."""
+
+
+def _named_roles(roles: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, JsonObject]:
+    """The settings of the models with their names, wherever these came from; the simulator's stands by itself."""
+    out = {
+        role: {name: value for name, value in settings.items() if name not in _NO_MATTER}
+        for role, settings in roles.items()
+    }
+    for role, name in names.items():
+        if role != "simulator" and name != names.get("simulator"):
+            out.setdefault(role, {})["model"] = name
+    return out
 
 
 class Display:
@@ -182,13 +211,14 @@ class Display:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("success {task.fields[rate]}"),
+            TextColumn("{task.fields[spent]}"),
             TimeElapsedColumn(),
             console=output.console,
         )
 
     def progress(self, total: int) -> Progress:
         """The bar, as a context."""
-        self._task = self._bar.add_task(self._env, total=total, rate="–")
+        self._task = self._bar.add_task(self._env, total=total, rate="–", spent="")
         return self._bar
 
     def done(self, record: Record) -> None:
@@ -196,7 +226,8 @@ class Display:
         self._valid += record.valid
         self._successes += record.success
         rate = percent(self._successes / self._valid if self._valid else None)
-        self._bar.update(self._task, advance=1, rate=rate)
+        spent = accounts().snapshot()
+        self._bar.update(self._task, advance=1, rate=rate, spent=in_short(spent) if spent else "")
 
 
 def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordStore) -> None:
@@ -204,8 +235,13 @@ def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordSt
     user = suite.config.user or suite.domain.user
     parts = [suite.config.env, f"policy {pool.plan.policy}", f"simulator {suite.simulator_name}"]
     parts += [f"user {user}"] if user else []
+    parts += [f"judge {suite.config.judge}"] if suite.config.judge else []
+    parts += [f"{role}'s model {name}" for role, name in suite.model_names.items()]
     parts += [f"prompt {asked.prompt}", f"seed {asked.seed}"]
     output.say(" · ".join(parts))
+    expected = estimate(suite, pool.total - len(store.finished))
+    if expected is not None:
+        output.say(str(expected))
     if store.finished:
         output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
 

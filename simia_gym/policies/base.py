@@ -67,6 +67,8 @@ class PolicyOptions:
         backoff: Seconds before the first further try; doubled each time.
         native_tools: Send the tool schemas in the request too, for servers that parse tool calls themselves.
         extra: Further fields of the request body.
+        client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI`` that is used in place of address and key.
+        concurrency: Most requests in flight to the model; ``None`` for no ceiling.
     """
 
     model: str | None = None
@@ -79,3 +81,5 @@ class PolicyOptions:
     backoff: float = 0.5
     native_tools: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
+    client: Any = field(default=None, repr=False)
+    concurrency: int | None = None

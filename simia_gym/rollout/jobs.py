@@ -117,6 +117,11 @@ def episode_seed(seed: int, task_id: str, member: int) -> int:
     return int.from_bytes(digest[: _SEED_BITS // 8], "big")
 
 
+def world_group(seed: int, group: str) -> str:
+    """Name the episodes that share a world: those of one group, in rollouts of the same seed."""
+    return f"{seed}/{group}"
+
+
 def content_key(*parts: Any) -> str:
     """Hash JSON values into a key of 32 hex digits."""
     return hashlib.sha256(encode(list(parts))).hexdigest()[:32]

@@ -20,7 +20,9 @@ _SLOW = 0.02
 """Seconds without a wait after which the loop gets its turn."""
 
 
-async def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "") -> str | None:
+async def play(
+    episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "", group: str = ""
+) -> str | None:
     """Play one episode to its end with a policy.
 
     Args:
@@ -29,11 +31,12 @@ async def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: 
         seed: Its seed.
         policy: Who acts.
         env: The environment's id, for the policy.
+        group: Id of the episodes that share a world.
 
     Returns:
         The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
     """
-    return await play_new(episode, task, seed=seed, make_policy=lambda: policy, env=env)
+    return await play_new(episode, task, seed=seed, make_policy=lambda: policy, env=env, group=group)
 
 
 async def play_new(
@@ -43,6 +46,7 @@ async def play_new(
     seed: int,
     make_policy: Callable[[], Policy],
     env: str = "",
+    group: str = "",
     over: Callable[[], bool] = lambda: False,
     on_wait: Callable[[], None] = lambda: None,
     on_loop: bool = False,
@@ -58,6 +62,7 @@ async def play_new(
         seed: Its seed.
         make_policy: Makes who acts. That may fail, too.
         env: The environment's id, for the policy.
+        group: Id of the episodes that share a world.
         over: Whether the time is over, so that no further step is begun.
         on_wait: Called when an action has to be waited for.
         on_loop: This runs as a task of a loop, which gets its turn between two turns that are slow: an interrupt is
@@ -69,7 +74,7 @@ async def play_new(
     role: Role = "episode"
     begun = False
     try:
-        await episode.reset(task, seed=seed)
+        await episode.reset(task, seed=seed, group=group)
         begun = True
         role = "policy"
         policy = make_policy()

@@ -14,7 +14,7 @@ from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.policies import Policy
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs
+from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
 from simia_gym.rollout.play import play_new, timed_out
 from simia_gym.rollout.records import Record
@@ -150,6 +150,7 @@ class Pool:
                     seed=job.seed,
                     make_policy=self._make_policy,
                     env=self.plan.config.env,
+                    group=world_group(self.plan.seed, job.group),
                     over=limit.over,
                     on_wait=on_wait,
                     on_loop=True,
@@ -197,10 +198,10 @@ class Pool:
 
 
 async def _close_connections() -> None:
-    """Close what the model policies opened on this loop, if any were used; it must not outlive the loop."""
-    module = sys.modules.get("simia_gym.policies.llm")
+    """Close what was opened on this loop to ask models, if any were asked; it must not outlive the loop."""
+    module = sys.modules.get("simia_gym.llm.http")
     if module is not None:
-        await module.close_clients()
+        await module.close_connections()
 
 
 def _checked(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[Job | Unmade]:

@@ -12,9 +12,11 @@ from simia_gym.encoding import decode, encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import ABSENT, Ledger, first_divergence
+from simia_gym.llm.recorded import RecordedModel
 from simia_gym.loop import run_sync
+from simia_gym.parts import ROLES, Parts
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import Plan, make_job
+from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
 from simia_gym.rollout.records import Record, read_lines
 from simia_gym.state import make_pointer
@@ -58,6 +60,7 @@ class Replayer:
     def __init__(self, data: str | None = None) -> None:
         self._data = data
         self._suites: dict[bytes, Suite] = {}
+        self._models = RecordedModel()
         self._tasks: dict[bytes, _Tasks] = {}
 
     def check(self, record: Record, raw: bytes | None = None) -> Proof:
@@ -113,12 +116,12 @@ class Replayer:
         if self._data is not None:
             config = replace(config, data=self._data)
         started = record.events[0] if record.events else {}
-        if isinstance(started.get("simulator"), str):
+        if config.simulator == "auto" and isinstance(started.get("simulator"), str):
             config = replace(config, simulator=started["simulator"])
         name = encode(config.to_json())
         if name not in self._suites:
             with foreign_code(config.domain or config.env):
-                self._suites[name] = load_suite(config)
+                self._suites[name] = load_suite(config, Parts(models=dict.fromkeys(ROLES, self._models)))
             self._tasks[name] = _Tasks(self._suites[name])
         return self._suites[name], self._tasks[name]
 
@@ -126,7 +129,9 @@ class Replayer:
         with foreign_code(suite.domain.folder):
             episode = suite.episode()
         policy = _Recorded(record)
-        run_sync(play(episode, task, seed=record.seed, policy=policy), inline=episode.inline)
+        self._models.load(record.events, record.fault)
+        group = world_group(record.run.get("seed", 0), record.group)
+        run_sync(play(episode, task, seed=record.seed, policy=policy, group=group), inline=episode.inline)
         return episode
 
 

@@ -95,6 +95,8 @@ class Summary:
         faults: How often each fault occurred, by ``role:kind``.
         messages: One message for each of them, the first.
         reused: How many were taken from the file instead of run.
+        routes: How calls were answered, where models take part: by the model, by the world, from a pin, ...
+        rejected: Answers of models that broke rules and were not taken over.
     """
 
     all: Tally = field(default_factory=Tally)
@@ -102,17 +104,28 @@ class Summary:
     faults: Counter[str] = field(default_factory=Counter)
     messages: dict[str, str] = field(default_factory=dict)
     reused: int = 0
+    routes: Counter[str] = field(default_factory=Counter)
+    rejected: int = 0
 
     def add(self, record: Record, *, reused: bool = False) -> None:
         """Count one episode."""
         self.all.add(record)
         self.kinds.setdefault(record.kind, Tally()).add(record)
         self.reused += reused
+        if record.events and "models" in record.events[0]:
+            self._count_answers(record)
         if not record.valid:
             fault = record.fault or {}
             name = f"{fault['role']}:{fault['kind']}" if fault else "reward:invalid"
             self.faults[name] += 1
             self.messages.setdefault(name, fault.get("message") or str(record.verdict.get("reason", "")))
+
+    def _count_answers(self, record: Record) -> None:
+        for event in record.events:
+            if event["type"] == "transition" and "route" in event["meta"]:
+                self.routes[event["meta"]["route"]] += 1
+            elif event["type"] == "rejected":
+                self.rejected += 1
 
     @property
     def invalid(self) -> int:

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from simia_gym.errors import Fault
+from simia_gym.config import Feedback
 from simia_gym.scene import Scene
+from simia_gym.simulators.opening import world_opening
 from simia_gym.types import ToolCall, Transition
 from simia_gym.world import World
 
 
 class WorldSimulator:
-    """Answers calls by running the domain's own code."""
+    """Answers calls by running the domain's own code.
+
+    Args:
+        world: The domain's world.
+        feedback: Whether errors also say why and what would do (``explain``).
+    """
 
     name = "world"
     io = False
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, world: World, feedback: Feedback = "terse") -> None:
+        self.world, self.feedback = world, feedback
+
+    def begin(self, scene: Scene) -> None:
+        """Nothing to get ready: everything is in the state."""
 
     async def open(self, scene: Scene) -> Transition:
         """Give the world's first observation."""
-        draft = scene.state.draft()
-        try:
-            text = self.world.opening(draft, scene.task)
-        except Exception as error:
-            raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
-        after, ops = draft.commit()
-        return Transition(text, ops, speaker="env", info=self.world.info(after), state=after)
+        return world_opening(self.world, scene)
 
     async def call(self, call: ToolCall, scene: Scene) -> Transition:
         """Run the tool."""
-        return self.world.call(scene.state, call)
+        return self.world.call(scene.state, call, self.feedback)

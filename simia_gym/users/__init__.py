@@ -11,19 +11,25 @@ from simia_gym.scene import User
 USERS = {
     "scripted": "simia_gym.users.scripted:ScriptedUser",
     "brief": "simia_gym.users.brief:BriefUser",
+    "llm": "simia_gym.users.llm:LLMUser",
 }
+"""Kinds of users. All but ``llm`` are code and made from the domain's cue patterns; that one also needs a model."""
+
+MODELLED = ("llm",)
 
 
 def make_user(kind: str, cues: dict[str, Any]) -> User:
-    """Make a user.
+    """Make a user of code.
 
     Args:
-        kind: A name in `USERS`.
+        kind: A name in `USERS`, but none of `MODELLED`.
         cues: The domain's cue patterns.
 
     Raises:
-        InputError: There is no such kind of user.
+        InputError: There is no such kind of user, or a model must play it.
     """
+    if kind in MODELLED:
+        raise InputError(f"the user {kind!r} needs a model", where="user", fix=f"Make a {USERS[kind]} with one.")
     if kind not in USERS:
         raise InputError(f"there is no user {kind!r}", where="user", fix=f"Known: {', '.join(USERS)}.")
     cls = cast("type[Any]", load_object(USERS[kind]))

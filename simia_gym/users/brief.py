@@ -65,6 +65,9 @@ class BriefUser:
     def __init__(self, cues: Mapping[str, Any]) -> None:
         self.cues = load_cues(cues)
 
+    def begin(self, scene: Scene) -> None:
+        """Nothing to get ready: the memory is in the state."""
+
     async def open(self, scene: Scene) -> Transition:
         """State the reason for the call and the known facts."""
         reason, known = _brief(scene.task)

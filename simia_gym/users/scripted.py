@@ -132,6 +132,9 @@ class ScriptedUser:
         self.cues = load_cues(cues)
         self._script: tuple[Task, Script] | None = None
 
+    def begin(self, scene: Scene) -> None:
+        """Nothing to get ready: the memory is in the state."""
+
     async def open(self, scene: Scene) -> Transition:
         """Say the opening line; where the script has none, the first request."""
         script = self._read(scene.task)

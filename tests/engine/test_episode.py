@@ -144,6 +144,9 @@ class Waiting:
     def __init__(self, fail: bool = False) -> None:
         self.fail = fail
 
+    def begin(self, scene: Scene) -> None:
+        pass
+
     async def open(self, scene: Scene) -> Transition:
         return Transition(scene.task.instruction or "", speaker="env")
 
@@ -189,6 +192,9 @@ class Broken:
 
     def __init__(self, error: Exception, at: str = "call") -> None:
         self.error, self.at = error, at
+
+    def begin(self, scene: Scene) -> None:
+        pass
 
     async def open(self, scene: Scene) -> Transition:
         if self.at == "open":

@@ -15,8 +15,9 @@ from aiohttp import web
 
 from simia_gym.actions import get_grammar
 from simia_gym.errors import Fault
+from simia_gym.llm.http import close_connections
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
-from simia_gym.policies.llm import LLMPolicy, close_clients, resolve_options
+from simia_gym.policies.llm import LLMPolicy, resolve_options
 from simia_gym.policies.transcript import openai_messages
 from simia_gym.types import Calls, JsonObject, Message, Say, ToolCall
 
@@ -85,7 +86,7 @@ async def server() -> AsyncIterator[Server]:
     port = runner.addresses[0][1]
     it.url = f"http://127.0.0.1:{port}/v1"
     yield it
-    await close_clients()
+    await close_connections()
     await runner.cleanup()
 
 
@@ -225,7 +226,7 @@ async def test_nobody_there() -> None:
     options = PolicyOptions(model="m", base_url="http://user:hidden@127.0.0.1:9/v1", retries=1, backoff=0.0)
     with pytest.raises(Fault) as caught:
         await LLMPolicy(options).act(TALK)
-    await close_clients()
+    await close_connections()
     assert caught.value.kind == "connection"
     assert "hidden" not in str(caught.value)
 
@@ -250,7 +251,7 @@ def test_each_loop_has_its_own_client() -> None:
         try:
             return await policy(app_server).act(TALK)
         finally:
-            await close_clients()
+            await close_connections()
             await runner.cleanup()
 
     assert [asyncio.run(ask()) for _ in range(2)] == ["Hello", "Hello"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,11 +125,12 @@ async def test_state_that_was_not_kept_is_not_judged() -> None:
 
 class Lenient:
     def __init__(self, finding: Finding) -> None:
-        self.finding, self.asked = finding, ""
+        self.finding = finding
+        self.asked: list[str] = []
 
-    async def judge(self, trace: Trace, criterion: Criterion) -> Finding:
-        self.asked = criterion.id
-        return self.finding
+    async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> list[Finding]:
+        self.asked = [item.id for item in criteria]
+        return [self.finding] * len(criteria)
 
 
 async def test_a_judge_decides_what_programs_cannot() -> None:
@@ -137,7 +138,7 @@ async def test_a_judge_decides_what_programs_cannot() -> None:
     reward = RubricReward([*ITEMS, JUDGED], judge=judge)
     assert reward.io
     assert (await reward.score(good().trace(goal=GOAL))).reward == 1.0
-    assert judge.asked == "polite"
+    assert judge.asked == ["polite"]
     unsure = RubricReward([*ITEMS, JUDGED], judge=Lenient(Finding.unknown("the judge was unsure")))
     assert not (await unsure.score(good().trace(goal=GOAL))).valid
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from simia_gym.envs.webshop import screen
 from simia_gym.envs.webshop.world import WebShopWorld
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
@@ -43,6 +44,7 @@ def shop() -> State:
         "instruction": "find me a red lamp",
         "page": "start",
         "keywords": None,
+        "results": None,
         "number": 1,
         "asin": None,
         "options": {},
@@ -54,7 +56,7 @@ def shop() -> State:
 def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObject, str | None]:
     """Take steps from the start page; give the last page's text, its actions and the last error code."""
     world, state = WebShopWorld(options), shop()
-    text, code = world.observe(state), None
+    text, code = screen.page(state), None
     info: Any = world.info(state)
     for name, argument in steps:
         call = ToolCall(name, {"keywords" if name == "search" else "value": argument})

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simia_gym.envs.webshop import screen
 from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.envs.webshop.catalogue import tables
 from simia_gym.envs.webshop.requests import generate
@@ -44,7 +45,7 @@ def test_a_walk_is_a_function_of_state_and_action(seed: int, words: list[str]) -
         )
         assert transition.ops is not None
         after = state.apply(transition.ops)
-        assert world.observe(after) == transition.observation
+        assert screen.page(after) == transition.observation
         if transition.state is None:
             assert transition.outcome == "error"
             assert transition.ops == ()

@@ -1,0 +1,56 @@
+"""tau2-bench: its `Orchestrator` over the retail domain, one thread an episode, as its own batch runner does it.
+
+A turn is an answer of its agent and one of its simulated user, both asked through its `litellm` path; its world is
+code, so the user's model call stands for the simulator's.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
+from importlib.metadata import version  # noqa: E402
+
+from loguru import logger  # noqa: E402
+from tau2.agent.llm_agent import LLMAgent  # noqa: E402
+from tau2.domains.retail.environment import get_environment, get_tasks  # noqa: E402
+from tau2.orchestrator.orchestrator import Orchestrator  # noqa: E402
+from tau2.user.user_simulator import UserSimulator  # noqa: E402
+
+from benchmarks.model_calls.measure import Meter, report  # noqa: E402
+from benchmarks.model_calls.peers.shared import setting  # noqa: E402
+
+_TURNS = 10
+_MODEL = "openai/gpt-4.1"  # a name whose price it knows, or it logs an error at every answer
+
+
+def play(task: Any, settings: dict[str, Any]) -> int:
+    environment = get_environment()
+    agent = LLMAgent(environment.get_tools(), environment.get_policy(), llm=_MODEL, llm_args=dict(settings))
+    user = UserSimulator(_MODEL, instructions=str(task.user_scenario), llm_args=dict(settings))
+    orchestrator = Orchestrator("retail", agent, user, environment, task, max_steps=2 * _TURNS, seed=0)
+    played = orchestrator.run()
+    said = [message for message in played.messages if message.role in ("assistant", "user")]
+    return (len(said) - 1) // 2  # the greeting is no model's
+
+
+def main() -> None:
+    options, _, address = setting()
+    logger.remove()
+    concurrency = options["concurrency"]
+    settings = {"api_base": f"{address}/free/v1", "api_key": "none", "num_retries": 0}
+    tasks = get_tasks()[:1]
+    meter = Meter(concurrency, options["mean_latency"])
+    play(tasks[0], settings)
+    with ThreadPoolExecutor(concurrency) as pool:
+        meter.begin()
+        turns = sum(pool.map(lambda _: play(tasks[0], settings), range(concurrency)))
+        versions = {"tau2": f"{version('tau2')}, public repository", "litellm": version("litellm")}
+        report(meter.end(turns, versions=versions))
+
+
+if __name__ == "__main__":
+    main()

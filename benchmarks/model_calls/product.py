@@ -1,0 +1,77 @@
+"""Our own run: the rollout pool over the whole product, the record on disk included."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tempfile
+import time
+from collections.abc import Awaitable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from simia_gym.policies.llm import LLMPolicy
+from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.records import Record
+from simia_gym.rollout.store import create_store
+from simia_gym.suite import Suite, load_suite
+from simia_gym.types import Message
+
+from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
+from benchmarks.model_calls.scripts import TURNS
+from benchmarks.model_calls.workload import config, endpoint, policy_options
+
+
+class Timed(LLMPolicy):
+    """The policy, which also notes when each turn begins; a turn lasts until the next one begins."""
+
+    meter = Meter(1, 1.0)
+
+    def act(self, messages: Sequence[Message]) -> Awaitable[str]:  # type: ignore[override]
+        now = time.perf_counter()
+        began = getattr(self, "_began", None)
+        if began is not None:
+            self.meter.turns.append(now - began)
+        self._began = now
+        return super().act(messages)
+
+
+async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder: Path) -> list[Record]:
+    """Run a rollout.
+
+    Returns:
+        Its records.
+    """
+    options = policy_options(port)
+    plan = Plan(config=suite.config, domain_hash=suite.domain.hash, policy="llm", episodes=episodes)
+    records: list[Record] = []
+    pool = Pool(suite, plan, lambda: Timed(options), concurrency=concurrency, on_done=records.append)
+    with create_store(folder / f"{episodes}.jsonl") as store:
+        await pool.run(store)
+    return records
+
+
+async def run(options: dict[str, Any]) -> None:
+    """Measure a rollout, after a short one that opens what is opened once."""
+    port, concurrency = options["port"], options["concurrency"]
+    suite = load_suite(config(), endpoint(port))
+    with tempfile.TemporaryDirectory() as folder:
+        await roll(suite, port, 2, 2, Path(folder))
+        meter = Timed.meter = Meter(concurrency, options["mean_latency"])
+        gc.collect()
+        meter.begin()
+        records = await roll(suite, port, concurrency, options["episodes"], Path(folder) / "measured")
+        turns = sum(record.turns for record in records)
+        bad = [record.fault for record in records if not record.valid or record.turns != TURNS]
+        if bad:
+            raise RuntimeError(f"{len(bad)} episodes were not played to their end; the first: {bad[0]}")
+        written = (Path(folder) / "measured" / f"{options['episodes']}.jsonl").stat().st_size
+        more = {"episodes": len(records), "record_kb": round(written / len(records) / 1000, 1)}
+        report(meter.end(turns, versions={"simia-gym": version("simia-gym")}, **more))
+
+
+if __name__ == "__main__":
+    pin(CLIENT_CORE)
+    asyncio.run(run(settings()))

@@ -1,0 +1,111 @@
+"""Prepares the answers of the mock server: every episode is played once, with the code world in the model's place.
+
+Nothing of the benchmark's own then stands between the product and its answers: the server finds what was prepared by
+the very bytes that the product sends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from simia_gym.config import EnvConfig
+from simia_gym.episode import Episode
+from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.loop import run_sync
+from simia_gym.parts import Parts
+from simia_gym.policies import PolicyOptions
+from simia_gym.suite import Suite, load_suite
+from simia_gym.types import JsonObject, Task
+
+from benchmarks.model_calls.scripts import TURNS, Script, long_script, make_scripts, world_replies
+
+ENV = "simia/retail-v0"
+MODEL, POLICY = "simulator", "policy"
+
+
+def config(turns: int = TURNS) -> EnvConfig:
+    """The environment of the benchmark: the world is played by a model, by the strategy ``ledger``."""
+    return EnvConfig(env=ENV, simulator="llm", model=MODEL, max_turns=turns)
+
+
+def endpoint(port: int) -> Parts:
+    """Where the simulator's model is."""
+    return Parts(base_url=f"http://127.0.0.1:{port}/simulator/v1", api_key="none")
+
+
+def policy_options(port: int) -> PolicyOptions:
+    """Where the policy's model is."""
+    return PolicyOptions(model=POLICY, base_url=f"http://127.0.0.1:{port}/policy/v1", api_key="none")
+
+
+class Rehearsal:
+    """A model that gives prepared replies and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.replies: list[JsonObject] = []
+        self.asked: list[list[dict[str, Any]]] = []
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Give the next reply."""
+        reply = self.replies[len(self.asked)]
+        self.asked.append(json.loads(request.prompt.messages_json()))
+        text = json.dumps(reply, ensure_ascii=False)
+        return Reply(text=text, raw=text, data=json.loads(text), model=MODEL)
+
+
+def prepare(path: Path, *, turns: int = TURNS) -> JsonObject:
+    """Write the file of prepared answers.
+
+    Args:
+        path: The file.
+        turns: Turns of an episode; beyond ten it is one long episode.
+
+    Returns:
+        What the file holds.
+    """
+    world = load_suite(EnvConfig(env=ENV, simulator="world", max_turns=turns))
+    tasks: Sequence[Task] = world.tasks if turns == TURNS else world.tasks[:1]
+    scripts, openings = make_scripts(world, tasks)
+    if turns != TURNS:
+        scripts = {tasks[0].id: long_script(world, turns)}
+        openings = dict.fromkeys(openings, "long")
+    rehearsal = Rehearsal()
+    suite = load_suite(config(turns), Parts(models={"simulator": rehearsal}))
+    prepared: JsonObject = {"openings": openings, "scripts": {}, "replies": {}, "episodes": []}
+    for task in tasks:
+        script = scripts[task.id]
+        prepared["scripts"][script.name] = list(script.messages)
+        prepared["episodes"].append(_rehearse(suite, world, task, script, rehearsal, prepared["replies"]))
+    path.write_text(json.dumps(prepared, ensure_ascii=False), encoding="utf-8")
+    return prepared
+
+
+def _rehearse(
+    suite: Suite, world: Suite, task: Task, script: Script, rehearsal: Rehearsal, replies: JsonObject
+) -> JsonObject:
+    """Play an episode; note what was asked and answered, and what another program needs to play it, too."""
+    rehearsal.replies, rehearsal.asked = world_replies(world, task, script, 0), []
+    episode = suite.episode()
+    run_sync(_play(episode, task, script), inline=False)
+    routes = [event["meta"]["route"] for event in episode.ledger.events if event["type"] == "transition"]
+    if episode.fault is not None or routes != ["llm"] * len(script.messages):
+        raise RuntimeError(f"the rehearsal of {task.id} failed: {episode.fault or routes}")
+    for messages, reply in zip(rehearsal.asked, rehearsal.replies, strict=True):
+        replies[messages[-1]["content"]] = json.dumps(reply, ensure_ascii=False)
+    first = episode.messages[:2]
+    return {
+        "task": task.id,
+        "system": first[0]["content"],
+        "opening": first[1]["content"],
+        "simulator": rehearsal.asked[0][0]["content"],
+        "asks": [messages[-1]["content"] for messages in rehearsal.asked],
+    }
+
+
+async def _play(episode: Episode, task: Task, script: Script) -> None:
+    await episode.reset(task, seed=0)
+    for action in script.actions():
+        await episode.step(action)

@@ -1,0 +1,46 @@
+"""Finding customers as the shop's tools do, over a draft of the state or a slice of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from simia_gym.envs.retail.plain_calls import lower
+from simia_gym.state import Draft
+from simia_gym.types import Row
+
+
+def find_by_email(db: Draft, email: object) -> list[str]:
+    """Ids of the users with an email address, upper and lower case being the same.
+
+    Raises:
+        ToolError: It is no text.
+    """
+    return db.find("users", "email", _email, lower(email))
+
+
+def find_by_name(db: Draft, first_name: object, last_name: object, postal_code: object) -> list[str]:
+    """Ids of the users with a name and postal code.
+
+    What is no text is met in the order of the parts, and only where the parts before it fit.
+
+    Raises:
+        ToolError: A name is no text.
+    """
+    first = lower(first_name)
+    if not isinstance(last_name, str) and not db.find("users", "first_name", _first_name, first):
+        return []
+    last = lower(last_name)
+    return db.find("users", "name_zip", _name_zip, (first, last, postal_code)) if isinstance(postal_code, str) else []
+
+
+def _email(_: str, user: Row) -> Hashable:
+    return str(user["email"]).lower()
+
+
+def _first_name(_: str, user: Row) -> Hashable:
+    return str(user["name"]["first_name"]).lower()
+
+
+def _name_zip(_: str, user: Row) -> Hashable:
+    name = user["name"]
+    return str(name["first_name"]).lower(), str(name["last_name"]).lower(), user["address"]["zip"]

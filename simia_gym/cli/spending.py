@@ -1,0 +1,86 @@
+"""What the models of a run took, for people: a few words while it runs, a line a role at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from simia_gym.rollout.summary import Summary
+from simia_gym.types import JsonObject
+
+_ROUTES = {
+    "llm": "by the model",
+    "repaired": "by the model, repaired",
+    "escalated": "by the stronger model",
+    "pin": "pinned before",
+    "world": "by the world",
+    "gate": "refused at the gate",
+}
+
+
+def in_short(accounts: Mapping[str, Any]) -> str:
+    """The running total: requests, tokens, dollars.
+
+    Args:
+        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
+    """
+    calls = sum(role["calls"] for role in accounts.values())
+    tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in accounts.values())
+    cost = sum(role["cost_usd"] for role in accounts.values())
+    return f"{calls:,} calls · {compact(tokens)} tokens" + (f" · ${cost:,.2f}" if cost else "")
+
+
+def spending_lines(accounts: Mapping[str, Any]) -> Iterator[str]:
+    """One line for each role that asked a model.
+
+    Args:
+        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
+    """
+    for role, spent in accounts.items():
+        words = [f"{spent['calls']:,} calls"]
+        if spent["retries"]:
+            words.append(f"{spent['retries']:,} further tries")
+        tokens_in = spent["prompt_tokens"]
+        words.append(f"{compact(tokens_in)} tokens in ({_share(spent['cached_tokens'], tokens_in)} cached)")
+        if spent["static_share"] is not None:
+            words[-1] = words[-1][:-1] + f", at most {100 * spent['static_share']:.0f}% can be)"
+        words.append(f"{compact(spent['completion_tokens'])} out")
+        if spent["cost_usd"]:
+            words.append(f"${spent['cost_usd']:,.2f}")
+        latency = spent["latency_ms"]
+        if latency["n"]:
+            words.append(f"p50 {latency['p50']:.0f} ms, p99 {latency['p99']:.0f} ms")
+        yield f"{role}: {', '.join(words)}"
+
+
+def route_lines(summary: Summary) -> Iterator[str]:
+    """How calls were answered, and what was kept out of the state.
+
+    Args:
+        summary: The results.
+    """
+    if summary.routes:
+        parts = [f"{summary.routes[name]:,} {words}" for name, words in _ROUTES.items() if summary.routes[name]]
+        yield f"tool calls: {', '.join(parts)}"
+    if summary.rejected:
+        yield f"answers of models that broke rules and were not taken over: {summary.rejected:,}"
+
+
+def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
+    """The same for scripts; nothing where no model was asked."""
+    if not accounts and not summary.routes:
+        return {}
+    return {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
+
+
+def compact(count: float) -> str:
+    """A number in at most four digits: 950, 1.2k, 34k, 5.6M."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            value = count / size
+            return f"{value:.1f}{unit}" if value < 10 else f"{value:.0f}{unit}"
+    return f"{count:.0f}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f}%" if whole else "0%"

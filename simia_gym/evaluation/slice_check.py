@@ -1,0 +1,98 @@
+"""Does a tool's declaration say enough for a model to play it? The world can tell.
+
+Run on the slice alone, the world must do what it does on the whole state, and the rendering rule must write what the
+world writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from simia_gym.domain import Domain
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault, PatchError
+from simia_gym.state import State
+from simia_gym.types import ToolCall, Transition
+
+_SHOWN = 120
+
+
+def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
+    """Say what the declarations name that does not exist.
+
+    Args:
+        domain: The domain.
+
+    Yields:
+        The tool's name and what is wrong.
+    """
+    schema = domain.state_schema
+    tables = {*domain.base.tables, *(schema.tables if schema is not None else ())}
+    for name, spec in domain.specs.items():
+        arguments = spec.parameters.get("properties", {})
+        for text in domain.slicer(name).problems(tables, arguments):
+            yield name, text
+        for pattern in spec.writes:
+            table = pattern.split("/")[0]
+            if table not in ("*", *tables) and not table.startswith("_"):
+                yield name, f"its write set names the table {table!r}, which does not exist"
+        for argument in spec.rendered_arguments:
+            if argument not in arguments:
+                yield name, f"its rendering rule names the argument {argument!r}, which the tool does not have"
+
+
+def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str]]:
+    """Try a call in the world, on the whole state and on the slice.
+
+    Args:
+        domain: A domain with a world.
+        state: The state before.
+        call: The call.
+
+    Returns:
+        The world's transition, and what is wrong with the declaration of the tool.
+
+    Raises:
+        Fault: The world failed on the whole state.
+    """
+    world = domain.world
+    assert world is not None
+    whole = world.call(state, call)
+    if world.refuse(call) is not None:
+        return whole, []
+    return whole, [*_slice_problems(domain, state, call, whole), *_render_problems(domain, call, whole)]
+
+
+def _slice_problems(domain: Domain, state: State, call: ToolCall, whole: Transition) -> Iterator[str]:
+    assert domain.world is not None
+    if not domain.specs[call.name].reads and domain.specs[call.name].effect != "none":
+        return  # what is not declared at all is reported as a default
+    try:
+        part = domain.world.call(domain.slicer(call.name)(state, call).state(), call)
+    except Fault as fault:
+        yield f"its reads are too small or too large, the world cannot run on the slice: {fault.message}"
+        return
+    for name in ("outcome", "error_code", "observation", "ops", "end"):
+        before, after = getattr(whole, name), getattr(part, name)
+        if encode(before) != encode(after):
+            yield f"on the slice that its reads give, {name} is {_short(after)} and not {_short(before)}"
+            return
+
+
+def _render_problems(domain: Domain, call: ToolCall, whole: Transition) -> Iterator[str]:
+    render = domain.renderer(call.name)
+    if render is None or whole.outcome != "ok" or whole.state is None:
+        return
+    try:
+        text = render(whole.state, call)
+    except PatchError as error:
+        yield f"its rendering rule fails: {error.message}"
+        return
+    if text != whole.observation:
+        yield f"its rendering rule writes {_short(text)}, the world {_short(whole.observation)}"
+
+
+def _short(value: Any) -> str:
+    text = encode(value).decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,169 @@
+"""What the models took: calls, failures, tokens, cost and waiting, per role, for the whole process."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+
+from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.llm.types import Usage
+from simia_gym.types import JsonObject
+
+_STEP = math.log(1.05)
+_FIRST_MS = 0.1
+
+
+@dataclass
+class _Account:
+    """Of one role. Waiting is kept as counts in classes 5% wide: bounded memory, good enough for percentiles."""
+
+    calls: int = 0
+    tries: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    cost: float = 0.0
+    prompt_bytes: int = 0
+    static_bytes: int = 0
+    seconds: float = 0.0
+    waits: Counter[int] = field(default_factory=Counter)
+
+    def percentile(self, share: float) -> float | None:
+        """Milliseconds under which that share of the answers came."""
+        total = sum(self.waits.values())
+        reached = 0
+        for index in sorted(self.waits):
+            reached += self.waits[index]
+            if reached >= share * total:
+                return round(_FIRST_MS * math.exp(_STEP * index), 3)
+        return None
+
+    def to_json(self) -> JsonObject:
+        answers = sum(self.waits.values())
+        return {
+            "calls": self.calls,
+            "tries": self.tries,
+            "retries": max(0, self.tries - self.calls),
+            "failures": dict(sorted(self.failures.items())),
+            "faults": dict(sorted(self.faults.items())),
+            "prompt_tokens": self.prompt,
+            "cached_tokens": self.cached,
+            "completion_tokens": self.completion,
+            "cost_usd": round(self.cost, 6),
+            "prompt_bytes": self.prompt_bytes,
+            "static_bytes": self.static_bytes,
+            "static_share": round(self.static_bytes / self.prompt_bytes, 4) if self.prompt_bytes else None,
+            "latency_ms": {
+                "n": answers,
+                "mean": round(1000 * self.seconds / answers, 3) if answers else None,
+                "p50": self.percentile(0.5),
+                "p99": self.percentile(0.99),
+            },
+        }
+
+
+class Accounts:
+    """Counts for all roles; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._roles: dict[str, _Account] = {}
+        fresh_after_fork(self)
+
+    def after_fork(self) -> None:
+        """A new process has taken nothing yet."""
+        self._lock = threading.Lock()
+        self._roles = {}
+
+    def asked(self, role: str, prompt_bytes: int, static_bytes: int) -> None:
+        """A request begins.
+
+        Args:
+            role: Whose it is.
+            prompt_bytes: Bytes of its messages.
+            static_bytes: Those of them that are the same for many requests.
+        """
+        with self._lock:
+            account = self._of(role)
+            account.calls += 1
+            account.prompt_bytes += prompt_bytes
+            account.static_bytes += static_bytes
+
+    def answered(self, role: str, usage: Usage, cost: float, seconds: float) -> None:
+        """A try was answered, whatever the answer is worth.
+
+        Args:
+            role: Whose it is.
+            usage: Tokens.
+            cost: USD.
+            seconds: From the sending to the end of the answer.
+        """
+        index = max(0, math.ceil(math.log(seconds * 1000 / _FIRST_MS) / _STEP)) if seconds > 0 else 0
+        with self._lock:
+            account = self._of(role)
+            account.tries += 1
+            account.prompt += usage.prompt
+            account.cached += usage.cached
+            account.completion += usage.completion
+            account.cost += cost
+            account.seconds += seconds
+            account.waits[index] += 1
+
+    def failed(self, role: str, kind: str, *, answered: bool = False) -> None:
+        """A try failed.
+
+        Args:
+            role: Whose it is.
+            kind: How.
+            answered: Whether `answered` has counted it already.
+        """
+        with self._lock:
+            account = self._of(role)
+            account.tries += not answered
+            account.failures[kind] += 1
+
+    def gave_up(self, role: str, kind: str) -> None:
+        """A request ended in a fault."""
+        with self._lock:
+            self._of(role).faults[kind] += 1
+
+    def snapshot(self) -> JsonObject:
+        """All counts, by role, as JSON."""
+        with self._lock:
+            return {role: account.to_json() for role, account in sorted(self._roles.items())}
+
+    @property
+    def cost(self) -> float:
+        """USD so far, of all roles."""
+        with self._lock:
+            return sum(account.cost for account in self._roles.values())
+
+    @property
+    def calls(self) -> int:
+        """Requests so far, of all roles."""
+        with self._lock:
+            return sum(account.calls for account in self._roles.values())
+
+    @property
+    def tokens(self) -> int:
+        """Tokens so far, of all roles."""
+        with self._lock:
+            return sum(account.prompt + account.completion for account in self._roles.values())
+
+    def _of(self, role: str) -> _Account:
+        account = self._roles.get(role)
+        if account is None:
+            account = self._roles[role] = _Account()
+        return account
+
+
+_default = Accounts()
+
+
+def accounts() -> Accounts:
+    """The accounts of this process."""
+    return _default

@@ -1,0 +1,54 @@
+"""Ask a model on behalf of an episode, and put what it said into the record."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from simia_gym.ledger import Ledger
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+
+MODEL_EVENT = "model"
+
+
+async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int) -> Reply:
+    """Ask, and record the raw reply, so that the episode can be replayed without the model.
+
+    Args:
+        model: Who answers.
+        request: The question.
+        ledger: The record of the episode.
+        turn: The present turn.
+
+    Returns:
+        The answer.
+
+    Raises:
+        Fault: There was no trustworthy answer.
+    """
+    reply = await model.complete(request)
+    record(request, reply, ledger, turn)
+    return reply
+
+
+def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> None:
+    """Put an answer into the record; for whoever asks several questions at once and keeps their order.
+
+    Args:
+        request: The question.
+        reply: The answer.
+        ledger: The record of the episode.
+        turn: The present turn.
+    """
+    ledger.append(
+        MODEL_EVENT,
+        turn=turn,
+        role=request.role,
+        purpose=request.purpose,
+        ordinal=request.ordinal,
+        model=reply.model,
+        prompt=request.prompt.digest,
+        prompt_bytes=request.prompt.size,
+        static_bytes=request.prompt.static,
+        reply=reply.raw,
+        usage=asdict(reply.usage),
+    )

@@ -1,0 +1,109 @@
+"""Hard limits on what a run may ask of models: calls, tokens, money."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+
+from simia_gym.errors import Fault, InputError, Role
+from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a request in flight may take, as estimated.
+
+    Attributes:
+        tokens: Tokens.
+        cost: USD.
+    """
+
+    tokens: int
+    cost: float
+
+
+class Budget:
+    """What may be used, for the whole process; safe to use from several threads and loops.
+
+    Every try counts, for every try can cost. A try is allowed if what is spent, what is reserved for those in flight
+    and its own estimate fit; what it really took is settled afterwards, so that the limit is passed by no more than the
+    error of the estimates of those in flight.
+
+    Args:
+        max_calls: Most tries.
+        max_tokens: Most tokens, prompt and completion together.
+        max_cost: Most USD, where prices are known.
+
+    Raises:
+        InputError: A limit is not a positive number.
+    """
+
+    def __init__(
+        self, max_calls: int | None = None, max_tokens: int | None = None, max_cost: float | None = None
+    ) -> None:
+        limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost}
+        for name, limit in limits.items():
+            if limit is not None and (isinstance(limit, bool) or not 0 < limit < math.inf):
+                raise InputError(f"{name} is {limit!r}", where="budget", fix="Give a number above 0.")
+        self.max_calls, self.max_tokens, self.max_cost = max_calls, max_tokens, max_cost
+        self._lock = threading.Lock()
+        self._calls = self._tokens = self._reserved_tokens = 0
+        self._cost = self._reserved_cost = 0.0
+        fresh_after_fork(self)
+
+    def after_fork(self) -> None:
+        """What the parent has in flight is not the child's to settle."""
+        self._lock = threading.Lock()
+        self._reserved_tokens, self._reserved_cost = 0, 0.0
+
+    def reserve(self, role: Role, tokens: int, cost: float) -> Reservation:
+        """Take leave to send one request; `settle` must follow, whatever happens.
+
+        Args:
+            role: Who asks.
+            tokens: How many tokens it may take.
+            cost: What it may cost in USD.
+
+        Raises:
+            Fault: ``budget``: there is not enough left.
+        """
+        with self._lock:
+            self._check(role, "calls", self._calls + 1, self.max_calls)
+            self._check(role, "tokens", self._tokens + self._reserved_tokens + tokens, self.max_tokens)
+            self._check(role, "USD", self._cost + self._reserved_cost + cost, self.max_cost)
+            self._calls += 1
+            self._reserved_tokens += tokens
+            self._reserved_cost += cost
+        return Reservation(tokens, cost)
+
+    def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
+        """Say what a request really took; 0 where there was no answer."""
+        with self._lock:
+            self._reserved_tokens -= reservation.tokens
+            self._reserved_cost -= reservation.cost
+            self._tokens += tokens
+            self._cost += cost
+
+    def snapshot(self) -> JsonObject:
+        """What is spent and what may be, as JSON."""
+        with self._lock:
+            return {
+                "calls": self._calls,
+                "tokens": self._tokens,
+                "cost_usd": round(self._cost, 6),
+                "max_calls": self.max_calls,
+                "max_tokens": self.max_tokens,
+                "max_cost": self.max_cost,
+            }
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is reserved."""
+        with self._lock:
+            return self._reserved_tokens == 0 and abs(self._reserved_cost) < 1e-9
+
+    def _check(self, role: Role, what: str, wanted: float, most: float | None) -> None:
+        if most is not None and wanted > most:
+            raise Fault("budget", f"the budget of {most:g} {what} is used up", role=role)

@@ -1,0 +1,282 @@
+"""A model behind an OpenAI-compatible endpoint: the way of every question, from bytes to a checked reply or a fault.
+
+Two kinds of further tries are counted apart. A try that failed on the way (429, 5xx, timeouts, resets) is made again
+after a pause, up to ``retries`` times. An answer that came but is worth nothing (no chat completion, empty, not in the
+form that was asked for) is asked for again twice at most, with another seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import random
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from simia_gym.actions.thinking import strip_thinking
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault, Role
+from simia_gym.llm import http, sdk
+from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.accounts import accounts as default_accounts
+from simia_gym.llm.budget import Budget
+from simia_gym.llm.failures import MAX_WAIT, Failure, of_status, one_line
+from simia_gym.llm.features import Features, features_of
+from simia_gym.llm.http import Answer
+from simia_gym.llm.limit import AdaptiveLimit, limit_of
+from simia_gym.llm.reading import Said, read_completion
+from simia_gym.llm.sdk import Target
+from simia_gym.llm.settings import NO_KEY, Endpoint, ModelSettings, resolve_model
+from simia_gym.llm.structured import Form, form_of
+from simia_gym.llm.types import ChatRequest, Reply, Usage
+
+MAX_BAD_REPLIES = 2
+_BYTES_PER_TOKEN = 4
+_WORTHLESS = frozenset({"bad_reply", "empty_reply", "content_filter"})
+_jitter = random.Random()
+
+
+class EndpointModel:
+    """Asks one model for one role.
+
+    Args:
+        role: Who asks; its faults carry it.
+        settings: The model and how it is used.
+        endpoint: Where it is.
+        accounts: Where to count; else the process's.
+        budget: What may be used; else no limit.
+
+    Raises:
+        InputError: No model is named, neither in the settings nor in the environment.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        settings: ModelSettings,
+        endpoint: Endpoint,
+        *,
+        accounts: Accounts | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.role, self.settings, self.endpoint = role, settings, endpoint
+        self.name = resolve_model(role, settings.model)
+        self._accounts = default_accounts() if accounts is None else accounts
+        self._budget = budget
+        url = endpoint.url
+        self._features: Features = features_of(url, self.name, settings.structured)
+        self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
+        self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
+        self._target = Target(f"{url}{sdk.CHAT}", _headers(endpoint)) if endpoint.client is None else None
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Answer one request.
+
+        Args:
+            request: The question.
+
+        Returns:
+            The answer. Where the request has a form, ``data`` meets it.
+
+        Raises:
+            Fault: No trustworthy answer could be had.
+        """
+        prompt = request.prompt
+        self._accounts.asked(request.role, prompt.size, prompt.static)
+        try:
+            return await self._persist(request, None if request.reply is None else form_of(request.reply))
+        except Fault as fault:
+            self._accounts.gave_up(request.role, fault.kind)
+            raise
+
+    async def _persist(self, request: ChatRequest, form: Form | None) -> Reply:
+        tries = failed = worthless = 0
+        messages = b"".join((b'{"messages":[', *request.prompt.chunks, b"],"))
+        while True:
+            tries += 1
+            mode = self._features.mode
+            fields = self._fields(request, form, mode, worthless)
+            try:
+                said = await self._try(request, messages + encode(fields)[1:])
+                reply = self._judge(said, form)
+            except Failure as failure:
+                if self._features.learn(failure, fields, mode):
+                    continue
+                lost = failure
+            else:
+                if form is not None:
+                    self._features.worked(mode)
+                return reply
+            if form is not None and lost.status:
+                self._features.forget_doubt()
+            if lost.kind in _WORTHLESS:
+                worthless += 1
+                if not lost.again or worthless > MAX_BAD_REPLIES or failed + worthless > self.settings.retries:
+                    raise self._fault(lost, tries, request.role)
+            else:
+                failed += 1
+                if not lost.again or failed + worthless > self.settings.retries:
+                    raise self._fault(lost, tries, request.role)
+            await asyncio.sleep(self._pause(lost, failed + worthless))
+
+    def _fields(self, request: ChatRequest, form: Form | None, mode: str, attempt: int) -> dict[str, Any]:
+        """All of the body but the messages."""
+        settings, features = self.settings, self._features
+        fields: dict[str, Any] = {"model": self.name}
+        if settings.temperature is not None:
+            fields["temperature"] = settings.temperature
+        if settings.top_p is not None:
+            fields["top_p"] = settings.top_p
+        if settings.max_tokens is not None:
+            fields["max_tokens"] = settings.max_tokens
+        if settings.seed and request.seed is not None:
+            fields["seed"] = seed_of(request.seed, attempt)
+        if form is not None and mode != "none":
+            fields["response_format"] = form.format[mode]
+        if settings.extra:
+            fields.update(settings.extra)
+        if request.body:
+            fields.update(request.body)
+        for name in features.dropped:
+            fields.pop(name, None)
+        if features.renamed and "max_tokens" in fields:
+            fields["max_completion_tokens"] = fields.pop("max_tokens")
+        return fields
+
+    async def _try(self, request: ChatRequest, body: bytes) -> Said:
+        """Send one request, within limit and budget; whatever happens, both get back what they lent."""
+        settings = self.settings
+        await self._limit.acquire()
+        reservation = None
+        usage, cost = Usage(), 0.0
+        answered = False
+        try:
+            if self._budget is not None:
+                prompt, completion = len(body) // _BYTES_PER_TOKEN, settings.max_tokens or 0
+                reservation = self._budget.reserve(
+                    request.role, prompt + completion, settings.price(prompt, 0, completion)
+                )
+            began = time.perf_counter()
+            answer = await self._send(body)
+            if answer.status != 200:
+                raise of_status(answer.status, answer.body, answer.headers)
+            said = read_completion(answer.body)
+            usage = said.usage
+            cost = settings.price(usage.prompt, usage.cached, usage.completion)
+            self._accounts.answered(request.role, usage, cost, time.perf_counter() - began)
+            self._limit.answered()
+            answered = True
+            return said
+        except Failure as failure:
+            self._accounts.failed(request.role, failure.kind, answered=answered)
+            if failure.status == 429:
+                self._limit.refused(failure.wait)
+            elif failure.kind in ("server_error", "timeout"):
+                self._limit.failed()
+            raise
+        finally:
+            self._limit.release()
+            if reservation is not None and self._budget is not None:
+                self._budget.settle(reservation, usage.prompt + usage.completion, cost)
+
+    async def _send(self, body: bytes) -> Answer:
+        client, timeout = self.endpoint.client, self.settings.timeout
+        if self._by_sdk:
+            return await sdk.send_by_sdk(client, body, timeout)
+        if not http.usable():
+            return await sdk.send_by_sdk(client or sdk.stand_in(self.endpoint), body, timeout)
+        target = self._target
+        if target is None:
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(timeout):
+                    target = await sdk.target_of(client, self.name)
+            except TimeoutError:
+                raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
+            timeout = max(0.001, timeout - (time.monotonic() - began))
+        return await http.send(target.url, target.headers, body, timeout)
+
+    def _judge(self, said: Said, form: Form | None) -> Reply:
+        """Make a reply of what was said, if it is worth anything."""
+        reason = said.finish_reason
+        usable = said.content.strip() or said.calls
+        if form is None:
+            if not usable and said.refusal.strip():
+                return self._reply(said, said.refusal, None)
+            if not usable:
+                raise _empty(reason)
+            return self._reply(said, said.content, None)
+        if reason == "content_filter" or (said.refusal and not usable):
+            words = said.refusal or "the server's content filter stopped the reply"
+            raise Failure("content_filter", words, again=True)
+        if not said.content.strip():
+            raise _empty(reason)
+        try:
+            data = form.read(said.content)
+        except Failure as failure:
+            if reason == "length":
+                limit = self.settings.max_tokens
+                words = f"max_tokens{'' if limit is None else f' ({limit})'} is too small for the reply"
+                raise Failure("bad_reply", f"{words}: it was cut off", again=True) from None
+            raise failure
+        return self._reply(said, said.content, data)
+
+    def _reply(self, said: Said, raw: str, data: Any) -> Reply:
+        return Reply(
+            text=strip_thinking(raw),
+            raw=raw,
+            data=data,
+            message=said.message,
+            finish_reason=said.finish_reason,
+            model=said.model or self.name,
+            usage=said.usage,
+        )
+
+    def _pause(self, failure: Failure, number: int) -> float:
+        """Seconds before the next try: what the server asks for, or a share of a bound that doubles."""
+        bound = min(MAX_WAIT, self.settings.backoff * 2.0 ** min(number - 1, 30))
+        if failure.wait is not None:
+            return float(failure.wait + min(0.1, bound) * _jitter.random())
+        if failure.kind in _WORTHLESS:
+            return 0.0
+        return float(bound * _jitter.random())
+
+    def _fault(self, failure: Failure, tries: int, role: Role) -> Fault:
+        """Say where it failed and how often it was tried, without secrets."""
+        times = "1 try" if tries == 1 else f"{tries} tries"
+        text = one_line(failure.message, self.endpoint.secrets)
+        return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
+
+
+def seed_of(seed: int, attempt: int) -> int:
+    """The seed of a further attempt at the same question; the first attempt has the question's own.
+
+    Args:
+        seed: The question's.
+        attempt: Answers that were worth nothing so far.
+    """
+    if attempt == 0:
+        return seed
+    return int.from_bytes(sha256(f"{seed}:{attempt}".encode()).digest()[:4], "big") & 0x7FFFFFFF
+
+
+def _empty(reason: str | None) -> Failure:
+    """The model ended its turn without a word: its own doing, unless somebody else stopped it."""
+    kind = "empty_reply" if reason in ("stop", "length") else "bad_reply"
+    if reason == "content_filter":
+        kind = "content_filter"
+    return Failure(kind, f"the model's reply is empty (finish_reason {reason!r})", again=True)
+
+
+def _headers(endpoint: Endpoint) -> Mapping[str, str]:
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if endpoint.api_key and endpoint.api_key != NO_KEY:
+        headers["Authorization"] = f"Bearer {endpoint.api_key}"
+    elif endpoint.credentials is not None:
+        both = base64.b64encode(":".join(endpoint.credentials).encode()).decode()
+        headers["Authorization"] = f"Basic {both}"
+    else:
+        headers["Authorization"] = f"Bearer {NO_KEY}"
+    return {**headers, **endpoint.headers}

@@ -1,0 +1,111 @@
+"""What an endpoint takes: learned from what it refuses, once per endpoint and model, for the whole process."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from simia_gym.llm.failures import Failure
+from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.llm.settings import Structured
+
+_LADDER = ("json_schema", "json_object", "none")
+_REFUSING = frozenset({400, 404, 415, 422, 501})
+_ABOUT_FORM = re.compile(r"response_format|json_schema|json_object|guided|structured|grammar|json mode", re.IGNORECASE)
+_UNWANTED = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|not (?:permitted|allowed)"
+    r"|does not accept|only the default|invalid (?:parameter|argument)|forbidden",
+    re.IGNORECASE,
+)
+_DROPPABLE = ("temperature", "top_p", "seed")
+
+
+class Features:
+    """What one model behind one endpoint is known to take.
+
+    Attributes:
+        mode: How replies in a form are asked for.
+        dropped: Parameters that it refuses.
+        renamed: Whether the longest reply is called ``max_completion_tokens``.
+        sure: Whether a reply in a form has come back in the present mode.
+    """
+
+    def __init__(self, structured: Structured) -> None:
+        fresh_after_fork(self)
+        self._fixed = structured != "auto"
+        self._lock = threading.Lock()
+        self.mode = "json_schema" if structured == "auto" else str(structured)
+        self.dropped: frozenset[str] = frozenset()
+        self.renamed = False
+        self.sure = False
+
+    def after_fork(self) -> None:
+        """What was learned stays."""
+        self._lock = threading.Lock()
+
+    def learn(self, failure: Failure, sent: Mapping[str, Any], mode: str) -> bool:
+        """Draw a lesson from a refusal.
+
+        Args:
+            failure: What the server said.
+            sent: The fields of the request that it refused.
+            mode: How that request asked for its form.
+
+        Returns:
+            Whether the next request will differ from this one, so that it is worth sending.
+        """
+        if failure.status not in _REFUSING or failure.kind not in ("bad_request", "not_found"):
+            return False
+        words = f"{failure.code} {failure.param} {failure.message}"
+        with self._lock:
+            return self._about_a_parameter(failure, words, sent) or self._about_the_form(failure, words, sent, mode)
+
+    def _about_a_parameter(self, failure: Failure, words: str, sent: Mapping[str, Any]) -> bool:
+        named = failure.param
+        if "max_tokens" in sent and "max_completion_tokens" in words:
+            self.renamed = True
+            return True
+        for name in _DROPPABLE:
+            about = named == name or (not named and re.search(rf"\b{name}\b", words) is not None)
+            if name in sent and about and (_UNWANTED.search(words) or "unsupported" in failure.code):
+                self.dropped |= {name}
+                return True
+        return False
+
+    def _about_the_form(self, failure: Failure, words: str, sent: Mapping[str, Any], mode: str) -> bool:
+        if "response_format" not in sent or self._fixed or mode == _LADDER[-1]:
+            return False
+        # A server that says nothing of the kind may still mean it; not once it has taken the form before.
+        if not _ABOUT_FORM.search(words) and (self.sure or failure.kind == "not_found"):
+            return False
+        step = _LADDER.index(mode) + 1
+        if _LADDER.index(self.mode) < step:
+            self.mode, self.sure = _LADDER[step], False
+        return True
+
+    def worked(self, mode: str) -> None:
+        """A reply in a form came back."""
+        if mode == self.mode:
+            self.sure = True
+
+    def forget_doubt(self) -> None:
+        """Not even the plainest request was taken: what was given up on the way was not the reason."""
+        with self._lock:
+            if not self.sure and not self._fixed:
+                self.mode = _LADDER[0]
+
+
+_known: dict[tuple[str, str, str], Features] = {}
+_lock = threading.Lock()
+
+
+def features_of(url: str, model: str, structured: Structured) -> Features:
+    """What is known of a model behind an address."""
+    key = (url, model, structured)
+    with _lock:
+        found = _known.get(key)
+        if found is None:
+            found = _known[key] = Features(structured)
+        return found

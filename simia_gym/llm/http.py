@@ -1,0 +1,159 @@
+"""One HTTP client per event loop, shared by everything that asks models on it.
+
+The client is pyreqwest, chosen by measurement (``benchmarks/http_clients.py``). It takes proxies from the usual
+variables (``HTTPS_PROXY``, ``NO_PROXY``, ...) and further certificate authorities from ``SSL_CERT_FILE`` or
+``REQUESTS_CA_BUNDLE``. Its runtime does not survive a fork; `usable` says so, and the caller then takes the slower way
+through the OpenAI SDK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import BuilderError, ConnectError, PyreqwestError, RequestTimeoutError
+
+from simia_gym.errors import InputError
+from simia_gym.llm.failures import Failure
+
+MAX_REPLY = 10_000_000
+_KEPT = ("retry-after", "retry-after-ms", "location")
+_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_END = b"-----END CERTIFICATE-----"
+
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
+_others: list[Callable[[], Awaitable[None]]] = []
+_started = _forked = False
+
+
+class Answer(NamedTuple):
+    """What a server answered.
+
+    Attributes:
+        status: The HTTP status.
+        body: The whole body.
+        headers: Those that say when to try again and where to go; lower-case names.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def usable() -> bool:
+    """Whether this process may use the client: not if it was forked from one that had used it."""
+    return not _forked
+
+
+async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
+    """Send one request and read the whole answer.
+
+    Args:
+        url: Where to.
+        headers: All headers that are not the protocol's own.
+        body: What to post; ``None`` for a GET.
+        timeout: Seconds for everything, the reading of the answer included.
+
+    Returns:
+        The answer, whatever its status.
+
+    Raises:
+        Failure: ``timeout``, ``connection``, or ``bad_reply`` where the answer is too long.
+    """
+    client = _client()
+    try:
+        builder = client.get(url) if body is None else client.post(url).body_bytes(body)
+        request = builder.headers(headers).timeout(timedelta(seconds=timeout)).build_streamed()
+        async with request as response:
+            parts: list[bytes] = []
+            size = 0
+            reader = response.body_reader
+            while (chunk := await reader.read_chunk()) is not None:
+                size += len(chunk)
+                if size > MAX_REPLY:
+                    raise Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True)
+                parts.append(bytes(chunk))
+            if response.status == 200:
+                return Answer(200, parts[0] if len(parts) == 1 else b"".join(parts), {})
+            found = {name: response.get_header(name) for name in _KEPT}
+            kept = {name: value for name, value in found.items() if value is not None}
+            return Answer(response.status, b"".join(parts), kept)
+    except (RequestTimeoutError, TimeoutError):
+        raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
+    except BuilderError as error:
+        raise Failure("bad_request", f"the request cannot be made: {_words(error)}") from None
+    except PyreqwestError as error:
+        raise Failure("connection", _words(error), again=not _hopeless(error)) from None
+
+
+async def close_connections() -> None:
+    """Close everything that asking models opened on the running loop; the next request opens it anew."""
+    client = _clients.pop(asyncio.get_running_loop(), None)
+    if client is not None and not _forked:
+        await client.close()
+    for close in _others:
+        await close()
+
+
+def also_close(close: Callable[[], Awaitable[None]]) -> None:
+    """Have `close_connections` call this too."""
+    _others.append(close)
+
+
+def _client() -> Client:
+    global _started
+    loop = asyncio.get_running_loop()
+    client = _clients.get(loop)
+    if client is None:
+        _started = True
+        builder = ClientBuilder().follow_redirects(False).user_agent("simia-gym").referer(False)
+        for certificate in _authorities():
+            builder = builder.add_root_certificate_pem(certificate)
+        client = _clients[loop] = builder.build()
+    return client
+
+
+def _authorities() -> list[bytes]:
+    """Certificates of further authorities, from the files that the usual variables name."""
+    found: list[bytes] = []
+    for name in _CA_VARIABLES:
+        path = os.environ.get(name)
+        if not path:
+            continue
+        try:
+            text = Path(path).read_bytes()
+        except OSError as error:
+            fix = "Name a PEM file, or unset the variable."
+            raise InputError(f"{path!r} cannot be read ({error.strerror})", where=name, fix=fix) from None
+        found.extend(part + _END for part in text.split(_END)[:-1])
+    return found
+
+
+def _words(error: PyreqwestError) -> str:
+    """What happened, with its cause, without the address (which the caller names, and which may hold a password)."""
+    details = getattr(error, "details", None)
+    causes = details.get("causes") if isinstance(details, dict) else None
+    texts = [str(cause.get("message", "")) for cause in causes or ()]
+    return f"{type(error).__name__}: {': '.join(filter(None, texts)) or 'the connection failed'}"
+
+
+def _hopeless(error: PyreqwestError) -> bool:
+    """A certificate that is not trusted will not be so in a second."""
+    words = _words(error).lower()
+    return isinstance(error, ConnectError) and ("certificate" in words or "unknownissuer" in words)
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = _forked or _started
+    _clients.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,77 @@
+"""A prompt as bytes that only grow: what was encoded once is never encoded again.
+
+The messages of an episode are sent again and again, each time with a few more. Encoding them anew each time would cost
+the square of their number; here every message is encoded when it comes and the body is the pieces in a row. A fork
+shares what came before, so that the static beginning of a prompt is one object for all the calls that begin with it.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from simia_gym.encoding import encode
+
+
+class Prompt:
+    """Chat messages in the OpenAI layout, encoded, in order.
+
+    Attributes:
+        size: Bytes of all messages.
+        static: Bytes of the part that was marked as the same for many requests.
+    """
+
+    __slots__ = ("_chunks", "_count", "size", "static")
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._count = 0
+        self.size = 0
+        self.static = 0
+
+    def add(self, role: str, content: str | None, **fields: Any) -> None:
+        """Append a message.
+
+        Args:
+            role: ``system``, ``user``, ``assistant`` or ``tool``.
+            content: Its text.
+            **fields: Further fields, such as ``tool_calls``.
+        """
+        self.add_encoded(encode({"role": role, "content": content, **fields}))
+
+    def add_encoded(self, message: bytes) -> None:
+        """Append a message that is encoded already."""
+        self._chunks.append(message if self._count == 0 else b"," + message)
+        self._count += 1
+        self.size += len(message) + (self._count > 1)
+
+    def mark_static(self) -> None:
+        """Say that everything so far is the same for many requests; what a server's prefix cache can hold at best."""
+        self.static = self.size
+
+    def fork(self) -> Prompt:
+        """A prompt that begins like this one and goes its own way."""
+        other = Prompt()
+        other._chunks = self._chunks.copy()
+        other._count, other.size, other.static = self._count, self.size, self.static
+        return other
+
+    @property
+    def chunks(self) -> list[bytes]:
+        """The encoded messages with the commas between them, ready to stand inside ``[...]``; not to be changed."""
+        return self._chunks
+
+    def messages_json(self) -> bytes:
+        """The JSON array of all messages."""
+        return b"[" + b"".join(self._chunks) + b"]"
+
+    @property
+    def digest(self) -> str:
+        """Hash of all messages, 16 hex digits."""
+        whole = sha256()
+        for chunk in self._chunks:
+            whole.update(chunk)
+        return whole.hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return self._count

@@ -1,0 +1,109 @@
+"""From the body of an answer to the assistant's message: only what is needed, nothing taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from simia_gym.encoding import decode, encode
+from simia_gym.llm.failures import Failure
+from simia_gym.llm.types import Usage
+
+
+class Said(NamedTuple):
+    """What a chat completion says.
+
+    Attributes:
+        content: The text, thinking included; empty where there is none.
+        refusal: The words of a refusal.
+        calls: Whether the model called tools.
+        message: The assistant message as it came.
+        finish_reason: Why the model stopped.
+        model: The model that answered, as the server says.
+        usage: What it took.
+    """
+
+    content: str
+    refusal: str
+    calls: bool
+    message: Mapping[str, Any]
+    finish_reason: str | None
+    model: str
+    usage: Usage
+
+
+def read_completion(body: bytes) -> Said:
+    """Read the body of a successful answer.
+
+    Args:
+        body: JSON in the layout of OpenAI's chat completions.
+
+    Returns:
+        What it says.
+
+    Raises:
+        Failure: ``bad_reply``: it is no chat completion.
+    """
+    try:
+        data = orjson.loads(body)
+    except ValueError:
+        data = _unusual(body)
+    choices = data.get("choices") if isinstance(data, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise Failure("bad_reply", f"the answer is no chat completion{_complaint(data)}", again=True)
+    given = message.get("tool_calls")
+    listed = given if isinstance(given, list) else []
+    if not all(isinstance(item, dict) and isinstance(item.get("function"), dict) for item in listed):
+        raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
+    reason = choice.get("finish_reason")
+    refusal, model = message.get("refusal"), data.get("model")
+    return Said(
+        content=_text(message.get("content")),
+        refusal=refusal if isinstance(refusal, str) else "",
+        calls=bool(listed),
+        message=message,
+        finish_reason=reason if isinstance(reason, str) else None,
+        model=model if isinstance(model, str) else "",
+        usage=_usage(data.get("usage")),
+    )
+
+
+def _unusual(body: bytes) -> Any:
+    """JSON that the fast decoder refuses, such as half a surrogate pair; or none at all."""
+    try:
+        return orjson.loads(encode(decode(body)))
+    except (ValueError, RecursionError):
+        start = " ".join(body[:80].decode("utf-8", "replace").split())
+        raise Failure("bad_reply", f"the answer is no JSON: {start!r}", again=True) from None
+
+
+def _complaint(data: Any) -> str:
+    """Some servers answer 200 with an error in it."""
+    error = data.get("error") if isinstance(data, dict) else None
+    return f": {orjson.dumps(error).decode()[:200]}" if error else ""
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    return ""
+
+
+def _usage(found: Any) -> Usage:
+    if not isinstance(found, dict):
+        return Usage()
+    details = found.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    prompt = _count(found.get("prompt_tokens"))
+    return Usage(prompt, min(prompt, _count(cached)), _count(found.get("completion_tokens")))
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,320 @@
+"""Which model a role asks, where, and how: what is recorded and what must never be, kept apart.
+
+`ModelSettings` may stand in configurations and records. `Endpoint` holds addresses and keys: it is made at run time,
+from arguments and the environment, and nothing of it is ever written.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+from urllib.parse import unquote, urlsplit
+
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
+
+Structured = Literal["auto", "json_schema", "json_object", "none"]
+OPENAI_URL = "https://api.openai.com/v1"
+NO_KEY = "none"
+_RESERVED = frozenset({"messages", "stream", "n"})
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How one role uses its model. Holds no secret and no address.
+
+    Attributes:
+        model: The model's name, as the server knows it.
+        temperature: Sampling temperature; ``None`` leaves it to the server.
+        top_p: Nucleus sampling; ``None`` leaves it to the server.
+        max_tokens: Longest reply in tokens, thinking included; ``None`` leaves it to the server.
+        seed: Whether the seeds of requests are sent.
+        structured: How a reply's form is asked for: ``auto`` tries ``json_schema``, then ``json_object``, then none.
+        timeout: Seconds that one try may take, the reading of the answer included.
+        retries: Further tries after failures that may pass.
+        backoff: Seconds of the first pause before a further try; doubled each time.
+        concurrency: Most requests in flight to this model; ``None`` for no ceiling.
+        price_in: USD per million prompt tokens.
+        price_cached: USD per million prompt tokens that came from the server's cache; else `price_in`.
+        price_out: USD per million completion tokens.
+        extra: Further fields of the request body.
+    """
+
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: bool = True
+    structured: Structured = "auto"
+    timeout: float = 120.0
+    retries: int = 6
+    backoff: float = 0.5
+    concurrency: int | None = None
+    price_in: float | None = None
+    price_cached: float | None = None
+    price_out: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._check("model settings")
+
+    def _check(self, where: str) -> None:
+        def refuse(name: str, want: str) -> None:
+            value = getattr(self, name)
+            raise InputError(f"{name} is {value!r}", where=where, fix=f"It must be {want}.")
+
+        def number(name: str, least: float, *, above: bool = False, most: float = math.inf) -> None:
+            value = getattr(self, name)
+            fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            if value is None and name in _OPTIONAL:
+                return
+            if not fits or value < least or value > most or (above and value == least):
+                upper = "" if most == math.inf else f" and at most {most:g}"
+                refuse(name, f"a number {'above' if above else 'of at least'} {least:g}{upper}")
+
+        model: Any = self.model
+        if model is not None and (not isinstance(model, str) or not model):
+            refuse("model", "the name of a model")
+        number("temperature", 0)
+        number("top_p", 0, above=True, most=1)
+        number("timeout", 0, above=True)
+        number("backoff", 0)
+        for name in ("price_in", "price_cached", "price_out"):
+            number(name, 0)
+        for name, least in (("max_tokens", 1), ("retries", 0), ("concurrency", 1)):
+            number(name, least)
+            if getattr(self, name) is not None and not isinstance(getattr(self, name), int):
+                refuse(name, f"a whole number of at least {least}")
+        seed: Any = self.seed
+        if not isinstance(seed, bool):
+            refuse("seed", "true or false")
+        if self.structured not in get_args(Structured):
+            refuse("structured", f"one of {', '.join(get_args(Structured))}")
+        extra: Any = self.extra
+        if not isinstance(extra, Mapping) or not all(isinstance(key, str) for key in extra):
+            refuse("extra", "an object of further fields of the request body")
+        taken = sorted(_RESERVED & self.extra.keys())
+        if taken:
+            raise InputError(f"extra sets {', '.join(taken)}", where=where, fix="Leave it out: it is set by the suite.")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str = "model settings") -> ModelSettings:
+        """Read settings.
+
+        Args:
+            data: Any of the attributes.
+            where: Where they stand, for errors.
+
+        Returns:
+            The settings.
+
+        Raises:
+            InputError: A name is not known or a value is impossible.
+        """
+        given: Any = data
+        if not isinstance(given, Mapping):
+            raise InputError(f"{data!r} is no object", where=where, fix='Write {"model": "..."}.')
+        known = [one.name for one in fields(cls)]
+        unknown = [key for key in data if key not in known]
+        if unknown:
+            raise InputError(f"unknown setting {unknown[0]!r}", where=where, fix=f"Known: {', '.join(known)}.")
+        try:
+            return cls(**data)
+        except InputError as error:
+            raise InputError(error.what, where=where, fix=error.fix) from None
+
+    def to_json(self) -> JsonObject:
+        """Write what differs from the defaults; `from_json` reads it back."""
+        plain = ModelSettings()
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        result: JsonObject = {key: value for key, value in found.items() if value != getattr(plain, key)}
+        if "extra" in result:
+            result["extra"] = dict(self.extra)
+        return result
+
+    def price(self, prompt: int, cached: int, completion: int) -> float:
+        """What so many tokens cost, in USD; 0 where no price is known."""
+        price_in = self.price_in or 0.0
+        price_cached = price_in if self.price_cached is None else self.price_cached
+        whole = (prompt - cached) * price_in + cached * price_cached + completion * (self.price_out or 0.0)
+        return whole / 1e6
+
+
+_OPTIONAL = frozenset(
+    {"temperature", "top_p", "max_tokens", "concurrency", "price_in", "price_cached", "price_out", "model"}
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where requests go and with which key. Only `host` may be shown.
+
+    Attributes:
+        base_url: The address up to and including ``/v1``; ``None`` for OpenAI's own, or for that of `client`.
+        api_key: The key.
+        headers: Further headers of each request.
+        client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, whose address, headers, query and way of
+            authenticating are used.
+    """
+
+    base_url: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    client: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def url(self) -> str:
+        """The base address, without credentials and without a slash at its end."""
+        base = str(self.client.base_url) if self.client is not None else self.base_url or OPENAI_URL
+        parts = urlsplit(base)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+    @property
+    def host(self) -> str:
+        """Host and port: what errors may name."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def credentials(self) -> tuple[str, str] | None:
+        """User and password, where they stand in the address."""
+        parts = urlsplit(self.base_url or "")
+        return None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Everything that must not appear in any text, the longest first."""
+        parts = urlsplit(self.base_url or "")
+        found = {self.api_key, parts.password, *self.headers.values(), *(self.credentials or ())[1:]}
+        found.add(parts.netloc.rpartition("@")[0])
+        if self.client is not None:
+            found.update(getattr(self.client, name, None) for name in ("api_key", "_azure_ad_token"))
+        known = {text for text in found if isinstance(text, str) and len(text) > 3 and text != NO_KEY}
+        return tuple(sorted(known, key=len, reverse=True))
+
+    def __str__(self) -> str:
+        return self.host
+
+
+def resolve_model(role: str, model: str | None = None, environ: Mapping[str, str] | None = None) -> str:
+    """Find a role's model.
+
+    Args:
+        role: ``simulator``, ``user``, ``judge`` or ``policy``.
+        model: The name, where it was given.
+        environ: The environment variables; else the process's.
+
+    Returns:
+        The model's name.
+
+    Raises:
+        InputError: No model is named.
+    """
+    found = model or _variable(role, "MODEL", os.environ if environ is None else environ)
+    if not found:
+        fix = f"Set {_option(role, 'model')} or SIMIA_{role.upper()}_MODEL."
+        raise InputError("no model is named", where=_where(role), fix=fix)
+    return found
+
+
+def resolve_endpoint(
+    role: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    client: object | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Endpoint:
+    """Find a role's endpoint.
+
+    Args:
+        role: ``simulator``, ``user``, ``judge`` or ``policy``.
+        base_url: The address, where it was given.
+        api_key: The key, where it was given.
+        client: A client object that was handed over; then nothing else is looked up.
+        environ: The environment variables; else the process's.
+
+    Returns:
+        The endpoint.
+
+    Raises:
+        InputError: There is neither an address nor a key, or the address is none.
+    """
+    if client is not None:
+        return Endpoint(client=_checked_client(client, role))
+    env = os.environ if environ is None else environ
+    url = base_url or _variable(role, "BASE_URL", env) or env.get("OPENAI_BASE_URL") or None
+    key = api_key or _variable(role, "API_KEY", env) or env.get("OPENAI_API_KEY") or None
+    if url is not None and not _is_address(url):
+        fix = "Give a URL such as http://127.0.0.1:8000/v1."
+        shown = url.rpartition("@")[2]
+        raise InputError(f"{shown!r} is no address of an endpoint", where=_where(role), fix=fix)
+    if url is None and not key:
+        names = f"{_option(role, 'base-url')} or SIMIA_{role.upper()}_BASE_URL"
+        fix = f"Set {names} for a server of your own, or OPENAI_API_KEY."
+        raise InputError("there is neither an endpoint nor a key", where=_where(role), fix=fix)
+    return Endpoint(base_url=url, api_key=key or NO_KEY)
+
+
+def configured(
+    role: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    client: object | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> bool:
+    """Whether a role's model and endpoint are both known.
+
+    Args:
+        role: ``simulator``, ``user``, ``judge`` or ``policy``.
+        model: As in `resolve_model`.
+        base_url: As in `resolve_endpoint`.
+        api_key: As in `resolve_endpoint`.
+        client: As in `resolve_endpoint`.
+        environ: The environment variables; else the process's.
+    """
+    try:
+        resolve_model(role, model, environ)
+        resolve_endpoint(role, base_url=base_url, api_key=api_key, client=client, environ=environ)
+    except InputError:
+        return False
+    return True
+
+
+def _variable(role: str, name: str, environ: Mapping[str, str]) -> str | None:
+    """The role's own variable, else the one for all roles of the environment; the policy is no part of that."""
+    own = environ.get(f"SIMIA_{role.upper()}_{name}")
+    return own or (None if role == "policy" else environ.get(f"SIMIA_{name}")) or None
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _checked_client(client: Any, role: str) -> Any:
+    if not all(hasattr(client, name) for name in ("post", "base_url", "api_key")) or not _is_async(client):
+        fix = "Hand over an openai.AsyncOpenAI or openai.AsyncAzureOpenAI."
+        raise InputError(f"a {type(client).__name__} is no such client", where=_where(role), fix=fix)
+    return client
+
+
+def _is_async(client: Any) -> bool:
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(type(client).post)
+
+
+def _option(role: str, name: str) -> str:
+    return f"--{name}" if role == "simulator" else f"--{role}-{name}"
+
+
+def _where(role: str) -> str:
+    return "policy 'llm'" if role == "policy" else f"the {role}'s model"

@@ -1,0 +1,178 @@
+"""Replies in a form: from a model's text to a value that meets a JSON Schema, or the reason why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from simia_gym.actions.strict_json import JsonProblem, decode_all, decode_at
+from simia_gym.actions.thinking import CLOSE, strip_thinking
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault, Role
+from simia_gym.llm.failures import Failure
+from simia_gym.llm.types import ReplySchema
+from simia_gym.types import JsonObject
+
+_MOST_TRIES = 64
+_MOST_KEPT = 256
+_FENCE = "```"
+
+
+class Form:
+    """A reply's form, compiled.
+
+    Attributes:
+        format: What a request says of it, by way of asking: encoded ``response_format``.
+    """
+
+    def __init__(self, reply: ReplySchema) -> None:
+        self.reply = reply
+        self._validator = jsonschema_rs.validator_for(reply.schema)
+        strict = fits_strict(reply.schema)
+        inner = {"name": reply.name, "schema": reply.schema, "strict": strict}
+        self.format = {
+            "json_schema": orjson.Fragment(encode({"type": "json_schema", "json_schema": inner})),
+            "json_object": orjson.Fragment(b'{"type":"json_object"}'),
+        }
+
+    def read(self, text: str) -> Any:
+        """Take the value out of a model's text.
+
+        Args:
+            text: All that the model wrote.
+
+        Returns:
+            The value, which meets the schema.
+
+        Raises:
+            Failure: ``bad_reply``: there is no such value, or more than one.
+        """
+        value = find_json(text)
+        error = next(self._validator.iter_errors(value), None)
+        if error is not None:
+            place = "".join(f"/{part}" for part in error.instance_path)
+            raise Failure(
+                "bad_reply", f"the reply breaks its form at {place or '/'}: {error.message[:160]}", again=True
+            )
+        return value
+
+
+_forms: dict[int, Form] = {}
+
+
+def form_of(reply: ReplySchema) -> Form:
+    """The compiled form; each is compiled once."""
+    form = _forms.get(id(reply))
+    if form is None or form.reply is not reply:
+        if len(_forms) >= _MOST_KEPT:
+            _forms.clear()
+        form = _forms[id(reply)] = Form(reply)
+    return form
+
+
+def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str, Any]:
+    """Read a raw reply anew, as it was read when it came.
+
+    Args:
+        raw: All that the model wrote.
+        reply: The form that it must have; ``None`` for free text.
+        role: Whose reply it is.
+
+    Returns:
+        The text without its thinking, and the value in its form (``None`` without a form).
+
+    Raises:
+        Fault: ``bad_reply``: it does not have the form.
+    """
+    try:
+        data = None if reply is None else form_of(reply).read(raw)
+    except Failure as failure:
+        raise Fault(failure.kind, failure.message, role=role) from None
+    return strip_thinking(raw), data
+
+
+def find_json(text: str) -> Any:
+    """Find the one JSON value that a model's text holds: all of it, after its thinking, fenced, or among words.
+
+    Tags of thinking count only outside the JSON: a value that quotes ``</think>`` is no thinking.
+
+    Raises:
+        Failure: ``bad_reply``: there is none or there are several, or it is not strict JSON.
+    """
+    problem = "is empty"
+    position = 0
+    while position >= 0:
+        rest = _unfenced(text[position:].strip()) if position else _unfenced(text.strip())
+        if rest[:1] in ("{", "["):
+            try:
+                return decode_all(rest)
+            except JsonProblem as error:
+                problem = f"is not JSON: {error.message}"
+        end = text.find(CLOSE, position)
+        position = end + len(CLOSE) if end >= 0 else -1
+    said = strip_thinking(text).strip()
+    if not said:
+        words = "holds nothing but thinking" if text.strip() else "is empty"
+        raise Failure("bad_reply", f"the reply {words}", again=True)
+    found = [] if said[:1] in ("{", "[") or problem.startswith("is not JSON") else _embedded(said)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        problem = "holds several JSON objects"
+    elif problem == "is empty":
+        problem = f"holds no JSON: {said[:60]!r}"
+    raise Failure("bad_reply", f"the reply {problem}", again=True)
+
+
+def fits_strict(schema: Any) -> bool:
+    """Whether a schema keeps to the subset that servers accept as ``strict``: closed objects, everything required."""
+    if isinstance(schema, list):
+        return all(fits_strict(item) for item in schema)
+    if not isinstance(schema, dict):
+        return False
+    if "anyOf" in schema:
+        return all(fits_strict(item) for item in schema["anyOf"])
+    if "$ref" in schema or "enum" in schema or "const" in schema:
+        return True
+    kinds = schema.get("type")
+    if kinds is None or any(key in schema for key in ("oneOf", "allOf", "not", "if", "patternProperties")):
+        return False
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "object" in kinds:
+        inner: JsonObject = schema.get("properties", {})
+        closed = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(inner)
+        if not closed or not all(fits_strict(item) for item in inner.values()):
+            return False
+    return not ("array" in kinds and not fits_strict(schema.get("items")))
+
+
+def _unfenced(text: str) -> str:
+    """The inside of a text that is one fenced block."""
+    if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
+        return text
+    inside = text[len(_FENCE) : -len(_FENCE)]
+    first, newline, rest = inside.partition("\n")
+    return rest.strip() if newline and first.strip().isalnum() else inside.strip()
+
+
+def _embedded(text: str) -> list[Any]:
+    """The JSON objects that stand among words, at most two; nested ones are parts of theirs.
+
+    What begins like an object and is none ends the search: a part of a broken reply is never taken for the reply.
+    """
+    found: list[Any] = []
+    position, tries = text.find("{"), 0
+    while position >= 0 and len(found) < 2 and tries < _MOST_TRIES:
+        tries += 1
+        try:
+            value, end = decode_at(text, position)
+        except JsonProblem:
+            if text[position + 1 :].lstrip()[:1] == '"':
+                return []
+            end = position + 1
+        else:
+            found.append(value)
+        position = text.find("{", end)
+    return found

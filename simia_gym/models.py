@@ -1,0 +1,106 @@
+"""Which model answers for which role: settings, address and key put together, each once per environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError, Role
+from simia_gym.llm.settings import Endpoint, ModelSettings, configured, resolve_endpoint, resolve_model
+from simia_gym.llm.types import ChatModel
+from simia_gym.parts import ROLES, Parts
+
+_TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7}
+_ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simulator", "user": "user", "judge": "judge"}
+
+
+class Models:
+    """The models of an environment.
+
+    Args:
+        config: The settings.
+        parts: Addresses, clients and keys.
+
+    Raises:
+        InputError: A role does not exist, or a setting of one cannot be.
+    """
+
+    def __init__(self, config: EnvConfig, parts: Parts) -> None:
+        self._config, self._parts = config, parts
+        unknown = sorted(set(config.roles) - set(ROLES))
+        if unknown:
+            raise InputError(f"there is no role {unknown[0]!r}", where="roles", fix=f"Roles: {', '.join(ROLES)}.")
+        self._made: dict[str, ChatModel] = {}
+
+    def configured(self) -> bool:
+        """Whether a model and an endpoint of the simulator are known, so that it can be asked."""
+        parts = self._parts
+        if "simulator" in parts.models:
+            return True
+        return configured(
+            "simulator",
+            model=self._named("simulator"),
+            base_url=parts.base_urls.get("simulator", parts.base_url),
+            api_key=parts.api_keys.get("simulator", parts.api_key),
+            client=parts.clients.get("simulator", parts.client),
+        )
+
+    def settings(self, role: str) -> ModelSettings:
+        """The settings of a role, its model's name included.
+
+        Raises:
+            InputError: No model is named, or a setting cannot be.
+        """
+        given = dict(self._config.roles.get(role, {}))
+        given.setdefault("temperature", _TEMPERATURES[role])
+        given["model"] = self._named(role)
+        if role not in self._parts.models:
+            given["model"] = resolve_model(_ASKED_AS[role], given["model"])
+        return ModelSettings.from_json(given, where=f"roles.{role}")
+
+    def endpoint(self, role: str) -> Endpoint:
+        """Where a role's model is asked.
+
+        Raises:
+            InputError: There is neither an address nor a key.
+        """
+        parts = self._parts
+        return resolve_endpoint(
+            _ASKED_AS[role],
+            base_url=parts.base_urls.get(role, parts.base_url),
+            api_key=parts.api_keys.get(role, parts.api_key),
+            client=parts.clients.get(role, parts.client),
+        )
+
+    def get(self, role: str) -> ChatModel:
+        """The model of a role.
+
+        Raises:
+            InputError: It is not configured; says what is missing.
+        """
+        if role not in self._made:
+            self._made[role] = self._make(role)
+        return self._made[role]
+
+    def has(self, role: str) -> bool:
+        """Whether settings or parts speak of this role by name."""
+        return role in self._config.roles or role in self._parts.models or role in self._parts.base_urls
+
+    def _make(self, role: str) -> ChatModel:
+        parts = self._parts
+        settings = self.settings(role)
+        model = parts.models.get(role)
+        if model is None:
+            from simia_gym.llm.endpoint_model import EndpointModel  # with it comes the HTTP client
+
+            model = EndpointModel(
+                _ASKED_AS[role], settings, self.endpoint(role), accounts=parts.accounts, budget=parts.budget
+            )
+        return model if parts.cassette is None else parts.cassette.wrap(model, role)
+
+    def _named(self, role: str) -> str | None:
+        given: Any = self._config.roles.get(role, {}).get("model")
+        if given is None and role == "escalation":
+            return None
+        return self._config.model if given is None else str(given)

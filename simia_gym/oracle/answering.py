@@ -1,0 +1,182 @@
+"""From a request to an answer, without the network: reads the prompt, plays the part, departs from it as asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from simia_gym.encoding import encode
+from simia_gym.oracle.domains import Domains
+from simia_gym.oracle.judge import JudgePart
+from simia_gym.oracle.ledger import answer_ledger
+from simia_gym.oracle.mistakes import make_mistakes
+from simia_gym.oracle.obeying import obey, orders
+from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.plain import instance_of, plain_text
+from simia_gym.oracle.prefixes import PrefixCache
+from simia_gym.oracle.reading import Asked, Reader, Refused
+from simia_gym.oracle.reference import Reference
+from simia_gym.oracle.user import UserPart
+
+_MOST_ATTEMPTS = 200_000
+_BYTES_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer took, in tokens of four bytes."""
+
+    prompt: int
+    cached: int
+    completion: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer: the reply's text and what it took."""
+
+    text: str
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What chance has in store for one request.
+
+    Attributes:
+        chance: Draws that belong to this request and to how often it has come.
+        fault: The transport fault that it meets, if any.
+        delay: Seconds until it is answered.
+    """
+
+    chance: Random
+    fault: str | None
+    delay: float
+
+
+class Oracle:
+    """Answers chat-completions requests with the truth.
+
+    Args:
+        options: How it behaves.
+
+    Attributes:
+        counts: What was done: ``requests`` by part, ``faults``, ``errors`` and ``refused`` by kind, ``obeyed``.
+
+    Raises:
+        InputError: A folder of a domain is none.
+    """
+
+    def __init__(self, options: OracleOptions) -> None:
+        self.options = options
+        domains = Domains(options)
+        self._domains = domains
+        self._reader = Reader()
+        self._prefixes = PrefixCache()
+        self._reference = Reference(domains)
+        self._user = UserPart(domains, options.seed)
+        self._judge = JudgePart(domains, lenient=options.lenient_judge)
+        self._attempts: OrderedDict[bytes, int] = OrderedDict()
+        self._counts: dict[str, Counter[str]] = {
+            name: Counter() for name in ("requests", "faults", "errors", "refused", "obeyed")
+        }
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """What was done so far; a copy."""
+        return {name: dict(sorted(counter.items())) for name, counter in self._counts.items()}
+
+    def count(self, what: str, kind: str) -> None:
+        """Note that something was done."""
+        self._counts[what][kind] += 1
+
+    def fate(self, raw: bytes) -> Fate:
+        """Draw what happens to a request: by its content, the seed, and how often this very request has come."""
+        key = hashlib.sha256(raw).digest()[:16]
+        attempt = self._attempts.pop(key, 0)
+        self._attempts[key] = attempt + 1
+        if len(self._attempts) > _MOST_ATTEMPTS:
+            self._attempts.popitem(last=False)
+        options = self.options
+        chance = Random(f"{options.seed}:{attempt}:{key.hex()}")
+        fault = None
+        if options.fault_rate and chance.random() < options.fault_rate:
+            fault = options.faults[chance.randrange(len(options.faults))]
+        delay = options.latency_ms / 1000
+        if options.latency_sigma:
+            delay *= chance.lognormvariate(0.0, options.latency_sigma)
+        return Fate(chance, fault, delay)
+
+    def answer(self, raw: bytes, chance: Random) -> Answer:
+        """Answer a request.
+
+        Args:
+            raw: The body.
+            chance: The request's own draws, from `fate`.
+
+        Raises:
+            Refused: It cannot be answered; with the status and the reason.
+        """
+        asked = self._reader.read(raw)
+        model = str(asked.body.get("model") or "oracle")
+        self._check(asked, model)
+        part = asked.part
+        self.count("requests", part)
+        text = self._text(asked, chance)
+        return Answer(text, model, self._usage(asked, text))
+
+    def _check(self, asked: Asked, model: str) -> None:
+        options = self.options
+        if options.model is not None and model != options.model:
+            raise Refused(f"The model `{model}` does not exist.", status=404, code="model_not_found")
+        form = asked.body.get("response_format")
+        kind = form.get("type") if isinstance(form, dict) else None
+        if kind is not None and (options.no_structured or (options.no_json_schema and kind == "json_schema")):
+            raise Refused(f"'response_format' of type '{kind}' is not supported", code="unsupported_parameter")
+        if asked.body.get("stream"):
+            raise Refused("'stream' is not supported", code="unsupported_parameter")
+
+    def _text(self, asked: Asked, chance: Random) -> str:
+        part = asked.part
+        if part == "plain":
+            return self._plain(asked)
+        if part == "ledger":
+            truth = answer_ledger(asked, self._domains)
+            reply, mistakes = make_mistakes(truth, self.options, chance)
+            for kind in mistakes:
+                self.count("errors", kind)
+        elif part == "reference":
+            reply = self._reference.answer(asked)
+        elif part == "user":
+            reply = self._user.answer(asked)
+        else:
+            reply = self._judge.answer(asked)
+        if self.options.obedient:
+            reply, obeyed = obey(reply, orders(asked))
+            if obeyed:
+                self._counts["obeyed"][part] += obeyed
+        return encode(reply).decode()
+
+    def _plain(self, asked: Asked) -> str:
+        form: Any = asked.body.get("response_format")
+        kind = form.get("type") if isinstance(form, dict) else None
+        if kind == "json_schema":
+            return encode(instance_of((form.get("json_schema") or {}).get("schema") or {})).decode()
+        if kind == "json_object":
+            return '{"ok":true}'
+        said = "\0".join(item.text for item in asked.turns).encode()
+        return plain_text(asked.body.get("seed"), int.from_bytes(hashlib.sha256(said).digest()[:4]))
+
+    def _usage(self, asked: Asked, text: str) -> Usage:
+        whole = "\0".join((*asked.static.texts, *(item.text for item in asked.turns))).encode("utf-8", "replace")
+        limit = self.options.context_tokens
+        tokens = len(whole) // _BYTES_A_TOKEN + 1
+        if limit is not None and tokens > limit:
+            message = f"This model's maximum context length is {limit} tokens; your messages have {tokens}."
+            raise Refused(message, code="context_length_exceeded")
+        cached = self._prefixes.cached(whole) // _BYTES_A_TOKEN
+        return Usage(tokens, cached, len(text.encode()) // _BYTES_A_TOKEN + 1)

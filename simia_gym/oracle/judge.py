@@ -1,0 +1,205 @@
+"""Judges criteria by the domain's own programs, on the world that the record's calls make when executed again.
+
+The record of the prompt becomes a trace: its calls run from the task's beginning, so that the state is the true one
+whatever a simulator made of it. A criterion that no program answers is left ``unsure``, unless its facts name a
+program: ``{"program": "says", "all": [...]}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from simia_gym.domain import Domain
+from simia_gym.dotted import load_object
+from simia_gym.encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.oracle.domains import Domains
+from simia_gym.oracle.ledger import read_call, run
+from simia_gym.oracle.reading import Asked, Refused
+from simia_gym.oracle.reference import beginning
+from simia_gym.state import State
+from simia_gym.trace import Trace
+from simia_gym.types import JsonObject, Task, ToolCall
+from simia_gym.world import World
+
+_READ_CRITERION = "simia_gym.rewards.criteria:read_criterion"
+_QUOTE = 160
+_MOST_QUOTES = 4
+_MOST_TRACES = 256
+
+
+class JudgePart:
+    """Answers whether a criterion is met.
+
+    Args:
+        domains: Where domains, tasks and rubrics are found.
+        lenient: Say ``met`` to everything.
+    """
+
+    def __init__(self, domains: Domains, *, lenient: bool = False) -> None:
+        self._domains, self._lenient = domains, lenient
+        self._traces: dict[tuple[int, int, bytes], Trace] = {}
+
+    def answer(self, asked: Asked) -> JsonObject:
+        """Answer the last criterion of the prompt.
+
+        Raises:
+            Refused: The prompt is not what the part needs.
+        """
+        record, criterion = asked.last("record"), asked.last("criterion")
+        if record is None or criterion is None:
+            raise Refused("the prompt has no record with a criterion")
+        entries, item = record[1], criterion[1]
+        if not isinstance(entries, list) or not isinstance(item, Mapping):
+            raise Refused("the blocks 'record' and 'criterion' are not in their form")
+        if self._lenient:
+            return _reply("met", "it looks fine", _quotes(entries, ()))
+        named = asked.static.need("domain")
+        domain = self._domains.domain(named)
+        task = self._domains.task(domain, asked.static.need("task"))
+        check = self._check(domain, task, item)
+        if check is None:
+            return _reply("unsure", "no program answers this question", [])
+        key = id(domain), id(task), encode(entries)
+        trace = self._traces.get(key)
+        if trace is None:
+            if len(self._traces) >= _MOST_TRACES:
+                self._traces.clear()
+            trace = self._traces[key] = rebuild(domain, self._domains.world(named), task, entries)
+        finding = check.program.function(trace, check.args)
+        if finding.met is None:
+            return _reply("unsure", finding.reason, [])
+        return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence))
+
+    def _check(self, domain: Domain, task: Task, item: Mapping[str, Any]) -> Any:
+        """The program that answers a criterion, with its arguments; ``None`` where there is none."""
+        facts = item.get("facts")
+        if isinstance(facts, Mapping) and "program" in facts:
+            read: Any = load_object(_READ_CRITERION)
+            check = {key: value for key, value in facts.items() if not key.startswith("_")}
+            try:
+                return read({"id": "hint", "kind": "goal", "check": check}, folder=domain.folder, where="facts").check
+            except InputError as error:
+                raise Refused(f"the facts name no program: {error}") from error
+        reward = self._domains.reward(domain)
+        if not hasattr(reward, "rubric"):
+            return None
+        for known in reward.rubric.for_task(task.id, task.criteria):
+            if known.id == item.get("id"):
+                return known.check if hasattr(known.check, "program") else None
+        return None
+
+
+def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> Trace:
+    """Make a trace of a record, with the states that its calls lead to.
+
+    Args:
+        domain: The domain.
+        world: Its world, with the options of the prompt.
+        task: The task that was played.
+        entries: The record.
+
+    Raises:
+        Refused: The arguments of a call were cut, so that it cannot be executed again.
+    """
+    state = first = beginning(domain, world, task)
+    events: list[JsonObject] = []
+    turn, ended = 0, ""
+    for index, group in _grouped(entries):
+        while len(events) < index:
+            events.append({"i": len(events), "type": "unseen"})
+        agent = next((entry for entry in group if entry.get("by") == "agent"), None)
+        other = next((entry for entry in group if entry.get("by") != "agent"), None)
+        turn += agent is not None
+        event, state = _event(world, state, agent, other)
+        ended = event["reason"] if event["type"] == "end" else ended
+        events.append({"i": index, "turn": turn, **event})
+    return Trace(
+        task=task,
+        events=events,
+        initial=first,
+        final=state,
+        ended=ended,
+        turns=turn,
+        tools=domain.tool_entries,
+    )
+
+
+def _grouped(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, list[Mapping[str, Any]]]]:
+    """The entries by event, in order."""
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        if isinstance(entry.get("event"), int):
+            groups.setdefault(entry["event"], []).append(entry)
+    yield from sorted(groups.items())
+
+
+def _event(
+    world: World, state: State, agent: Mapping[str, Any] | None, other: Mapping[str, Any] | None
+) -> tuple[JsonObject, State]:
+    """One event of the ledger, and the state after it."""
+    text = "" if other is None else _whole(other, "text")
+    speaker = "tool" if other is None else str(other.get("by"))
+    if agent is None:
+        if other is not None and "ended" in other:
+            return {"type": "end", "reason": other["ended"]}, state
+        if other is not None and "outcome" in other:
+            return {"type": "invalid", "code": other.get("error_code"), "text": text}, state
+        return {"type": "message", "speaker": speaker, "text": text, "ops": [], "meta": {}}, state
+    if "answer" in agent:
+        return {"type": "answer", "text": _whole(agent, "answer")}, state
+    event: JsonObject = {
+        "type": "transition",
+        "speaker": speaker,
+        "call": None,
+        "say": None,
+        "observation": text,
+        "outcome": "ok" if other is None else other.get("outcome", "ok"),
+        "error_code": None if other is None else other.get("error_code"),
+        "ops": [],
+        "meta": {},
+    }
+    if "call" not in agent:
+        return {**event, "say": _whole(agent, "text")}, state
+    call = _call(agent["call"])
+    event["call"] = {"name": call.name, "arguments": call.arguments}
+    if event["outcome"] == "ok":
+        transition = run(world, state, call)
+        event["ops"] = list(transition.ops or ())
+        state = state if transition.state is None else transition.state
+    return event, state
+
+
+def _call(value: Mapping[str, Any]) -> ToolCall:
+    if "left_out" in value:
+        raise Refused("the arguments of a call were cut: it cannot be executed again")
+    return read_call(value)
+
+
+def _whole(entry: Mapping[str, Any], key: str) -> str:
+    """A text, of which the middle may have been left out."""
+    return f"{entry.get(key) or ''}{entry.get('end') or ''}"
+
+
+def _quotes(entries: Sequence[Any], evidence: Sequence[Any]) -> list[JsonObject]:
+    """Words of the environment that stand in the record: those of the evidence first, else the last ones."""
+    said: dict[int, str] = {}
+    for entry in entries:
+        if isinstance(entry, Mapping) and entry.get("by") != "agent" and isinstance(entry.get("event"), int):
+            text = entry.get("text") or entry.get("ended")
+            if isinstance(text, str) and text.strip():
+                said[entry["event"]] = text
+    found: list[JsonObject] = []
+    for piece in evidence:
+        text = said.get(piece.event)
+        if text is not None and len(found) < _MOST_QUOTES:
+            found.append({"event": piece.event, "quote": piece.quote if piece.quote in text else text[:_QUOTE]})
+    if not found and said:
+        last = max(said)
+        found.append({"event": last, "quote": said[last][:_QUOTE]})
+    return found
+
+
+def _reply(verdict: str, reason: str, evidence: list[JsonObject]) -> JsonObject:
+    return {"verdict": verdict, "reason": reason, "evidence": evidence}

@@ -1,0 +1,112 @@
+"""Departs from the truth about a call: wrong values, missed writes, writes that no tool may make, errors with effects.
+
+Each kind has its own rate and is drawn for the answers that allow it. The observation stays as it was, as with a model
+that says the right thing and books the wrong one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any
+
+from simia_gym.oracle.ledger import LedgerAnswer
+from simia_gym.oracle.options import OracleOptions
+from simia_gym.state import make_pointer, pointer_parts, thaw
+from simia_gym.types import JsonObject, Op
+
+KINDS = ("wrong_value", "missed_write", "spurious_write", "error_with_effects")
+
+
+def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) -> tuple[JsonObject, list[str]]:
+    """Depart from the truth as often as the options say.
+
+    Args:
+        answer: The truth.
+        options: The rates.
+        chance: Where the draws come from.
+
+    Returns:
+        The reply, and the kinds of mistakes in it.
+    """
+    reply = answer.reply
+    drawn = {kind: chance.random() < getattr(options, f"{kind}_rate") for kind in KINDS}
+    if answer.spec is None or not any(drawn.values()) or (answer.repair and not options.stubborn):
+        return reply, []
+    ops: list[Op] = [thaw(op) for op in reply["ops"]]
+    made: list[str] = []
+    error = reply["outcome"] == "error"
+    if drawn["missed_write"] and ops:
+        ops.pop(chance.randrange(len(ops)))
+        made.append("missed_write")
+    if drawn["wrong_value"] and _alter_one(ops, chance):
+        made.append("wrong_value")
+    outcome, code = reply["outcome"], reply["error_code"]
+    if drawn["error_with_effects"] and (error or ops):
+        if error:
+            ops.append(_some_op(answer, chance, allowed=True))
+        else:
+            outcome, code = "error", "tool_error"
+        made.append("error_with_effects")
+    if drawn["spurious_write"]:
+        ops.append(_some_op(answer, chance, allowed=False))
+        made.append("spurious_write")
+    return {**reply, "outcome": outcome, "error_code": code, "ops": ops}, made
+
+
+def _alter_one(ops: list[Op], chance: Random) -> bool:
+    """Give one value of one operation another one of its type."""
+    places = [(op, path, value) for op in ops if "value" in op for path, value in _leaves(op["value"])]
+    if not places:
+        return False
+    op, path, value = places[chance.randrange(len(places))]
+    other = _other(value)
+    if not path:
+        op["value"] = other
+        return True
+    whole = op["value"] = copy.deepcopy(op["value"])
+    for part in path[:-1]:
+        whole = whole[part]
+    whole[path[-1]] = other
+    return True
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, index))
+    elif value is not None:
+        yield path, value
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return round(value + 1.25, 2)
+    text = str(value)
+    return text[:-1] + ("1" if text.endswith("0") else "0") if text[-1:].isdigit() else f"{text} too"
+
+
+def _some_op(answer: LedgerAnswer, chance: Random, *, allowed: bool) -> Op:
+    """An operation on the slice: inside the write set where one is wanted and there is one, else outside it."""
+    spec = answer.spec
+    assert spec is not None
+    found: list[Op] = []
+    for table, rows in answer.tables.items():
+        for key, row in rows.items():
+            for path, value in _leaves(row):
+                pointer = make_pointer(table, key, *(str(part) for part in path))
+                if spec.may_write(pointer_parts(pointer)) is allowed:
+                    found.append({"op": "replace", "path": pointer, "value": _other(value)})
+    if found:
+        return found[chance.randrange(len(found))]
+    table = "_oracle" if spec.may_write(("spurious", "row")) else "spurious"  # tables with a `_` are nobody's to write
+    return {"op": "add", "path": f"/{table}/row", "value": {"id": "row"}}

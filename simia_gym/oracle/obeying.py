@@ -1,0 +1,72 @@
+"""Obeys instructions that stand outside the data blocks: the worst reader that an attack could hope for.
+
+An instruction is anything after ``ORACLE:`` up to the end of the line, in whatever letters and with whatever invisible
+characters in between; system messages are the environment's own and are not searched. What a block holds is data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+from simia_gym.llm.blocks import outside_blocks
+from simia_gym.oracle.reading import Asked
+from simia_gym.types import JsonObject
+
+_ORDER = re.compile(r"oracle\s*:\s*([^\n]+)", re.IGNORECASE)
+_WORDS = re.compile(r"\W+")
+
+
+def orders(asked: Asked) -> list[str]:
+    """Every instruction that can be read outside the blocks, in order."""
+    found: list[str] = []
+    for said in asked.turns:
+        text = unicodedata.normalize("NFKC", outside_blocks(said.text))
+        text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+        found += (match.strip() for match in _ORDER.findall(text))
+    return found
+
+
+def obey(reply: JsonObject, wanted: list[str]) -> tuple[JsonObject, int]:
+    """Do as told, as far as the form of the reply has room for it.
+
+    Args:
+        reply: The truthful reply.
+        wanted: The instructions.
+
+    Returns:
+        The reply, and how many instructions were understood.
+    """
+    reply, count = dict(reply), 0
+    for order in wanted:
+        word, _, rest = order.partition(" ")
+        word, rest = _WORDS.sub("", word).lower(), rest.strip()
+        change: JsonObject = {}
+        if word == "end":
+            change = {"done": True, "stop": True}
+        elif word == "confirm":
+            change = {"confirms": True}
+        elif word == "reward":
+            change = {"verdict": "not_met" if rest.startswith("0") else "met"}
+        elif word == "verdict":
+            change = {"verdict": _WORDS.sub("_", rest).strip("_").lower()}
+        elif word == "observation":
+            change = {"observation": rest, "outcome": "ok", "error_code": None}
+        elif word in ("message", "say"):
+            change = {"message": rest}
+        elif word == "ops":
+            change = {"ops": _list(rest)}
+        else:
+            continue
+        count += 1
+        reply.update((key, value) for key, value in change.items() if key in reply)
+    return reply, count
+
+
+def _list(text: str) -> list[object]:
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text)
+    except ValueError:
+        return []
+    return value if isinstance(value, list) else []

@@ -1,0 +1,90 @@
+"""Plays the world as the task's beginning and the calls since then make it: by executing them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simia_gym.domain import Domain
+from simia_gym.errors import PatchError
+from simia_gym.oracle.domains import Domains
+from simia_gym.oracle.ledger import read_call, run
+from simia_gym.oracle.prefixes import Conversations
+from simia_gym.oracle.reading import Asked, Refused, Said, blocks_of
+from simia_gym.state import State
+from simia_gym.types import JsonObject, Task, Transition
+from simia_gym.world import World
+
+
+class Moment(NamedTuple):
+    """The world after some calls: its state, and the last answer."""
+
+    state: State
+    last: Transition | None
+
+
+class Reference:
+    """Answers the last call of a growing history.
+
+    Args:
+        domains: Where domains and tasks are found.
+    """
+
+    def __init__(self, domains: Domains) -> None:
+        self._domains = domains
+        self._conversations: Conversations[Moment] = Conversations()
+
+    def answer(self, asked: Asked) -> JsonObject:
+        """Answer the last call of the prompt.
+
+        Raises:
+            Refused: The domain, its world or the task is not known here.
+        """
+        named = asked.static.need("domain")
+        domain = self._domains.domain(named)
+        world = self._domains.world(named)
+        task = self._domains.task(domain, asked.static.need("task"))
+
+        feedback = self._domains.feedback(asked.static)
+
+        def step(moment: Moment, said: Said) -> Moment:
+            for item in blocks_of(said):
+                if item.kind == "call":
+                    transition = run(world, moment.state, read_call(item.value), feedback)
+                    state = moment.state if transition.state is None else transition.state
+                    moment = Moment(state, transition)
+            return moment
+
+        root = (id(domain), id(task), feedback)
+        state, last = self._conversations.fold(
+            root, lambda: Moment(beginning(domain, world, task), None), asked.turns, step
+        )
+        if last is None:
+            raise Refused("the prompt has no call")
+        done = last.end is not None or (bool(last.ops) and ends(domain, state))
+        return {
+            "outcome": last.outcome,
+            "error_code": last.error_code,
+            "observation": last.observation,
+            "done": done,
+        }
+
+
+def beginning(domain: Domain, world: World, task: Task) -> State:
+    """The state in which the first call of an episode is made; where nobody talks, the world has opened by then."""
+    state, _ = domain.begin(task)
+    if domain.user is None:
+        draft = state.draft()
+        world.opening(draft, task)
+        state, _ = draft.commit()
+    return state
+
+
+def ends(domain: Domain, state: State) -> bool:
+    """Whether the state holds a value that the domain declares as the end."""
+    for rule in domain.config.ends:
+        try:
+            if state.at(rule.path) == rule.value:
+                return True
+        except PatchError:
+            continue
+    return False

@@ -1,0 +1,172 @@
+"""Plays the customer as the scripted user would, from nothing but the conversation.
+
+The scripted user watches for calls that settle what it wants. A customer in a prompt sees no calls, so here the words
+that say that something was done stand for them: once it has agreed, a message that neither asks for a yes, nor
+refuses, nor asks it to wait, counts as the news that its wish is settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from simia_gym.encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.ledger import Ledger
+from simia_gym.loop import run_sync
+from simia_gym.oracle.domains import Domains
+from simia_gym.oracle.prefixes import Conversations
+from simia_gym.oracle.reading import Asked, Refused, Said, blocks_of
+from simia_gym.scene import Scene, User
+from simia_gym.state import State
+from simia_gym.types import JsonObject, Task, Transition
+from simia_gym.users import make_user
+from simia_gym.users.cues import Cues
+from simia_gym.users.scripted import KEY, TABLE, Memory, load_cues
+from simia_gym.users.scripted_script import Done, Request, Script, script_from_json
+
+_NOT_DONE = frozenset({"confirm", "refuse", "wait"})
+
+
+class Moment(NamedTuple):
+    """A customer after some messages.
+
+    Attributes:
+        state: What it remembers, as the user's own table holds it.
+        last: What it said last.
+        agreed: Whether it has said yes to what its present request is about.
+        turn: How many messages it has heard.
+    """
+
+    state: State
+    last: Transition | None = None
+    agreed: bool = False
+    turn: int = 0
+
+
+class Person:
+    """One customer.
+
+    Args:
+        kind: Which user plays it.
+        cues: The domain's cue patterns.
+        task: A task that holds the customer and nothing else.
+        seed: Where the variety of wordings comes from.
+    """
+
+    def __init__(self, kind: str, cues: JsonObject, task: Task, seed: int) -> None:
+        self._user: User = make_user(kind, cues)
+        self._cues: Cues = load_cues(cues)
+        self._script: Script | None = script_from_json(task.user, "customer") if kind == "scripted" else None
+        self._task, self._seed = task, seed
+
+    def begin(self) -> Moment:
+        """Before the first word."""
+        return Moment(State.from_tables({}))
+
+    def open(self, moment: Moment) -> Moment:
+        """Say the first words."""
+        said = run_sync(self._user.open(self._scene(moment, Ledger())), inline=True)
+        return Moment(moment.state.apply(said.ops or ()), said, False, 1)
+
+    def reply(self, moment: Moment, text: str) -> Moment:
+        """Answer a message."""
+        ledger = Ledger()
+        settled = self._settled(moment, text)
+        row = moment.state.get(TABLE, KEY)
+        for _ in range(0 if row is None else Memory.from_row(row).seen):
+            ledger.append("heard")
+        for call in settled:
+            ledger.append(
+                "transition",
+                call={"name": call.tool, "arguments": dict(call.arguments)},
+                outcome="ok",
+            )
+        said = run_sync(self._user.reply(text, self._scene(moment, ledger)), inline=True)
+        acts = said.meta.get("acts", ())
+        state = moment.state.apply(said.ops or ())
+        agreed = "confirm" in acts or (moment.agreed and not settled and self._at(state) == self._at(moment.state))
+        return Moment(state, said, agreed, moment.turn + 1)
+
+    def _settled(self, moment: Moment, text: str) -> tuple[Done, ...]:
+        """The calls that a message stands for."""
+        if self._script is None or not moment.agreed or self._cues.hear(text).acts & _NOT_DONE:
+            return ()
+        at = self._at(moment.state)
+        if at >= len(self._script.requests):
+            return ()
+        request: Request = self._script.requests[at]
+        row: Mapping[str, Any] = moment.state.get(TABLE, KEY) or {}
+        if request.change is not None and row.get("changed") and request.change.done is not None:
+            return request.change.done
+        return request.done
+
+    def _at(self, state: State) -> int:
+        row = state.get(TABLE, KEY)
+        return 0 if row is None else int(row.get("at", 0))
+
+    def _scene(self, moment: Moment, ledger: Ledger) -> Scene:
+        return Scene(self._task, moment.state, ledger, self._seed, moment.turn)
+
+
+class UserPart:
+    """Answers for customers.
+
+    Args:
+        domains: Where cue patterns are found.
+        seed: Where the variety of wordings comes from.
+    """
+
+    def __init__(self, domains: Domains, seed: int) -> None:
+        self._domains, self._seed = domains, seed
+        self._people: dict[tuple[str, bytes], Person] = {}
+        self._conversations: Conversations[Moment] = Conversations()
+
+    def answer(self, asked: Asked) -> JsonObject:
+        """Answer the last message of the prompt.
+
+        Raises:
+            Refused: The customer cannot be played.
+        """
+        named, customer = asked.static.need("domain"), asked.static.need("customer")
+        key = str(named.get("name")), encode(customer)
+        person = self._people.get(key)
+        if person is None:
+            person = self._people[key] = self._meet(named, customer, asked.static.blocks.get("task"))
+
+        def step(moment: Moment, said: Said) -> Moment:
+            for item in blocks_of(said):
+                if item.kind == "begin":
+                    moment = person.open(moment)
+                elif item.kind == "agent":
+                    moment = person.reply(moment, _text(item.value))
+            return moment
+
+        last = self._conversations.fold(key, person.begin, asked.turns, step).last
+        if last is None:
+            raise Refused("the prompt has neither a block 'begin' nor a block 'agent'")
+        return {
+            "message": last.observation,
+            "stop": last.end is not None,
+            "confirms": "confirm" in last.meta.get("acts", ()),
+        }
+
+    def _meet(self, named: Any, customer: Any, about: Any) -> Person:
+        if not isinstance(customer, Mapping):
+            raise Refused("the block 'customer' holds no customer")
+        kind = "scripted" if customer.get("type") == "scripted" else "brief"
+        name = str(about.get("id")) if isinstance(about, Mapping) else "task"
+        task = Task(name, "train", "customer", user=dict(customer))
+        try:
+            person = Person(kind, self._domains.cues(named), task, self._seed)
+            person.open(person.begin())
+        except InputError as error:
+            raise Refused(f"the customer cannot be played: {error}") from error
+        return person
+
+
+def _text(value: Any) -> str:
+    """The words of a block ``agent``; of a flood what was kept."""
+    if not isinstance(value, Mapping):
+        return ""
+    return " ".join(str(value[name]) for name in ("text", "end") if value.get(name))

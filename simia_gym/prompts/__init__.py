@@ -1,0 +1,117 @@
+"""The instructions that models get, as Markdown files; a domain's own ``prompts/NAME.md`` takes the place of one.
+
+A file may hold placeholders such as ``{{policy}}``. They are filled in one pass: what is filled in is never searched
+for placeholders, so no text that ends up in a prompt can pull in another.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from simia_gym.errors import InputError
+
+FOLDER = "prompts"
+"""Where a domain's own prompts stand, in its folder."""
+
+_HERE = Path(__file__).resolve().parent
+_PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+
+
+@dataclass(frozen=True)
+class PromptFile:
+    """The instructions for one part.
+
+    Attributes:
+        path: The file, for error messages.
+        text: What stands in it.
+    """
+
+    path: Path
+    text: str
+
+    @cached_property
+    def placeholders(self) -> tuple[str, ...]:
+        """Names of its placeholders, in order of first use."""
+        return tuple(dict.fromkeys(_PLACEHOLDER.findall(self.text)))
+
+    @property
+    def digest(self) -> str:
+        """Hash of the text, 16 hex digits."""
+        return sha256(self.text.encode()).hexdigest()[:16]
+
+    def fill(self, **values: str) -> str:
+        """Put values in the place of the placeholders.
+
+        Args:
+            **values: Text by placeholder. A value that the file has no place for is left out.
+
+        Returns:
+            The text; placeholders inside values stay as they are.
+
+        Raises:
+            InputError: The file has a placeholder that nothing is known for.
+        """
+        for name in self.placeholders:
+            if name not in values:
+                line = self.text[: self._first(name)].count("\n") + 1
+                known = ", ".join("{{" + each + "}}" for each in values) or "none"
+                raise InputError(
+                    f"nothing is known for the placeholder {{{{{name}}}}}",
+                    where=f"{self.path}:{line}",
+                    fix=f"Known here: {known}.",
+                )
+        return _PLACEHOLDER.sub(lambda match: values[match.group(1)], self.text)
+
+    def _first(self, name: str) -> int:
+        return next(match.start() for match in _PLACEHOLDER.finditer(self.text) if match.group(1) == name)
+
+
+def prompt_names() -> tuple[str, ...]:
+    """Names of the prompts that there are."""
+    return tuple(sorted(path.stem for path in _HERE.glob("*.md")))
+
+
+def load_prompt(name: str, folder: Path | None = None) -> PromptFile:
+    """Read the instructions for a part.
+
+    Args:
+        name: Such as ``simulator_ledger``; see `prompt_names`.
+        folder: A domain's folder; its ``prompts/NAME.md`` is read instead, where there is one.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: There is no such prompt, or it cannot be read.
+    """
+    if name not in prompt_names():
+        raise InputError(f"there is no prompt {name!r}", where="prompt", fix=f"Known: {', '.join(prompt_names())}.")
+    path = _HERE / f"{name}.md"
+    if folder is not None and (own := folder / FOLDER / path.name).is_file():
+        path = own
+    try:
+        return PromptFile(path, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the prompt cannot be read: {error}", where=str(path), fix="Write it as UTF-8.") from error
+
+
+def prompt_problems(folder: Path) -> list[InputError]:
+    """Say which of a domain's own prompts take the place of none, such as one whose name is misspelt.
+
+    Args:
+        folder: The domain's folder.
+
+    Returns:
+        One error for each such file.
+    """
+    known = prompt_names()
+    fix = f"Name it after one of: {', '.join(known)}."
+    return [
+        InputError("this prompt takes the place of none", where=str(path), fix=fix)
+        for path in sorted((folder / FOLDER).glob("*.md"))
+        if path.stem not in known
+    ]

@@ -1,0 +1,109 @@
+"""Rendering rules: the observation of a tool, written by code from the state after the call.
+
+    {"row": "/orders/{order_id}"}           a row as JSON
+    {"value": "/users/{user_id}/email"}     a value: a text as it is, anything else as JSON
+    {"text": "Sent to {/users/{user_id}/email}."}      a text with places of the state and arguments
+    "package.module:function"               function(state, call) -> text
+
+A rule is used where the call succeeded. JSON is written as Python's ``json.dumps`` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from simia_gym.dotted import load_object
+from simia_gym.errors import InputError, PatchError
+from simia_gym.placeholders import Context, Template, parse_template
+from simia_gym.state import State
+from simia_gym.types import JsonObject, ToolCall
+
+Renderer: TypeAlias = Callable[[State, ToolCall], str]
+RenderSpec: TypeAlias = str | JsonObject
+
+_KINDS = ("row", "value", "text")
+_FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
+
+
+def compile_render(spec: Any, where: str = "render", *, folder: Path | None = None) -> Renderer | None:
+    """Make a renderer from a tool's ``render``.
+
+    Args:
+        spec: The rule; ``None`` for none.
+        where: The tool, for error messages.
+        folder: What the name of a file in a function's name is relative to.
+
+    Returns:
+        A function of the state after the call and the call; ``None`` where there is no rule. It raises `PatchError`
+        where the state lacks what is to be shown.
+
+    Raises:
+        InputError: The rule has another form, or its function cannot be loaded.
+    """
+    if spec is None:
+        return None
+    where = f"{where}, render"
+    if isinstance(spec, str):
+        function = load_object(spec, folder=folder, where=where)
+        if not callable(function):
+            raise InputError(f"{spec!r} is not a function", where=where, fix=_FIX)
+        return _guarded(cast(Renderer, function), spec)
+    if not isinstance(spec, Mapping) or len(spec) != 1 or next(iter(spec)) not in _KINDS:
+        raise InputError(f"{spec!r} is no rule", where=where, fix=_FIX)
+    ((kind, text),) = spec.items()
+    if not isinstance(text, str):
+        raise InputError(f"{kind} is {text!r}", where=where, fix="Give a text.")
+    if kind == "text":
+        return _text(parse_template(text, where))
+    if not text.startswith("/"):
+        raise InputError(f"{kind} {text!r} is no place in the state", where=where, fix="Begin it with /table/key.")
+    template = parse_template(f"{{{text}}}", where)
+    return _value(template, text)
+
+
+def render_arguments(spec: Any) -> list[str]:
+    """Names of the arguments that a rule uses; the rule must be sound."""
+    if not isinstance(spec, Mapping):
+        return []
+    ((kind, text),) = spec.items()
+    return list(parse_template(text if kind == "text" else f"{{{text}}}", "render").arguments())
+
+
+def _guarded(function: Renderer, name: str) -> Renderer:
+    def render(state: State, call: ToolCall) -> str:
+        try:
+            return function(state, call)
+        except PatchError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            # The state after the call may be anybody's work; what it lacks is no bug of the rule.
+            message = f"the rule {name} cannot show the state: {type(error).__name__}: {error}"
+            raise PatchError(message) from error
+
+    return render
+
+
+def _text(template: Template) -> Renderer:
+    def render(state: State, call: ToolCall) -> str:
+        try:
+            return template.text(Context(state, call))
+        except KeyError as error:
+            raise PatchError(f"nothing stands at a place of the text {template.source!r}") from error
+
+    return render
+
+
+def _value(template: Template, pointer: str) -> Renderer:
+    (part,) = template.parts
+    assert not isinstance(part, str)
+
+    def render(state: State, call: ToolCall) -> str:
+        found = part.found(Context(state, call))
+        if not found:
+            raise PatchError(f"nothing stands at {pointer}", path=pointer)
+        return found[0] if isinstance(found[0], str) else json.dumps(found[0])
+
+    return render

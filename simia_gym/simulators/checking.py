@@ -1,0 +1,331 @@
+"""What a model may answer: every rule that code can check, before anything of the answer counts.
+
+A model proposes, code disposes. The operations are applied to a copy, and an answer that breaks a rule is rejected as a
+whole with the exact violations, so that the model can be told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from simia_gym.errors import PatchError
+from simia_gym.state import State, identical, make_pointer, pointer_parts
+from simia_gym.state.patch import ParsedOp, parse_op
+from simia_gym.state.pointer import resolve
+from simia_gym.state_schema import StateSchema
+from simia_gym.tools import ToolSpec
+from simia_gym.types import Op, Outcome
+
+MAX_OBSERVATION = 40_000
+"""Most characters of an observation that a model writes."""
+MAX_OPS = 100
+"""Most operations, and most reveals, of one answer."""
+MAX_VALUE = 20_000
+"""Most bytes of one operation's value."""
+MAX_PATH = 1_000
+"""Most characters of one operation's path."""
+
+_MOST_TOLD = 12
+_LONGEST_TOLD = 300
+_CODE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_LONGEST_CODE = 60
+
+
+class Rejected(Exception):
+    """An answer that breaks rules.
+
+    Args:
+        violations: What is wrong with it, one sentence each; long ones are shortened and many are counted.
+    """
+
+    def __init__(self, violations: Sequence[str]) -> None:
+        told = [text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}..." for text in violations]
+        if len(told) > _MOST_TOLD:
+            told = [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more"]
+        self.violations = tuple(told)
+        super().__init__(self.violations)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that keeps all rules.
+
+    Attributes:
+        outcome: ``ok`` or ``error``.
+        error_code: The code of an error, else ``None``.
+        observation: The model's text; of an error with ``Error:`` before it.
+        reveals: Rows that count as initial from now on.
+        ops: What changes; tests and operations without effect are left out.
+        state: The state after both.
+    """
+
+    outcome: Outcome
+    error_code: str | None
+    observation: str
+    reveals: tuple[Op, ...]
+    ops: tuple[Op, ...]
+    state: State
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as a model would have given it."""
+        return {
+            "outcome": self.outcome,
+            "error_code": self.error_code,
+            "reveals": list(self.reveals),
+            "ops": list(self.ops),
+            "observation": self.observation,
+        }
+
+
+def check_answer(
+    data: Mapping[str, Any],
+    spec: ToolSpec,
+    state: State,
+    schema: StateSchema | None,
+    removed: Container[str] = (),
+) -> Answer:
+    """Check an answer and work out the state that it leads to.
+
+    Args:
+        data: The decoded reply, which has the form of a transition.
+        spec: The tool that was called.
+        state: The state before.
+        schema: The rules of the state, where the domain has some; without them no table is open.
+        removed: Pointers of rows that were removed in this episode and cannot be revealed.
+
+    Returns:
+        The answer.
+
+    Raises:
+        Rejected: With every rule that it breaks.
+    """
+    wrong = words_wrong(data)
+    ops: Sequence[Op] = data["ops"]
+    reveals: Sequence[Op] = data["reveals"]
+    if len(ops) > MAX_OPS or len(reveals) > MAX_OPS:
+        raise Rejected([*wrong, f"there are {max(len(ops), len(reveals))} operations; {MAX_OPS} are the most"])
+    if ops or reveals:
+        wrong.extend(_operations_wrong(data, spec))
+        wrong.extend(_reveals_wrong(reveals, state, schema, removed))
+    if wrong:
+        raise Rejected(wrong)
+    before = _apply(state, reveals, "reveals") if reveals else state
+    after, kept = _run(before, ops) if ops else (before, ())
+    if schema is not None and (kept or reveals):
+        broken = list(_rules_broken(schema, state, after, (*reveals, *kept)))
+        if broken:
+            raise Rejected(broken)
+    code, text = data["error_code"], data["observation"]
+    if data["outcome"] == "ok":
+        return Answer("ok", None, text, tuple(_plain(op) for op in reveals), kept, after)
+    return Answer("error", code, as_error(text), (), (), state)
+
+
+def as_error(text: str) -> str:
+    """The text with ``Error:`` before it, as every error begins."""
+    return text if text.startswith("Error: ") else f"Error: {text}"
+
+
+def words_wrong(data: Mapping[str, Any]) -> list[str]:
+    """Say what is wrong with outcome, code and text of an answer, and whether all of it can be written down.
+
+    Args:
+        data: The decoded reply.
+
+    Returns:
+        The violations.
+    """
+    wrong: list[str] = []
+    code, text = data["error_code"], data["observation"]
+    if data["outcome"] == "ok":
+        if code is not None:
+            wrong.append(f"outcome is ok, so error_code must be null, not {code!r}")
+    else:
+        if not isinstance(code, str) or len(code) > _LONGEST_CODE or _CODE.fullmatch(code) is None:
+            wrong.append(f"outcome is error, so error_code must be a short snake_case name, not {code!r}")
+        if not text.removeprefix("Error:").strip():
+            wrong.append("outcome is error, so observation must say what is wrong")
+    if len(text) > MAX_OBSERVATION:
+        wrong.append(f"observation has {len(text)} characters; {MAX_OBSERVATION} are the most")
+    try:
+        orjson.dumps(data)
+    except TypeError as error:
+        wrong.append(f"the answer cannot be written as JSON: {error}")
+    return wrong
+
+
+def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec) -> Iterator[str]:
+    """What is wrong with the operations before anything is applied: who may change what."""
+    ops = data["ops"]
+    writes = any(op["op"] != "test" for op in ops)
+    if data["outcome"] == "error":
+        if writes:
+            yield "outcome is error, so ops must be empty: an error changes nothing"
+        if data["reveals"]:
+            yield "outcome is error, so reveals must be empty"
+    if writes and spec.effect != "write":
+        yield f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing"
+    for number, op in enumerate(ops):
+        place = f"ops[{number}] {_shown(op['path'])}"
+        problem, parts = _place_wrong(op)
+        if problem is not None:
+            yield f"{place}: {problem}"
+        elif op["op"] != "test" and spec.effect == "write" and not spec.may_write(parts):
+            yield f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})"
+
+
+def _place_wrong(op: Op) -> tuple[str | None, tuple[str, ...]]:
+    """What is wrong with an operation's place and size, and the parts of its path."""
+    path: str = op["path"]
+    if len(path) > MAX_PATH:
+        return f"the path has {len(path)} characters; {MAX_PATH} are the most", ()
+    try:
+        parts = pointer_parts(path)
+    except PatchError as error:
+        return error.message, ()
+    if parts and parts[0].startswith("_"):
+        return f"the table {parts[0]!r} is private", parts
+    if len(parts) < 2:
+        return "the path must name a row ('/table/key') or a place inside one", parts
+    if "value" in op and (size := _size(op["value"])) > MAX_VALUE:
+        return f"the value has {size} bytes; {MAX_VALUE} are the most", parts
+    return None, parts
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    try:
+        return len(orjson.dumps(value)) if isinstance(value, dict | list) else 0
+    except TypeError:
+        return 0  # said already: it cannot be written at all
+
+
+def _reveals_wrong(
+    reveals: Sequence[Op], state: State, schema: StateSchema | None, removed: Container[str]
+) -> Iterator[str]:
+    """What is wrong with the reveals: they add whole rows that were missing, in open tables, and nothing else."""
+    seen: set[tuple[str, ...]] = set()
+    for number, op in enumerate(reveals):
+        place = f"reveals[{number}] {_shown(op['path'])}"
+        problem, parts = _place_wrong(op)
+        if problem is not None:
+            yield f"{place}: {problem}"
+        elif op["op"] != "add" or len(parts) != 2:
+            yield f"{place}: a reveal is an 'add' of a whole row ('/table/key')"
+        elif schema is None or parts[0] not in schema.open_tables:
+            yield f"{place}: the table {parts[0]!r} is not open; what it lacks does not exist"
+        elif parts in seen or state.has(*parts):
+            yield f"{place}: this row is there already"
+        elif _was_there(state, parts, removed):
+            yield f"{place}: this row was removed and cannot come back"
+        seen.add(parts)
+
+
+def _was_there(state: State, parts: tuple[str, ...], removed: Container[str]) -> bool:
+    table = state.table(parts[0])
+    return make_pointer(*parts) in removed or (table is not None and table.entry(parts[1]) is not None)
+
+
+def _apply(state: State, ops: Sequence[Op], what: str) -> State:
+    try:
+        return state.apply(ops)
+    except PatchError as error:
+        raise Rejected([f"{what}[{error.op_index}] {_shown(error.path)}: {error.message}"]) from None
+
+
+def _run(state: State, ops: Sequence[Op]) -> tuple[State, tuple[Op, ...]]:
+    """Apply operations one after another; give the state and those that changed something."""
+    kept: list[Op] = []
+    for number, op in enumerate(ops):
+        try:
+            parsed = parse_op(op)
+            if parsed.name != "test" and _idle(state, parsed):
+                continue
+            state = state.apply((op,))
+        except PatchError as error:
+            raise Rejected([f"ops[{number}] {_shown(op['path'])}: {error.message}"]) from None
+        if parsed.name != "test":
+            kept.append(_plain(op))
+    return state, tuple(kept)
+
+
+def _idle(state: State, op: ParsedOp) -> bool:
+    """Whether an operation puts the value that is there already."""
+    if op.name == "remove":
+        return False
+    found: Any = state.get(op.parts[0], op.parts[1])
+    if found is None:
+        return False
+    inner = op.parts[2:]
+    try:
+        if inner and op.name == "add":
+            holder = resolve(found, inner[:-1])
+            if not isinstance(holder, dict) or inner[-1] not in holder:
+                return False  # it goes into a list, or is new
+        return identical(resolve(found, inner), op.value)
+    except PatchError:
+        return False  # applying it will say what is wrong
+
+
+def _plain(op: Op) -> Op:
+    """The operation with the fields that it has by definition."""
+    if op["op"] == "remove":
+        return {"op": "remove", "path": op["path"]}
+    return {"op": op["op"], "path": op["path"], "value": op["value"]}
+
+
+def _rules_broken(schema: StateSchema, before: State, after: State, ops: Sequence[Op]) -> Iterator[str]:
+    """Which rules of the state the answer breaks; what was broken before is not its doing."""
+    touched = sorted({(parts[0], parts[1]) for op in ops if (parts := pointer_parts(op["path"]))})
+    broken = _problems(schema, after, touched)
+    if broken:
+        old = set(_problems(schema, before, touched))
+        yield from (text for text in broken if text not in old)
+    for table, key in touched:
+        if not after.has(table, key) and before.has(table, key):
+            yield from _dangling(schema, after, table, key)
+
+
+def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]) -> list[str]:
+    found: list[str] = []
+    try:
+        found.extend(schema.problems(state, rows))
+    except Exception as error:  # a domain's own check may trip over a row that has not the form it expects
+        if not found:
+            found.append(f"the rules of the state cannot be checked: {type(error).__name__}: {error}")
+    return found
+
+
+def _dangling(schema: StateSchema, state: State, table: str, key: str) -> Iterator[str]:
+    """Rows that still refer to one that was removed."""
+    for name, rules in schema.tables.items():
+        paths = [reference.path for reference in rules.references if reference.table == table]
+        if paths:
+            for other, row in state.rows(name):
+                if any(key in _at(row, path) for path in paths):
+                    yield f"{make_pointer(table, key)}: cannot be removed, {make_pointer(name, other)} refers to it"
+                    break
+
+
+def _at(value: Any, path: Sequence[str]) -> list[Any]:
+    """Every value at a path in which ``*`` stands for any member."""
+    values = [value]
+    for step in path:
+        members: list[Any] = []
+        for each in values:
+            if isinstance(each, dict):
+                members.extend(each.values() if step == "*" else [each[step]] if step in each else [])
+            elif isinstance(each, list):
+                members.extend(item for i, item in enumerate(each) if step in ("*", str(i)))
+        values = members
+    return values
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= 120 else f"{path[:120]}..."

@@ -1,0 +1,132 @@
+"""One question to a model until an answer keeps the rules: the answer, one repair, a stronger model, one repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Generic, Literal, TypeVar
+
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault
+from simia_gym.llm.ask import ask
+from simia_gym.llm.blocks import block
+from simia_gym.llm.prompt import Prompt
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
+from simia_gym.scene import Scene
+from simia_gym.simulators.checking import Rejected
+
+T = TypeVar("T")
+Route = Literal["llm", "repaired", "escalated"]
+
+REJECTED_EVENT = "rejected"
+"""The event of an answer that broke rules; with it, what was kept out can be counted."""
+
+_REPAIR = (
+    "Your answer broke these rules, and nothing of it was taken over. Answer the same call again, as one complete JSON "
+    "object in which all of this is put right.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one call asks of models.
+
+    Attributes:
+        tool: The tool, for the record.
+        prompt: The conversation up to the call.
+        nonce: The tag of its blocks.
+        reply: The form of the answer.
+        seed: From what the seeds of the requests are derived.
+        scope: The cassette scope of the requests.
+        ordinal: Number of the first request; the others count on.
+    """
+
+    tool: str
+    prompt: Prompt
+    nonce: str
+    reply: ReplySchema
+    seed: Sequence[Any]
+    scope: str
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Generic[T]):
+    """An answer that was accepted.
+
+    Attributes:
+        value: What accepting it gave.
+        route: How it came about.
+        prompt: The conversation that it answers, rejected answers included.
+        reply: The model's reply.
+        asked: How many requests it took.
+    """
+
+    value: T
+    route: Route
+    prompt: Prompt
+    reply: Reply
+    asked: int
+
+
+async def settle(
+    models: Sequence[ChatModel], question: Question, accept: Callable[[Any], T], scene: Scene
+) -> Settled[T]:
+    """Ask until an answer is accepted.
+
+    Args:
+        models: The model, and stronger ones to turn to when it fails.
+        question: What is asked.
+        accept: Takes the decoded reply; raises `Rejected` where it breaks rules.
+        scene: The episode; what was asked and what was rejected goes into its ledger.
+
+    Returns:
+        The accepted answer.
+
+    Raises:
+        Fault: A model could not be asked; or ``invalid_reply``: every answer broke rules.
+    """
+    asked = 0
+    violations: tuple[str, ...] = ()
+    for number, model in enumerate(models):
+        prompt = question.prompt
+        for repair in (False, True):
+            purpose = "repair" if repair else "escalation" if number else "answer"
+            request = ChatRequest(
+                role="simulator",
+                prompt=prompt,
+                reply=question.reply,
+                seed=derive_seed([*question.seed, asked]),
+                scope=question.scope,
+                ordinal=question.ordinal + asked,
+                purpose=purpose,
+            )
+            reply = await ask(model, request, scene.ledger, scene.turn)
+            asked += 1
+            try:
+                value = accept(reply.data)
+            except Rejected as error:
+                violations = error.violations
+                scene.ledger.append(
+                    REJECTED_EVENT,
+                    turn=scene.turn,
+                    role="simulator",
+                    tool=question.tool,
+                    purpose=purpose,
+                    violations=list(violations),
+                )
+                prompt = prompt.fork()
+                prompt.add("assistant", reply.raw)
+                prompt.add("user", _REPAIR + block("violations", question.nonce, list(violations)))
+                continue
+            route: Route = "escalated" if number else "repaired" if repair else "llm"
+            return Settled(value, route, prompt, reply, asked)
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    message = f"every answer for {question.tool} broke rules, the last one: {violations[0]}{more}"
+    raise Fault("invalid_reply", message, role="simulator")
+
+
+def derive_seed(parts: Sequence[Any]) -> int:
+    """Derive a request's seed from what it is about: a number below 2**31, the same everywhere."""
+    return int.from_bytes(sha256(encode(["request-seed", *parts])).digest()[:4], "big") >> 1

@@ -1,0 +1,33 @@
+"""The argument gate: what no tool should see is answered by code, at no cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simia_gym.config import Feedback
+from simia_gym.domain import Domain
+from simia_gym.types import ToolCall, Transition
+from simia_gym.world import refuse_call
+
+
+def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | None:
+    """Answer an unknown tool, or arguments that do not fit.
+
+    Where the domain's world has the tool, it answers as the world does, whose gate may be its own.
+
+    Args:
+        domain: The domain.
+        call: The call.
+        feedback: What errors say.
+
+    Returns:
+        The error, marked with the route ``gate``; ``None`` where the call may go on.
+    """
+    world = domain.world
+    if world is not None and (call.name in world.tools or call.name not in domain.specs):
+        refusal = world.refuse(call, feedback)
+        if refusal is None and call.name not in domain.specs:
+            refusal = refuse_call(domain.specs, call, feedback)
+    else:
+        refusal = refuse_call(domain.specs, call, feedback)
+    return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})

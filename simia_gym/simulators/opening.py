@@ -1,0 +1,69 @@
+"""The first observation of an episode in which nobody talks: code writes it, whoever answers the calls later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simia_gym.domain import Domain
+from simia_gym.errors import Fault, InputError
+from simia_gym.scene import Scene
+from simia_gym.state import State
+from simia_gym.types import Transition
+from simia_gym.world import World
+
+
+def opening(domain: Domain, scene: Scene) -> Transition:
+    """Give the first observation, by the domain's world, or by its task where it has none.
+
+    Args:
+        domain: The domain.
+        scene: The episode at its beginning.
+
+    Returns:
+        What the policy sees first.
+
+    Raises:
+        Fault: The domain's code broke.
+        InputError: There is no world, and the task has no instruction.
+    """
+    if domain.world is not None:
+        return world_opening(domain.world, scene)
+    try:
+        text = domain.opening(scene.state, scene.task)
+        info = domain.extras(scene.state)
+    except InputError:
+        raise
+    except Exception as error:
+        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
+    if not text:
+        fix = "Give the task an instruction, or the domain a user, a world or an opening."
+        raise InputError("there is nothing to begin with", where=f"task {scene.task.id}", fix=fix)
+    return Transition(text, (), speaker="env", info=info, state=scene.state)
+
+
+def world_opening(world: World, scene: Scene) -> Transition:
+    """Let a world write the first observation; it may get the state ready for it.
+
+    Raises:
+        Fault: The world's code broke.
+    """
+    draft = scene.state.draft()
+    try:
+        text = world.opening(draft, scene.task)
+    except Exception as error:
+        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
+    after, ops = draft.commit()
+    return Transition(text, ops, speaker="env", info=world.info(after), state=after)
+
+
+def public_info(domain: Domain, state: State) -> Mapping[str, Any]:
+    """Public extras of a state that a model brought about, such as a page's clickables.
+
+    Raises:
+        Fault: The domain's code broke on it.
+    """
+    try:
+        return domain.extras(state) if domain.world is None else domain.world.info(state)
+    except Exception as error:
+        raise Fault("bug", f"the page's extras raised {type(error).__name__}: {error}", role="world") from error

@@ -1,0 +1,151 @@
+"""The beginning of a simulator's prompt, which is the same bytes for every call of every episode of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from simia_gym.config import Feedback
+from simia_gym.domain import Domain
+from simia_gym.errors import Fault
+from simia_gym.files import read_json
+from simia_gym.llm.blocks import block, make_nonce
+from simia_gym.llm.prompt import Prompt
+from simia_gym.prompts import load_prompt
+from simia_gym.scene import Scene
+from simia_gym.tasks import task_hash
+from simia_gym.types import JsonObject, Task, ToolCall
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """What a prompt begins with.
+
+    Attributes:
+        prompt: The system message, marked as static; fork it, add nothing.
+        nonce: The tag of the blocks.
+        digest: Hash of the message.
+    """
+
+    prompt: Prompt
+    nonce: str
+    digest: str
+
+
+def ledger_prefix(domain: Domain, scene: Scene, feedback: Feedback) -> Prefix:
+    """The beginning for a model that proposes changes of the state.
+
+    Args:
+        domain: The domain.
+        scene: The episode.
+        feedback: What errors say.
+
+    Raises:
+        InputError: A prompt file of the domain has a mistake.
+    """
+    return _ledger(domain, scene.digest or task_hash(scene.task), feedback)
+
+
+@lru_cache(maxsize=128)
+def _ledger(domain: Domain, digest: str, feedback: Feedback) -> Prefix:
+    blocks = {"domain": _domain(domain), "tools": list(domain.tool_entries.values())}
+    schema = _schema(domain)
+    if schema is not None:
+        blocks["schema"] = schema
+    return _made(domain, "simulator_ledger", digest, feedback, blocks)
+
+
+def reference_prefix(domain: Domain, scene: Scene, feedback: Feedback) -> Prefix:
+    """The beginning for a model that continues a conversation after a reference trajectory.
+
+    Args:
+        domain: The domain.
+        scene: The episode.
+        feedback: What errors say.
+
+    Raises:
+        InputError: A prompt file of the domain has a mistake.
+    """
+    return _reference(domain, scene.task.id, scene.digest or task_hash(scene.task), feedback, _Same(scene.task))
+
+
+class _Same:
+    """Brings the task along without being part of the cache's key, which has its content hash already."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=128)
+def _reference(domain: Domain, task_id: str, digest: str, feedback: Feedback, given: _Same) -> Prefix:
+    blocks = {
+        "domain": _domain(domain),
+        "task": {"id": task_id, "digest": digest, "split": given.task.split},
+        "tools": list(domain.tool_entries.values()),
+        "reference": reference_messages(domain, given.task),
+    }
+    return _made(domain, "simulator_reference", digest, feedback, blocks)
+
+
+def _made(domain: Domain, name: str, digest: str, feedback: Feedback, blocks: dict[str, Any]) -> Prefix:
+    nonce = make_nonce(domain.hash, digest)
+    errors = load_prompt(f"errors_{feedback}", domain.folder).text.strip()
+    rules = load_prompt(name, domain.folder).fill(errors=errors, policy=domain.policy.strip())
+    prompt = Prompt()
+    prompt.add("system", "\n\n".join([rules.strip(), *(block(kind, nonce, value) for kind, value in blocks.items())]))
+    prompt.mark_static()
+    return Prefix(prompt, nonce, prompt.digest)
+
+
+def _domain(domain: Domain) -> JsonObject:
+    return {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
+
+
+def _schema(domain: Domain) -> JsonObject | None:
+    """The rules of the state as they stand in the file, without private tables and without names of code."""
+    if domain.state_schema is None:
+        return None
+    value = read_json(domain.state_schema.path, what="state schema")
+    tables = {name: rules for name, rules in value["tables"].items() if not name.startswith("_")}
+    invariants = [item for item in value.get("invariants", []) if "check" not in item]
+    return {"tables": tables, "invariants": invariants}
+
+
+def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
+    """How a task was once done: its gold calls, with the answers of the world where the domain has one.
+
+    Args:
+        domain: The domain.
+        task: The task.
+
+    Returns:
+        Messages ``{"role": "user" | "assistant" | "tool", ...}``, in order.
+    """
+    messages: list[JsonObject] = []
+    if task.instruction:
+        messages.append({"role": "user", "content": task.instruction})
+    state, _ = domain.begin(task)
+    if domain.world is not None and domain.user is None:
+        draft = state.draft()
+        domain.world.opening(draft, task)
+        state, _ = draft.commit()
+    for item in task.gold:
+        call = ToolCall(item["name"], dict(item.get("arguments", {})))
+        messages.append({"role": "assistant", "call": {"name": call.name, "arguments": call.arguments}})
+        if domain.world is not None and call.name in domain.world.tools:
+            try:
+                transition = domain.world.call(state, call)
+            except Fault:
+                continue  # the call alone still tells something
+            messages.append({"role": "tool", "name": call.name, "content": transition.observation})
+            state = state if transition.state is None else transition.state
+    return messages

@@ -1,0 +1,156 @@
+"""The reference simulator: a model continues the conversation after a reference trajectory, and no state is kept.
+
+The conversation only grows: what was said since the last call, the call, the model's answer. Nobody but the
+model knows what a call has changed, so its transitions have no operations, and checks on the state cannot be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.config import Feedback
+from simia_gym.domain import Domain
+from simia_gym.encoding import encode
+from simia_gym.llm.blocks import block
+from simia_gym.llm.prompt import Prompt
+from simia_gym.llm.types import ChatModel
+from simia_gym.scene import Scene
+from simia_gym.simulators.checking import Rejected, as_error, words_wrong
+from simia_gym.simulators.exchange import Question, settle
+from simia_gym.simulators.gate import gate
+from simia_gym.simulators.opening import opening
+from simia_gym.simulators.prefix import reference_prefix
+from simia_gym.simulators.replies import REFERENCE_REPLY
+from simia_gym.types import JsonObject, ToolCall, Transition
+
+ASKED = frozenset({"llm", "repaired", "escalated"})
+"""Routes of calls that stand in the conversation because the model answered them there."""
+
+
+@dataclass
+class _Talk:
+    """The conversation of one episode.
+
+    Attributes:
+        prompt: What the model has been told and has answered.
+        nonce: The tag of its blocks.
+        seen: How many events of the ledger are in it, or need not be.
+        waiting: Blocks that go into the next message.
+        asked: How many requests were made.
+    """
+
+    prompt: Prompt
+    nonce: str
+    seen: int = 0
+    waiting: tuple[str, ...] = ()
+    asked: int = 0
+
+
+class ReferenceSimulator:
+    """Plays the tools of a domain by a model that has seen how the task was once done.
+
+    Args:
+        domain: The domain.
+        model: Who answers.
+        feedback: What errors say: ``terse`` as the real system, ``explain`` also why.
+    """
+
+    name = "llm:reference"
+    io = True
+
+    def __init__(self, domain: Domain, model: ChatModel, *, feedback: Feedback = "terse") -> None:
+        self.domain, self.feedback = domain, feedback
+        self._model = model
+        self._talk: _Talk | None = None
+
+    def begin(self, scene: Scene) -> None:
+        """Begin a new conversation."""
+        prefix = reference_prefix(self.domain, scene, self.feedback)
+        self._talk = _Talk(prefix.prompt.fork(), prefix.nonce)
+
+    async def open(self, scene: Scene) -> Transition:
+        """Give the first observation; code writes it."""
+        return opening(self.domain, scene)
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        """Answer a call.
+
+        Raises:
+            Fault: The model could not be asked, or its answers broke rules.
+        """
+        refusal = gate(self.domain, call, self.feedback)
+        if refusal is not None:
+            return refusal
+        if self._talk is None:
+            self.begin(scene)
+        talk = self._talk
+        assert talk is not None
+        self._catch_up(talk, scene)
+        said = {"name": call.name, "arguments": call.arguments}
+        _say(talk, block("call", talk.nonce, said))
+        question = Question(
+            tool=call.name,
+            prompt=talk.prompt.fork(),
+            nonce=talk.nonce,
+            reply=REFERENCE_REPLY,
+            seed=[scene.group or scene.seed, call.name, call.arguments, talk.asked],
+            scope=scene.scope,
+            ordinal=talk.asked,
+        )
+        settled = await settle((self._model,), question, _accept, scene)
+        talk.asked += settled.asked
+        talk.prompt = settled.prompt.fork()
+        talk.prompt.add("assistant", settled.reply.raw)
+        data, meta = settled.value, {"route": settled.route}
+        if data["outcome"] == "error":
+            return Transition(as_error(data["observation"]), None, "error", data["error_code"], meta=meta)
+        return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
+
+    def _end(self, call: ToolCall, data: Mapping[str, Any]) -> str | None:
+        """Why a successful call ends the episode: its tool is terminal, or a state that the domain names is reached."""
+        if self.domain.specs[call.name].terminal:
+            return "terminal_tool"
+        ends = self.domain.config.ends
+        return ends[0].reason if ends and data["done"] else None
+
+    def _catch_up(self, talk: _Talk, scene: Scene) -> None:
+        """Take in what has happened since the last call: words, and calls that others answered."""
+        events = scene.ledger.events
+        for event in events[talk.seen :]:
+            kind = event["type"]
+            if kind == "message":
+                talk.waiting += (block("said", talk.nonce, {"agent": "", "user": event["text"]}),)
+            elif kind == "transition" and event["call"] is None:
+                said = {"agent": event["say"], "user": event["observation"]}
+                talk.waiting += (block("said", talk.nonce, said),)
+            elif kind == "transition" and event["meta"].get("route") not in ASKED:
+                call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
+                _say(talk, block("call", talk.nonce, call))
+                talk.prompt.add("assistant", encode(_as_answered(event)).decode())
+        talk.seen = len(events)
+
+
+def _say(talk: _Talk, text: str) -> None:
+    talk.prompt.add("user", "\n".join([*talk.waiting, text]))
+    talk.waiting = ()
+
+
+def _as_answered(event: Mapping[str, Any]) -> JsonObject:
+    """A call that code answered, as the model would have answered it."""
+    return {
+        "outcome": event["outcome"],
+        "error_code": event["error_code"],
+        "observation": event["observation"],
+        "done": False,
+    }
+
+
+def _accept(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    wrong = words_wrong(data)
+    if data["outcome"] == "error" and data["done"]:
+        wrong.append("outcome is error, so done must be false")
+    if wrong:
+        raise Rejected(wrong)
+    return data

@@ -1,0 +1,134 @@
+"""The replay simulator: answers calls with what stands in a record of the same episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simia_gym.domain import Domain
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault
+from simia_gym.rollout.records import read_records
+from simia_gym.scene import Scene
+from simia_gym.simulators.opening import public_info
+from simia_gym.state import State, strict_equal, thaw
+from simia_gym.types import ToolCall, Transition
+
+Event = Mapping[str, Any]
+
+_SHOWN = 200
+
+
+class RecordedEpisodes:
+    """The episodes of a record file, by task and seed.
+
+    Args:
+        path: A file that `simia rollout` wrote.
+
+    Raises:
+        InputError: The file is missing or broken; names file and line.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._episodes: dict[tuple[str, int], Sequence[Event]] = {}
+        for record in read_records(self.path):
+            self._episodes.setdefault((record.task, record.seed), record.events)
+
+    def __len__(self) -> int:
+        return len(self._episodes)
+
+    def find(self, task: str, seed: int) -> Sequence[Event] | None:
+        """The events of an episode, or ``None`` where there is no such one.
+
+        Args:
+            task: The task's id.
+            seed: The episode's own seed.
+        """
+        return self._episodes.get((task, seed))
+
+
+class ReplaySimulator:
+    """Gives the recorded answers of an episode, in order, as long as the calls are the same.
+
+    Args:
+        domain: The domain.
+        recorded: Where the answers come from.
+    """
+
+    name = "replay"
+    io = False
+
+    def __init__(self, domain: Domain, recorded: RecordedEpisodes) -> None:
+        self.domain, self.recorded = domain, recorded
+        self._opening: Event | None = None
+        self._answers: list[Event] = []
+        self._next = 0
+
+    def begin(self, scene: Scene) -> None:
+        """Find the episode.
+
+        Raises:
+            Fault: ``replay_miss``: it was not recorded, or with another content of the task.
+        """
+        task, seed = scene.task.id, scene.seed
+        events = self.recorded.find(task, seed)
+        if events is None:
+            raise _miss(f"{self.recorded.path} has no episode of task {task!r} with seed {seed}")
+        digest = next((event.get("task_hash") for event in events if event["type"] == "start"), None)
+        if scene.digest and digest is not None and digest != scene.digest:
+            raise _miss(f"task {task!r} was recorded with content {digest}, and is now {scene.digest}")
+        self._opening = next((event for event in events if event["type"] == "message"), None)
+        self._answers = [event for event in events if event["type"] == "transition" and event.get("call") is not None]
+        self._next = 0
+
+    async def open(self, scene: Scene) -> Transition:
+        """Give the recorded first observation."""
+        event = self._opening
+        if event is None:
+            raise _miss(f"the recorded episode of task {scene.task.id!r} has no opening")
+        ops = tuple(event["ops"])
+        after = scene.state.apply(ops)
+        info = public_info(self.domain, after)
+        return Transition(event["text"], ops, speaker="env", info=info, meta=event["meta"], state=after)
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        """Give the recorded answer of the next call.
+
+        Raises:
+            Fault: ``replay_miss``: another call was recorded here, or none.
+        """
+        asked = {"name": call.name, "arguments": call.arguments}
+        if self._next == len(self._answers):
+            raise _miss(f"expected no further call after {self._next}, got {_shown(asked)}")
+        event = self._answers[self._next]
+        recorded = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
+        if not strict_equal(recorded, asked):
+            raise _miss(f"call {self._next + 1}: expected {_shown(recorded)}, got {_shown(asked)}")
+        self._next += 1
+        ops = None if event["ops"] is None else tuple(event["ops"])
+        reveals = tuple(event.get("reveals", ()))
+        ok = event["outcome"] == "ok"
+        after: State = scene.state.apply(reveals).apply(ops or ())
+        return Transition(
+            event["observation"],
+            ops,
+            event["outcome"],
+            event["error_code"],
+            speaker=event["speaker"],
+            reveals=reveals,
+            end=event["end"],
+            info=public_info(self.domain, after) if ok and ops is not None else {},
+            meta=thaw(event["meta"]),
+            state=None if reveals else after,
+        )
+
+
+def _miss(message: str) -> Fault:
+    return Fault("replay_miss", message, role="simulator")
+
+
+def _shown(call: Mapping[str, Any]) -> str:
+    text = encode(call).decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

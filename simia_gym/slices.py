@@ -1,0 +1,242 @@
+"""Slices: the part of the state that a call can touch, which is all of it that a model sees.
+
+A tool's ``reads`` are compiled once; a slice costs as much as it holds, whatever the size of the tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Any, TypeAlias, cast
+
+from simia_gym.dotted import load_object
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault, InputError
+from simia_gym.placeholders import STAR, Context, Step, Template, as_text
+from simia_gym.row_search import Search
+from simia_gym.selectors import Path, Selector, parse_selector
+from simia_gym.state import State, make_pointer
+from simia_gym.types import JsonObject, Row, ToolCall
+
+CAP = 60_000
+"""Most characters of a slice's JSON, by default."""
+
+Tables: TypeAlias = dict[str, dict[str, Row]]
+View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What a call can touch.
+
+    Attributes:
+        tables: Rows by table and key, in the order of the selectors; not to be changed.
+        missing: Pointers of the rows that were asked for by key and do not exist.
+    """
+
+    tables: Tables
+    missing: tuple[str, ...]
+
+    @property
+    def value(self) -> JsonObject:
+        """The slice as one JSON object ``{"tables", "missing"}``."""
+        return {"tables": self.tables, "missing": list(self.missing)}
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """`value` as canonical JSON, made once."""
+        return encode(self.value)
+
+    @property
+    def size(self) -> int:
+        """Length of `encoded`."""
+        return len(self.encoded)
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash, 16 hex digits."""
+        return hashlib.sha256(self.encoded).hexdigest()[:16]
+
+    def state(self) -> State:
+        """A state that holds the slice and nothing else."""
+        return State.from_tables(self.tables)
+
+
+class Slicer:
+    """Takes the slice of a call.
+
+    Args:
+        selectors: What the tool looks at.
+        views: The functions behind computed tables, by name.
+        where: The tool, for faults.
+        cap: Most characters of a slice's JSON.
+    """
+
+    def __init__(self, selectors: Iterable[Selector], views: Mapping[str, View], where: str, cap: int = CAP) -> None:
+        self.selectors, self.where, self.cap = tuple(selectors), where, cap
+        self._steps = [(each, _filler(each, views, where)) for each in self.selectors]
+
+    def __call__(self, state: State, call: ToolCall) -> Slice:
+        """Take a slice.
+
+        Args:
+            state: The state before the call.
+            call: The call, whose arguments fit the tool.
+
+        Raises:
+            Fault: ``slice_too_large``, or a view that broke (``bug``).
+        """
+        context = Context(state, call)
+        tables: Tables = {}
+        missing: dict[str, None] = {}
+        for selector, fill in self._steps:
+            rows = tables.get(selector.table)
+            if rows is None:
+                rows = tables[selector.table] = {}
+            fill(rows, missing, context)
+        made = Slice(tables, tuple(missing))
+        if made.size > self.cap:
+            message = f"{self.where}: the slice has {made.size} characters, {self.cap} are allowed; narrow its reads"
+            raise Fault("slice_too_large", message, role="simulator")
+        return made
+
+    def problems(self, tables: Iterable[str] | None = None, arguments: Iterable[str] | None = None) -> Iterator[str]:
+        """Say what the selectors name that does not exist.
+
+        Args:
+            tables: Names of the state's tables; not checked where left out.
+            arguments: Names of the tool's parameters; not checked where left out.
+
+        Yields:
+            One sentence for each mistake, with the selector.
+        """
+        views = {each.table for each in self.selectors if each.view is not None}
+        known_tables = None if tables is None else {*tables, *views}
+        known_arguments = None if arguments is None else set(arguments)
+        for each in self.selectors:
+            for name in dict.fromkeys(each.tables()):
+                if known_tables is not None and name not in known_tables:
+                    yield f"selector {each.source!r} names the table {name!r}, which does not exist"
+            for name in dict.fromkeys(each.arguments()):
+                if known_arguments is not None and name not in known_arguments:
+                    yield f"selector {each.source!r} names the argument {name!r}, which the tool does not have"
+
+
+def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None = None, cap: int = CAP) -> Slicer:
+    """Make a slicer from a tool's ``reads``.
+
+    Args:
+        reads: Selectors, see `simia_gym.selectors`.
+        where: The tool, for error messages.
+        folder: What names of files in views are relative to.
+        cap: Most characters of a slice's JSON.
+
+    Raises:
+        InputError: A selector is wrong, or its view cannot be loaded.
+    """
+    selectors = [parse_selector(each, where) for each in reads]
+    views: dict[str, View] = {}
+    for each in selectors:
+        if each.view is not None:
+            function = load_object(each.view, folder=folder, where=f"{where}, reads {each.source}")
+            if not callable(function):
+                fix = "Name a function of state and call."
+                raise InputError(f"{each.view!r} is not a function", where=where, fix=fix)
+            views[each.view] = cast(View, function)
+    return Slicer(selectors, views, where, cap)
+
+
+_Fill: TypeAlias = Callable[[dict[str, Row], dict[str, None], Context], None]
+
+
+def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:
+    """The function that puts a selector's rows into a table of the slice."""
+    table, columns = selector.table, selector.columns
+    if selector.view is not None:
+        return _view_filler(selector, views[selector.view], where)
+    search = Search(table, selector.where)
+    key = selector.key
+    if key is None:
+
+        def fill_found(rows: dict[str, Row], missing: dict[str, None], context: Context) -> None:
+            for name, row in search.find(context):
+                _put(rows, name, row, columns, context)
+
+        return fill_found
+
+    def fill_keys(rows: dict[str, Row], missing: dict[str, None], context: Context) -> None:
+        for name in key.values(context):
+            if not isinstance(name, str):
+                continue
+            row = context.state.get(table, name)
+            if row is None:
+                missing[make_pointer(table, name)] = None
+            elif search.meets(row, context):
+                _put(rows, name, row, columns, context)
+
+    return fill_keys
+
+
+def _view_filler(selector: Selector, view: View, where: str) -> _Fill:
+    def fill_view(rows: dict[str, Row], missing: dict[str, None], context: Context) -> None:
+        try:
+            made = dict(view(context.state, context.call))
+        except Fault:
+            raise
+        except Exception as error:
+            message = f"{where}: the view {selector.view} raised {type(error).__name__}: {error}"
+            raise Fault("bug", message, role="simulator") from error
+        context.computed.setdefault(selector.table, {}).update(made)
+        for name, row in made.items():
+            rows[name] = row if name not in rows else _merge(rows[name], row)
+
+    return fill_view
+
+
+def _put(rows: dict[str, Row], key: str, row: Row, columns: tuple[Path, ...], context: Context) -> None:
+    seen: Row = row
+    if columns:
+        picked: dict[str, Any] = {}
+        for path in columns:
+            first = path[0]
+            if len(path) == 1 and isinstance(first, str) and first != STAR:
+                if first in row:
+                    picked[first] = row[first]
+            else:
+                picked = _merge(picked, _pick(row, path, context))
+        seen = picked
+    known = rows.get(key)
+    rows[key] = seen if known is None else row if known is row else _merge(known, seen)
+
+
+def _pick(value: Any, path: tuple[Step, ...], context: Context) -> Any:
+    """The part of a value at a path; objects on the way are kept with nothing else in them."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(value, list):
+        # A list keeps all its elements, so that what is seen stands at its own index.
+        return [_pick(item, rest, context) for item in value] if step == STAR else value
+    if not isinstance(value, Mapping):
+        return value
+    if step == STAR:
+        return {name: _pick(item, rest, context) for name, item in value.items()}
+    names = [as_text(each) for each in step.values(context)] if isinstance(step, Template) else [step]
+    return {name: _pick(value[name], rest, context) for name in names if name in value}
+
+
+def _merge(one: Any, other: Any) -> Any:
+    """What two parts of the same value show together."""
+    if one is other or not isinstance(one, Mapping | list) or not isinstance(other, Mapping | list):
+        return other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        both = dict(one)
+        for name, item in other.items():
+            both[name] = _merge(both[name], item) if name in both else item
+        return both
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [_merge(a, b) for a, b in zip(one, other, strict=True)]
+    return other

@@ -1,0 +1,179 @@
+"""The customer as a language model plays it.
+
+It holds what the task says of the customer, hears nothing but the words that were delivered to it, and answers in a
+form in which leaving and agreeing are fields and not words: no phrase of the agent's or its own can end an episode or
+count as a confirmation. What it remembers is its own conversation, which only ever grows; the beginning is the same to
+the byte for all episodes of a task, and variety of wording comes from the seed of the request.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simia_gym.encoding import encode
+from simia_gym.errors import Fault, InputError
+from simia_gym.llm.ask import ask
+from simia_gym.llm.blocks import block, make_nonce
+from simia_gym.llm.prompt import Prompt
+from simia_gym.llm.types import ChatModel, ChatRequest, ReplySchema
+from simia_gym.prompts import load_prompt
+from simia_gym.scene import Scene
+from simia_gym.types import JsonObject, Transition
+
+if TYPE_CHECKING:
+    from simia_gym.domain import Domain
+
+MAX_MESSAGE = 4_000
+"""Most characters that a customer says at once."""
+
+MAX_HEARD = 20_000
+"""Most characters of an agent's message that the customer hears; of a longer one the middle is left out."""
+
+REPLY = ReplySchema(
+    "customer",
+    {
+        "type": "object",
+        "properties": {
+            "message": {"type": "string"},
+            "stop": {"type": "boolean"},
+            "confirms": {"type": "boolean"},
+        },
+        "required": ["message", "stop", "confirms"],
+        "additionalProperties": False,
+    },
+)
+
+
+class LLMUser:
+    """Plays the customer by asking a model.
+
+    One object plays one episode after another.
+
+    Args:
+        domain: The domain; its ``prompts/user.md``, where it has one, takes the place of the instructions.
+        model: Who answers.
+
+    Raises:
+        InputError: The instructions cannot be read.
+    """
+
+    name = "llm"
+    io = True
+
+    def __init__(self, domain: Domain, model: ChatModel) -> None:
+        self.domain, self.model = domain, model
+        self._file = load_prompt("user", domain.folder)
+        self._opening: tuple[tuple[str, str], Prompt] | None = None
+        self._prompt = Prompt()
+        self._nonce = ""
+        self._asked = 0
+
+    def begin(self, scene: Scene) -> None:
+        """Forget the last episode.
+
+        Raises:
+            InputError: The task says nothing about a customer.
+        """
+        task = scene.task
+        if not isinstance(task.user, Mapping) or not task.user:
+            fix = "Write a script or a brief as the task's 'user'."
+            raise InputError("the task says nothing about a customer", where=f"task {task.id}: user", fix=fix)
+        self._nonce = make_nonce(self.domain.hash, scene.digest)
+        key = task.id, scene.digest
+        if self._opening is None or self._opening[0] != key or not scene.digest:
+            self._opening = key, self._beginning(scene)
+        self._prompt = self._opening[1].fork()
+        self._asked = 0
+
+    async def open(self, scene: Scene) -> Transition:
+        """Say the first words."""
+        said = await self._ask("begin", {}, scene)
+        return _transition(said, ["open"])
+
+    async def reply(self, text: str, scene: Scene) -> Transition:
+        """Answer what the agent said; nothing else of the episode is looked at."""
+        said = await self._ask("agent", heard(text), scene)
+        return _transition(said, ["confirm"] if said["confirms"] else [])
+
+    def _beginning(self, scene: Scene) -> Prompt:
+        """The instructions and everything that the customer knows: the same for all episodes of the task."""
+        domain, task = self.domain, scene.task
+        rules = self._file.fill(most=str(MAX_MESSAGE)).strip()
+        about = {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
+        parts = (
+            rules,
+            block("domain", self._nonce, about),
+            block("task", self._nonce, {"id": task.id, "digest": scene.digest, "split": task.split}),
+            block("customer", self._nonce, task.user),
+        )
+        prompt = Prompt()
+        prompt.add("system", "\n\n".join(parts))
+        prompt.mark_static()
+        return prompt
+
+    async def _ask(self, kind: str, value: JsonObject, scene: Scene) -> JsonObject:
+        """Ask for the next words; an answer that cannot be used is asked for once more."""
+        self._prompt.add("user", block(kind, self._nonce, value))
+        said, raw = await self._request(self._prompt, "answer", scene)
+        problem = _problem(said)
+        if problem:
+            retry = self._prompt.fork()
+            retry.add("assistant", raw)
+            retry.add("user", block("violations", self._nonce, [problem]))
+            said, _ = await self._request(retry, "repair", scene)
+            again = _problem(said)
+            if again:
+                raise Fault("invalid_reply", f"{again} (asked twice)", role="user")
+        self._prompt.add("assistant", encode(said).decode())
+        return said
+
+    async def _request(self, prompt: Prompt, purpose: str, scene: Scene) -> tuple[JsonObject, str]:
+        number, self._asked = self._asked, self._asked + 1
+        request = ChatRequest(
+            role="user",
+            prompt=prompt.fork(),
+            reply=REPLY,
+            seed=zlib.crc32(f"user:{scene.seed}:{number}".encode()) >> 1,
+            scope=scene.scope,
+            ordinal=number,
+            purpose=purpose,
+        )
+        reply = await ask(self.model, request, scene.ledger, scene.turn)
+        data: Any = reply.data
+        said = {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
+        return said, reply.text
+
+
+def heard(text: str) -> JsonObject:
+    """What the customer hears of a message: all of it, or the beginning and the end of a flood.
+
+    Args:
+        text: The delivered words.
+
+    Returns:
+        The words as ``text``; of a flood the beginning, with the number of characters ``left_out`` and the ``end``.
+    """
+    if len(text) <= MAX_HEARD:
+        return {"text": text}
+    half = MAX_HEARD // 2
+    return {"text": text[:half], "left_out": len(text) - 2 * half, "end": text[-half:]}
+
+
+def _problem(said: JsonObject) -> str | None:
+    """What is wrong with a reply that has the right form."""
+    size = len(said["message"])
+    if size == 0 and not said["stop"]:
+        return "the message is empty although the customer stays (stop is false): say something"
+    if size > MAX_MESSAGE:
+        return f"the message has {size} characters: say it in at most {MAX_MESSAGE}, in a few sentences"
+    return None
+
+
+def _transition(said: JsonObject, acts: list[str]) -> Transition:
+    if said["stop"]:
+        acts = [*acts, "leave"]
+    return Transition(
+        observation=said["message"], speaker="user", end="user_stop" if said["stop"] else None, meta={"acts": acts}
+    )

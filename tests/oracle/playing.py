@@ -1,0 +1,29 @@
+"""Episodes of the world, to compare with."""
+
+from __future__ import annotations
+
+from simia_gym.config import EnvConfig
+from simia_gym.episode import Episode
+from simia_gym.loop import run_sync
+from simia_gym.policies.load import load_policy
+from simia_gym.rollout.play import play
+from simia_gym.scene import User
+from simia_gym.suite import Suite
+from simia_gym.types import Task
+
+
+def played(suite: Suite, task: Task, policy: str = "expert", *, seed: int = 0, user: User | None = None) -> Episode:
+    """Play one episode to its end."""
+    episode = suite.episode()
+    if user is not None:
+        episode.user, episode.inline = user, False
+    make = load_policy(policy, suite.domain.config.policies, folder=suite.domain.folder)
+    trouble = run_sync(play(episode, task, seed=seed, policy=make(), env=suite.config.env), inline=episode.inline)
+    assert trouble is None, trouble
+    assert episode.verdict is not None
+    return episode
+
+
+def suite_of(env: str) -> Suite:
+    """All fixed tasks, played by the world."""
+    return Suite(EnvConfig(env=env, split="all"))

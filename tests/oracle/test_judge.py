@@ -1,0 +1,128 @@
+"""Criteria judged by the domain's own programs, on the record of the prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simia_gym.domain import Domain
+from simia_gym.episode import Episode
+from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.rewards.judge_record import judge_record
+from simia_gym.trace import Trace
+from simia_gym.types import CriterionResult, JsonObject, Task
+
+from .asking import Messages, about, about_task, ask, data, human, retail, system
+from .playing import played, suite_of
+
+
+def trace_of(episode: Episode, task: Task) -> Trace:
+    return Trace(
+        task=task,
+        events=episode.ledger.events,
+        initial=episode.initial,
+        final=episode.state,
+        ended=str(episode.ended),
+        turns=episode.turn,
+        tools=episode.domain.tool_entries,
+    )
+
+
+def prompt(domain: Domain, task: Task, record: Any, criterion: JsonObject) -> Messages:
+    return [
+        system(about(domain), about_task(domain, task)),
+        human(data("record", record), data("criterion", {"question": "Is it so?", **criterion})),
+    ]
+
+
+def stands(record: list[JsonObject], piece: JsonObject) -> bool:
+    """Whether a quote stands verbatim in words that the environment wrote."""
+    texts = [e.get("text", e.get("ended", "")) for e in record if e["event"] == piece["event"] and e["by"] != "agent"]
+    return bool(piece["quote"]) and any(piece["quote"] in text for text in texts)
+
+
+@pytest.mark.parametrize("policy", ["expert", "pushover", "claimer"])
+def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -> None:
+    suite = suite_of("simia/retail-v0")
+    domain = suite.domain
+    verdicts = set()
+    for task in suite.tasks[::6]:
+        episode = played(suite, task, policy)
+        record = judge_record(trace_of(episode, task))
+        assert episode.verdict is not None
+        for item in episode.verdict.criteria:
+            reply = ask(oracle, prompt(domain, task, record, {"id": item.id, "kind": item.kind})).reply
+            assert reply["verdict"] == ("met" if item.passed else "not_met"), (task.id, item.id, reply)
+            assert all(stands(record, piece) for piece in reply["evidence"])
+            verdicts.add(reply["verdict"])
+    assert verdicts == {"met"} if policy == "expert" else "not_met" in verdicts
+
+
+def an_episode() -> tuple[Task, list[JsonObject], tuple[CriterionResult, ...]]:
+    suite = suite_of("simia/retail-v0")
+    task = next(task for task in suite.tasks if task.goal)
+    episode = played(suite, task)
+    assert episode.verdict is not None
+    return task, judge_record(trace_of(episode, task)), episode.verdict.criteria
+
+
+def test_what_the_tools_said_does_not_count_but_what_the_calls_do(oracle: OracleServer) -> None:
+    task, record, _ = an_episode()
+    writes = [
+        entry
+        for entry in record
+        if not (entry["by"] in ("agent", "tool") and entry["event"] in _events_of_writes(record))
+    ]
+    assert len(writes) < len(record)
+    reply = ask(oracle, prompt(retail(), task, writes, {"id": "goal", "kind": "goal"})).reply
+    assert reply["verdict"] == "not_met"
+
+
+def _events_of_writes(record: list[JsonObject]) -> set[int]:
+    specs = retail().specs
+    return {e["event"] for e in record if "call" in e and specs[e["call"]["name"]].effect == "write"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "verdict"),
+    [
+        ({"program": "called", "tool": "get_order_details"}, "met"),
+        ({"program": "not_called", "tool": "get_order_details"}, "not_met"),
+        ({}, "unsure"),
+        (None, "unsure"),
+    ],
+)
+def test_a_question_that_no_program_answers_needs_a_hint(oracle: OracleServer, facts: Any, verdict: str) -> None:
+    task, record, _ = an_episode()
+    criterion = {"id": "polite", "kind": "communication", **({} if facts is None else {"facts": facts})}
+    reply = ask(oracle, prompt(retail(), task, record, criterion)).reply
+    assert reply["verdict"] == verdict
+    assert reply["reason"]
+
+
+def test_a_hint_that_names_no_program_is_refused(oracle: OracleServer) -> None:
+    task, record, _ = an_episode()
+    criterion = {"id": "x", "kind": "goal", "facts": {"program": "guess"}}
+    got = ask(oracle, prompt(retail(), task, record, criterion))
+    assert got.status == 400
+    assert "guess" in got.json["error"]["message"]
+
+
+def test_a_lenient_judge_says_met_with_a_real_quote() -> None:
+    task, record, _ = an_episode()
+    with serve_in_thread(OracleOptions(lenient_judge=True)) as server:
+        reply = ask(server, prompt(retail(), task, record, {"id": "x", "kind": "goal"})).reply
+    assert reply["verdict"] == "met"
+    assert reply["evidence"]
+    assert all(stands(record, piece) for piece in reply["evidence"])
+
+
+def test_a_call_that_was_cut_cannot_be_executed_again(oracle: OracleServer) -> None:
+    task, record, _ = an_episode()
+    at = next(i for i, entry in enumerate(record) if "call" in entry)
+    call = {"name": record[at]["call"]["name"], "arguments": '{"a":', "left_out": 9, "end": "}"}
+    cut = [*record[:at], {**record[at], "call": call}, *record[at + 1 :]]
+    got = ask(oracle, prompt(retail(), task, cut, {"id": "goal", "kind": "goal"}))
+    assert got.status == 400
+    assert "cut" in got.json["error"]["message"]

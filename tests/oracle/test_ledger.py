@@ -1,0 +1,115 @@
+"""The world from the prompt alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from simia_gym.oracle import OracleServer
+from simia_gym.state import State
+from simia_gym.types import ToolCall
+
+from .asking import Messages, about, ask, data, human, ledger_prompt, model, retail, rows, system
+
+
+def pending() -> tuple[str, str]:
+    """A pending order and its owner."""
+    for key, row in retail().base.rows("orders"):
+        if row["status"] == "pending":
+            return key, row["user_id"]
+    raise AssertionError("no order is pending")
+
+
+def cancel() -> tuple[Messages, dict[str, Any], dict[str, Any]]:
+    order, user = pending()
+    arguments = {"order_id": order, "reason": "no longer needed"}
+    tables = rows(retail(), f"orders/{order}", f"users/{user}")
+    return ledger_prompt(retail(), tables, "cancel_pending_order", arguments), tables, arguments
+
+
+def test_a_write_gives_the_operations_that_the_world_gives(blind: OracleServer) -> None:
+    domain = retail()
+    prompt, _, arguments = cancel()
+    reply = ask(blind, prompt).reply
+    assert domain.world is not None
+    truth = domain.world.call(domain.base, ToolCall("cancel_pending_order", arguments))
+    assert reply["outcome"] == "ok"
+    assert reply["error_code"] is None
+    assert reply["reveals"] == []
+    assert reply["observation"] == truth.observation
+    assert domain.base.apply(reply["ops"]).at(f"/orders/{arguments['order_id']}/status") == "cancelled"
+    assert reply["ops"] == json.loads(json.dumps([dict(op) for op in truth.ops or ()]))
+
+
+def test_the_state_of_the_prompt_counts_and_not_that_of_the_domain(blind: OracleServer) -> None:
+    order, user = pending()
+    tables = json.loads(json.dumps(rows(retail(), f"orders/{order}", f"users/{user}")))
+    tables["orders"][order]["status"] = "processed"
+    reply = ask(
+        blind,
+        ledger_prompt(retail(), tables, "cancel_pending_order", {"order_id": order, "reason": "no longer needed"}),
+    ).reply
+    assert (reply["outcome"], reply["ops"]) == ("error", [])
+
+
+@pytest.mark.parametrize("tables", [{}, {"orders": {}}])
+def test_a_row_that_is_not_shown_does_not_exist(blind: OracleServer, tables: dict[str, Any]) -> None:
+    reply = ask(blind, ledger_prompt(retail(), tables, "get_order_details", {"order_id": pending()[0]})).reply
+    assert (reply["outcome"], reply["error_code"]) == ("error", "not_found")
+
+
+def test_a_call_that_the_gate_refuses_is_refused_here_too(blind: OracleServer) -> None:
+    reply = ask(blind, ledger_prompt(retail(), {}, "get_order_details", {"order": 1})).reply
+    assert (reply["outcome"], reply["error_code"]) == ("error", "invalid_arguments")
+
+
+def test_after_violations_the_same_call_is_answered(blind: OracleServer) -> None:
+    prompt, _, _ = cancel()
+    first = ask(blind, prompt)
+    again = ask(blind, [*prompt, model("{}"), human(data("violations", ["ops: none"]))])
+    assert again.reply == first.reply
+
+
+def test_options_of_the_prompt_reach_the_world(blind: OracleServer) -> None:
+    plain = ledger_prompt(retail(), {}, "get_order_details", {})
+    quirky = [system(data("domain", {"name": "retail", "version": 1, "options": {"compat": "tau2"}})), plain[1]]
+    texts = [ask(blind, prompt).reply["observation"] for prompt in (plain, quirky)]
+    assert texts[0] != texts[1]
+    assert "RetailTools" in texts[1]
+
+
+def test_the_kind_of_error_text_follows_the_instructions(blind: OracleServer) -> None:
+    from simia_gym.prompts import load_prompt
+
+    prompt = ledger_prompt(retail(), {}, "get_order_details", {"order": 1})
+    rich = [{**prompt[0], "content": f"{load_prompt('errors_explain').text}\n{prompt[0]['content']}"}, prompt[1]]
+    short, long = (ask(blind, item).reply["observation"] for item in (prompt, rich))
+    assert long != short
+    assert len(long) > len(short)
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([system(data("domain", {"name": "nowhere"})), human(data("state", {}), data("call", {}))], "nowhere"),
+        ([system(data("domain", 3)), human(data("state", {}), data("call", {}))], "names no domain"),
+        ([system(about(retail())), human(data("state", {}), data("call", []))], "no call"),
+        ([system(about(retail())), human(data("state", {"tables": {"a": 1}}), data("call", {"name": "x"}))], "tables"),
+        ([system(about(retail())), human(data("call", {"name": "x"}))], "no part"),
+        ([system(), human(data("state", {}), data("call", {"name": "x"}))], "'domain'"),
+    ],
+)
+def test_a_prompt_that_makes_no_sense_is_refused_with_the_reason(
+    blind: OracleServer, messages: Messages, words: str
+) -> None:
+    got = ask(blind, messages)
+    assert got.status == 400
+    assert words in got.json["error"]["message"]
+
+
+def test_the_state_of_an_answer_is_built_from_the_slice_only(blind: OracleServer) -> None:
+    prompt, tables, _ = cancel()
+    ops = ask(blind, prompt).reply["ops"]
+    assert State.from_tables(tables).apply(ops)

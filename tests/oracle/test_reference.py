@@ -1,0 +1,105 @@
+"""The world from the task's beginning and the calls since."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from simia_gym.domain import Domain
+from simia_gym.oracle import OracleServer
+from simia_gym.types import JsonObject, Task
+
+from .asking import Messages, about, about_task, ask, data, human, model, retail, system, webshop
+from .playing import played, suite_of
+
+
+def opening(domain: Domain, task: Task) -> Messages:
+    return [system(about(domain), about_task(domain, task), data("tools", []), data("reference", []))]
+
+
+def transitions(env: str, task: Task) -> list[Any]:
+    episode = played(suite_of(env), task)
+    return [event for event in episode.ledger.events if event["type"] == "transition"]
+
+
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/webshop-v0"])
+@pytest.mark.parametrize("number", [0, 3, 7])
+def test_a_history_gets_the_answers_of_the_world(oracle: OracleServer, env: str, number: int) -> None:
+    domain = retail() if "retail" in env else webshop()
+    task = domain.tasks["test"][number]
+    history, said = opening(domain, task), []
+    compared = 0
+    last: JsonObject = {}
+    for event in transitions(env, task):
+        if event["call"] is None:
+            said.append(data("said", {"agent": event["say"], "user": event["observation"]}))
+            continue
+        call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
+        history.append(human(*said, data("call", call)))
+        said = []
+        got = ask(oracle, history)
+        last = got.reply
+        for field in ("observation", "outcome", "error_code"):
+            assert last[field] == event[field]
+        history.append(model(got.text))
+        compared += 1
+    assert compared > 1
+    assert last["done"] is (domain.user is None)  # the shop ends with the purchase, retail with the customer's leave
+
+
+def test_a_terminal_tool_is_done(oracle: OracleServer) -> None:
+    domain = retail()
+    name, spec = next((name, spec) for name, spec in domain.specs.items() if spec.terminal)
+    arguments = dict.fromkeys(spec.parameters["required"], "x")
+    call = data("call", {"name": name, "arguments": arguments})
+    assert ask(oracle, [*opening(domain, domain.tasks["train"][0]), human(call)]).reply["done"] is True
+
+
+def test_generated_tasks_are_found_by_their_id(oracle: OracleServer) -> None:
+    domain = retail()
+    assert domain.generator is not None
+    call = data("call", {"name": "list_all_product_types", "arguments": {}})
+    reply = ask(oracle, [*opening(domain, domain.generator("test", 123)), human(call)]).reply
+    assert reply["outcome"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [({"id": "nothing"}, "no task"), ({"id": "retail-test-001", "digest": "0" * 16}, "content"), (1, "names no task")],
+)
+def test_another_task_is_refused(oracle: OracleServer, task: Any, words: str) -> None:
+    call = data("call", {"name": "list_all_product_types", "arguments": {}})
+    got = ask(oracle, [system(about(retail()), data("task", task)), human(call)])
+    assert got.status == 400
+    assert words in got.json["error"]["message"]
+
+
+def test_histories_that_part_ways_do_not_mix(oracle: OracleServer) -> None:
+    domain = retail()
+    task = domain.tasks["train"][0]
+    order, row = next((key, row) for key, row in domain.begin(task)[0].rows("orders") if row["status"] == "pending")
+    cancel = data(
+        "call", {"name": "cancel_pending_order", "arguments": {"order_id": order, "reason": "no longer needed"}}
+    )
+    look = data("call", {"name": "get_order_details", "arguments": {"order_id": order}})
+    begun = opening(domain, task)
+    changed = ask(oracle, [*begun, human(cancel), model("{}"), human(look)]).reply
+    same = ask(oracle, [*begun, human(look)]).reply
+    assert '"status": "cancelled"' in changed["observation"]
+    assert f'"status": "{row["status"]}"' in same["observation"]
+
+
+def test_a_long_history_costs_no_more_a_call(oracle: OracleServer) -> None:
+    domain = retail()
+    history = opening(domain, domain.tasks["train"][1])
+    took = []
+    for number in range(240):
+        call = {"name": "calculate", "arguments": {"expression": f"{number} + 1"}}
+        history.append(human(data("call", call)))
+        start = time.perf_counter()
+        got = ask(oracle, history)
+        took.append(time.perf_counter() - start)
+        history.append(model(got.text))
+    assert min(took[-40:]) < 4 * min(took[:40]) + 0.004

@@ -1,0 +1,96 @@
+"""Plays many episodes at once and keeps what matters of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.config import EnvConfig
+from simia_gym.episode import Episode
+from simia_gym.llm.http import close_connections
+from simia_gym.parts import Parts
+from simia_gym.policies import load_policy
+from simia_gym.rollout.play import play
+from simia_gym.suite import Suite, load_suite
+from simia_gym.types import Task, Verdict
+
+MODEL = "oracle"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One episode, played to its end.
+
+    Attributes:
+        verdict: The verdict.
+        ended: Why it ended.
+        turns: How many turns it took.
+        tables: The final state, private tables left out.
+        answers: What tools and pages answered, with outcome and error code, in order.
+        events: The ledger.
+    """
+
+    verdict: Verdict
+    ended: str | None
+    turns: int
+    tables: Mapping[str, Any]
+    answers: tuple[tuple[str, str, str | None], ...]
+    events: tuple[Mapping[str, Any], ...]
+
+    @property
+    def routes(self) -> dict[str, int]:
+        """How many calls each route took."""
+        counts: dict[str, int] = {}
+        for event in self.events:
+            route = event.get("meta", {}).get("route") if event["type"] == "transition" else None
+            if route is not None:
+                counts[route] = counts.get(route, 0) + 1
+        return counts
+
+
+def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
+    """An environment whose models, if it has some, are asked at this address."""
+    live = {name: settings.pop(name) for name in ("cassette", "budget", "pins", "clients") if name in settings}
+    if base_url is not None:
+        settings.setdefault("model", MODEL)
+    return load_suite(EnvConfig(env=env, **settings), Parts(base_url=base_url, **live))
+
+
+def play_all(
+    suite: Suite, tasks: Iterable[Task], policy: str = "expert", *, seed: int = 0, at_once: int = 16
+) -> dict[str, Outcome]:
+    """Play every task once."""
+    return asyncio.run(_play_all(suite, list(tasks), policy, seed, at_once))
+
+
+async def _play_all(suite: Suite, tasks: Sequence[Task], name: str, seed: int, at_once: int) -> dict[str, Outcome]:
+    make = load_policy(name, suite.domain.config.policies, folder=suite.domain.folder)
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(task: Task) -> Outcome:
+        async with slots:
+            episode = suite.episode()
+            trace = await play(episode, task, seed=seed, policy=make(), env=suite.config.env)
+            assert trace is None, trace
+            return outcome_of(episode)
+
+    try:
+        return dict(zip([task.id for task in tasks], await asyncio.gather(*map(one, tasks)), strict=True))
+    finally:
+        await close_connections()
+
+
+def outcome_of(episode: Episode) -> Outcome:
+    """What matters of an episode that has ended."""
+    assert episode.verdict is not None
+    tables = episode.state.to_tables()
+    events = tuple(episode.ledger.events)
+    answers = tuple(
+        (event["observation"], event["outcome"], event["error_code"])
+        for event in events
+        if event["type"] == "transition" and event["call"] is not None
+    )
+    public = {name: rows for name, rows in tables.items() if not name.startswith("_")}
+    return Outcome(episode.verdict, episode.ended, episode.turn, public, answers, events)

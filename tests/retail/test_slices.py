@@ -1,0 +1,140 @@
+"""A call's slice holds what the tool needs and little else; the rendering rules write what the world writes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.config import EnvConfig
+from simia_gym.domain import Domain, load_domain
+from simia_gym.envs.retail.build import STATE_FILE
+from simia_gym.evaluation.slice_check import call_problems, declaration_problems
+from simia_gym.state import State
+from simia_gym.suite import load_suite
+from simia_gym.types import JsonObject, Task, ToolCall
+
+from .play import Play, fixed, generated, suite
+
+FOLDER = STATE_FILE.parent
+
+
+def calls_of(play: Play, task: Task) -> list[ToolCall]:
+    """The calls of the expert's episode and the gold calls."""
+    play(task)
+    found = [event["call"] for event in play.episode.ledger.events if event.get("call") is not None]
+    made = [ToolCall(item["name"], item["arguments"]) for item in found]
+    return [*made, *(ToolCall(item["name"], item["arguments"]) for item in task.gold)]
+
+
+def walk(domain: Domain, initial: State, calls: list[ToolCall]) -> Iterator[tuple[State, ToolCall]]:
+    """Run calls one after another, each on the state that the one before left; gold calls run on their own."""
+    state = initial
+    for call in calls:
+        transition, problems = call_problems(domain, state, call)
+        assert problems == [], call
+        yield state, call
+        state = transition.state or state
+
+
+@pytest.mark.parametrize("group", ["fixed", "generated"])
+def test_the_world_does_the_same_on_the_slice(group: str) -> None:
+    domain, play = suite().domain, Play("expert")
+    schema = domain.state_schema
+    assert schema is not None
+    tasks, seen = (fixed() if group == "fixed" else generated(40)), set()
+    for task in tasks:
+        initial, _ = domain.begin(task)
+        for state, call in walk(domain, initial, calls_of(play, task)):
+            assert domain.slicer(call.name)(state, call).size < 20_000
+            seen.add(call.name)
+        touched = play.episode.state.touched_since(domain.base)
+        assert list(schema.problems(play.episode.state, touched)) == []
+    assert seen >= set(domain.specs) - {"calculate", "get_item_details"}
+
+
+def arguments_for(rng: random.Random, domain: Domain, name: str, state: State) -> JsonObject:
+    """Arguments that fit the schema, often of things that exist and mostly do not fit together."""
+    users, orders = list(state.keys("users")), list(state.keys("orders"))
+    products = [row for _, row in state.rows("products")]
+    order = state.get("orders", rng.choice(orders))
+    assert order is not None
+    user = state.get("users", order["user_id"] if rng.random() < 0.7 else rng.choice(users))
+    assert user is not None
+    own = [item["item_id"] for item in order["items"]]
+    wanted = [
+        rng.choice([*next(p for p in products if p["product_id"] == item["product_id"])["variants"], "7"])
+        for item in order["items"]
+    ]
+    n = rng.randint(0, len(own))
+    pool: dict[str, Any] = {
+        "email": rng.choice([user["email"].upper(), "nobody@example.com"]),
+        "first_name": user["name"]["first_name"].lower(),
+        "last_name": rng.choice([user["name"]["last_name"], "X"]),
+        "zip": rng.choice([user["address"]["zip"], "00000"]),
+        "user_id": rng.choice([user["user_id"], "nobody"]),
+        "order_id": rng.choice([order["order_id"]] * 5 + ["#W/~0"]),
+        "product_id": rng.choice([rng.choice(products)["product_id"], "1"]),
+        "item_id": rng.choice([*own, *wanted]),
+        "item_ids": own[:n],
+        "new_item_ids": wanted[: rng.choice([n, n, n, 1])],
+        "payment_method_id": rng.choice([*user["payment_methods"], "none"]),
+        "reason": rng.choice(["no longer needed", "because"]),
+        "expression": rng.choice(["2 * 3", "2 *", "1 / 0"]),
+    }
+    names = domain.specs[name].parameters["properties"]
+    return {each: pool.get(each, "Somewhere") for each in names}
+
+
+@pytest.mark.parametrize("compat", [None, "tau2"])
+def test_calls_that_mostly_fail_do_the_same_on_the_slice(compat: str | None) -> None:
+    domain = load_domain(FOLDER, {"compat": compat})
+    rng, codes = random.Random(5), set()
+    state = domain.base
+    for _ in range(1_500):
+        name = rng.choice(list(domain.specs))
+        call = ToolCall(name, arguments_for(rng, domain, name, state))
+        transition, problems = call_problems(domain, state, call)
+        assert problems == [], call
+        codes.add(transition.error_code)
+        state = transition.state or state
+    assert codes >= {None, "not_found", "wrong_status", "invalid_reason", "bad_expression", "mismatch", "unavailable"}
+
+
+@pytest.mark.parametrize("odd", [None, 7, [], {}, ["#W1"], True])
+def test_odd_arguments_of_the_benchmark_do_the_same_on_the_slice(odd: Any) -> None:
+    domain = load_domain(FOLDER, {"compat": "tau2"})
+    rng = random.Random(3)
+    for name, spec in domain.specs.items():
+        for parameter in spec.parameters["properties"]:
+            arguments = {**arguments_for(rng, domain, name, domain.base), parameter: odd}
+            assert call_problems(domain, domain.base, ToolCall(name, arguments))[1] == []
+
+
+def test_the_benchmarks_own_database(shared_data: Path) -> None:
+    data = str(shared_data / "tau2" / "retail")
+    theirs = load_suite(EnvConfig("simia/retail-v0", split="all", data=data))
+    sizes = []
+    for task in theirs.tasks:
+        state, _ = theirs.domain.begin(task)
+        calls = [ToolCall(item["name"], item["arguments"]) for item in task.gold]
+        sizes += [theirs.domain.slicer(call.name)(s, call).size for s, call in walk(theirs.domain, state, calls)]
+    assert max(sizes) < 20_000
+
+
+def test_declarations_name_what_exists() -> None:
+    assert list(declaration_problems(suite().domain)) == []
+
+
+def test_a_slice_shows_nobody_elses_data() -> None:
+    domain = suite().domain
+    order_id = next(iter(domain.base.keys("orders")))
+    order = domain.base.get("orders", order_id)
+    assert order is not None
+    call = ToolCall("cancel_pending_order", {"order_id": order_id, "reason": "no longer needed"})
+    tables = domain.slicer(call.name)(domain.base, call).tables
+    assert list(tables["orders"]) == [order_id]
+    assert {key: list(row) for key, row in tables["users"].items()} == {order["user_id"]: ["payment_methods"]}
