@@ -116,6 +116,7 @@ class LLMJudge:
             asked = encode(f"\n\n{block('criterion', nonce, question.data)}")
             prompt = opening.fork()
             prompt.add_encoded(b'{"role":"user","content":' + shown[:-1] + asked[1:] + b"}")
+            prompt.static = prompt.size - len(asked)  # policy and record are the same for all questions
             gating = criterion.required or criterion.kind == "forbidden"
             votes = self.votes_gating if gating else self.votes
             hearings.append(_Hearing(self.model, trace, question, prompt, nonce, votes, position * stride))

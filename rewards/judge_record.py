@@ -32,7 +32,7 @@ MAX_RECORD = 120_000
 Side: TypeAlias = Literal["said", "called", "seen"]
 """What a text of the record is: the agent's words, its calls, or what others wrote."""
 
-_LIMITS = (20_000, 8_000, 4_000, 2_000, 1_000, 400)
+_LIMITS = (20_000, 8_000, 4_000, 2_000, 1_000, 400, 150)
 
 
 def judge_record(trace: Trace, most: int = MAX_RECORD) -> list[JsonObject]:

@@ -37,6 +37,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "routes": (Mapping,),
     "pins": (bool,),
     "recorded": (str, Path, type(None)),
+    "shadow": (bool,),
 }
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -76,6 +77,8 @@ class EnvConfig:
         routes: Who answers a tool's calls in a hybrid, such as ``{"get_order_details": "llm"}``.
         pins: Whether in the episodes of one group the same call in the same state has the same answer of the model.
         recorded: The record file of ``replay``.
+        shadow: Whether every answer of a model is held against what the domain's world would have said, and what
+            differs is counted in the record.
     """
 
     env: str
@@ -96,6 +99,7 @@ class EnvConfig:
     routes: Mapping[str, str] = field(default_factory=dict)
     pins: bool = True
     recorded: str | Path | None = None
+    shadow: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that cannot mean anything.

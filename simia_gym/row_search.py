@@ -51,8 +51,9 @@ class Search:
         for value in _wanted(condition, context):
             for key in postings.get(value, ()):
                 keys[key] = (0, table.base.place(key))
-        for key, (turn, _) in table.changes():
-            keys[key] = (turn, 0 if turn else table.base.place(key))
+        for key, (turn, changed) in table.changes():
+            if changed is not None:
+                keys[key] = (turn, 0 if turn else table.base.place(key))
         for key in sorted(keys, key=keys.__getitem__) if len(keys) > 1 else keys:
             row = table.get(key)
             if row is not None and self.meets(row, context):

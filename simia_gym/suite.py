@@ -174,6 +174,18 @@ class Suite:
 
     def make_simulator(self) -> Simulator:
         """The simulator of one episode."""
+        simulator = self._bare_simulator()
+        world = self.domain.world
+        if not self.config.shadow or isinstance(simulator, WorldSimulator):
+            return simulator
+        if world is None:
+            fix = "Leave shadow out."
+            raise InputError(f"{self.domain.name} has no world to compare with", where="shadow", fix=fix)
+        from simia_gym.simulators.shadow import ShadowedSimulator
+
+        return ShadowedSimulator(simulator, world)
+
+    def _bare_simulator(self) -> Simulator:
         if self.parts.simulator is not None:
             return self._own_simulator()
         world = self.domain.world

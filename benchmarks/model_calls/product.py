@@ -38,19 +38,32 @@ class Timed(LLMPolicy):
         return super().act(messages)
 
 
-async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder: Path) -> list[Record]:
-    """Run a rollout.
+class Tally:
+    """What is kept of the episodes: numbers, so that none is held in memory for the benchmark's sake."""
 
-    Returns:
-        Its records.
-    """
+    def __init__(self) -> None:
+        self.turns = self.episodes = 0
+        self.bad: list[str] = []
+
+    def add(self, record: Record) -> None:
+        """Count an episode."""
+        self.turns += record.turns
+        self.episodes += 1
+        if not record.valid or record.turns != TURNS:
+            self.bad.append(f"{record.task}: {record.fault or record.ended}")
+
+
+async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder: Path) -> Tally:
+    """Run a rollout."""
     options = policy_options(port)
     plan = Plan(config=suite.config, domain_hash=suite.domain.hash, policy="llm", episodes=episodes)
-    records: list[Record] = []
-    pool = Pool(suite, plan, lambda: Timed(options), concurrency=concurrency, on_done=records.append)
+    tally = Tally()
+    pool = Pool(suite, plan, lambda: Timed(options), concurrency=concurrency, on_done=tally.add)
     with create_store(folder / f"{episodes}.jsonl") as store:
         await pool.run(store)
-    return records
+    if tally.bad:
+        raise RuntimeError(f"{len(tally.bad)} episodes were not played to their end; the first: {tally.bad[0]}")
+    return tally
 
 
 async def run(options: dict[str, Any]) -> None:
@@ -62,14 +75,10 @@ async def run(options: dict[str, Any]) -> None:
         meter = Timed.meter = Meter(concurrency, options["mean_latency"])
         gc.collect()
         meter.begin()
-        records = await roll(suite, port, concurrency, options["episodes"], Path(folder) / "measured")
-        turns = sum(record.turns for record in records)
-        bad = [record.fault for record in records if not record.valid or record.turns != TURNS]
-        if bad:
-            raise RuntimeError(f"{len(bad)} episodes were not played to their end; the first: {bad[0]}")
+        tally = await roll(suite, port, concurrency, options["episodes"], Path(folder) / "measured")
+        result = meter.end(tally.turns, versions={"simia-gym": version("simia-gym")}, episodes=tally.episodes)
         written = (Path(folder) / "measured" / f"{options['episodes']}.jsonl").stat().st_size
-        more = {"episodes": len(records), "record_kb": round(written / len(records) / 1000, 1)}
-        report(meter.end(turns, versions={"simia-gym": version("simia-gym")}, **more))
+        report({**result, "record_kb": round(written / tally.episodes / 1000, 1)})
 
 
 if __name__ == "__main__":

@@ -48,12 +48,15 @@ def own_data(trace: Trace, args: OwnDataArgs) -> Finding:
 
 
 def _owner(trace: Trace, call: CallMade) -> str | None:
-    """Whose data a call concerns; none for calls that concern nobody's, or rows that do not exist."""
+    """Whose data a call concerns; none for calls that concern nobody's, or rows that do not exist.
+
+    Nothing changes owners, so the state at the start tells as much as the one at the end, and is always known.
+    """
     user_id = call.arguments.get("user_id")
     if isinstance(user_id, str):
-        return user_id if trace.final.has("users", user_id) else None
+        return user_id if trace.initial.has("users", user_id) else None
     order_id = call.arguments.get("order_id")
     if isinstance(order_id, str):
-        order = trace.final.get("orders", order_id)
+        order = trace.initial.get("orders", order_id)
         return None if order is None else str(order["user_id"])
     return None

@@ -7,7 +7,7 @@ page needs the session and few products, and of them few columns, so that it can
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from simia_gym.envs.webshop import pages
 from simia_gym.envs.webshop.pages import PER_PAGE, SUB_PAGES, Part
@@ -18,9 +18,9 @@ from simia_gym.types import Row, Task, ToolCall
 _RESULT = ("asin", "title", "price_tag")
 _ITEM = (*_RESULT, "rating", "options")
 _COLUMNS = {"description": "description", "features": "bullets", "reviews": "reviews"}
-_REMEMBERED = 4_096
+_REMEMBERED = 2_048
 
-# Rows never change, and those of the catalogue are the same objects in every state; holding them keeps their ids.
+# Rows and tables never change, and unchanged ones are the same objects in every state; holding them keeps their ids.
 _parts: dict[tuple[object, ...], tuple[object, Part]] = {}
 
 
@@ -73,10 +73,9 @@ def part(state: State, session: Row) -> Part | None:
     """What follows the instruction on the open page; ``None`` on the start page and the last one."""
     kind = session["page"]
     if kind == "results":
-        found, number = session["results"], session["number"]
-        products = {asin: _product(state, asin) for asin in window(found, number)}
-        key = (number, len(found), *map(id, products.values()))
-        return _remembered(key, products, lambda: pages.results_part(found, products, number))
+        found, number, table = session["results"], session["number"], state.table("products")
+        key = (number, id(found), id(table))
+        return _remembered(key, (found, table), lambda: _results(state, found, number))
     if kind == "item":
         product = _product(state, session["asin"])
         return _remembered(("item", id(product)), product, lambda: pages.item_part(product))
@@ -84,6 +83,10 @@ def part(state: State, session: Row) -> Part | None:
         product = _product(state, session["asin"])
         return _remembered((kind, id(product)), product, lambda: pages.sub_part(product, kind))
     return None
+
+
+def _results(state: State, found: Sequence[str], number: int) -> Part:
+    return pages.results_part(found, {asin: _product(state, asin) for asin in window(found, number)}, number)
 
 
 def window(found: Sequence[str], number: int) -> Sequence[str]:
@@ -139,4 +142,4 @@ def _remembered(key: tuple[object, ...], holds: object, make: Any) -> Part:
         if len(_parts) >= _REMEMBERED:
             _parts.clear()
         known = _parts[key] = (holds, make())
-    return cast(Part, known[1])
+    return known[1]

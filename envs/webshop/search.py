@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simia_gym.state import State
+from simia_gym.state import FrozenList, State
 from simia_gym.types import JsonObject, ToolCall
 
 K1, B = 0.9, 0.4
@@ -85,7 +85,7 @@ class SearchIndex:
             self.ids.append(asin)
             counts.append(Counter(terms(document(product))))
         self._postings = _weigh(counts)
-        self._found: dict[str, tuple[str, ...]] = {}
+        self._found: dict[str, FrozenList] = {}
 
     def search(self, keywords: str) -> tuple[str, ...]:
         """Find products.
@@ -96,11 +96,15 @@ class SearchIndex:
         Returns:
             Ids of the best `TOP` products, best first.
         """
+        return tuple(self.results(keywords))
+
+    def results(self, keywords: str) -> FrozenList:
+        """The same as `search`, as a list that states can share: one search gives one and the same object."""
         found = self._found.get(keywords)
         if found is None:
             if len(self._found) >= _REMEMBERED:
                 self._found.clear()
-            found = self._found[keywords] = self._search(keywords)
+            found = self._found[keywords] = FrozenList(self._search(keywords))
         return found
 
     def _search(self, keywords: str) -> tuple[str, ...]:
@@ -150,7 +154,7 @@ def hits(state: State, call: ToolCall) -> dict[str, JsonObject]:
         call: The call.
     """
     keywords = normalised(str(call.arguments.get("keywords", "")))
-    return {keywords: {"asins": list(index_of(state).search(keywords))}} if keywords else {}
+    return {keywords: {"asins": index_of(state).results(keywords)}} if keywords else {}
 
 
 def _weigh(counts: list[Counter[str]]) -> dict[str, tuple[Ints, Ints]]:

@@ -18,7 +18,7 @@ from simia_gym.envs.webshop.search import index_of, normalised
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
 from simia_gym.tools import tool
-from simia_gym.types import JsonObject, Task, ToolCall, Transition
+from simia_gym.types import JsonObject, Row, Task, ToolCall, Transition
 from simia_gym.world import World, error_transition
 
 PAGE: JsonObject = {"view": "simia_gym.envs.webshop.screen:rows", "table": "products"}
@@ -54,12 +54,13 @@ class WebShopWorld(World):
         if not words:
             why = "A search needs at least one word. Search for the words that matter in the instruction."
             raise ToolError("The keywords are empty.", "empty_keywords", why)
-        session = db.edit("session", "main")
+        session = screen.session_of(db.state)
         if session["page"] != "start" and (not self._search_anywhere or session["bought"]):
             raise ToolError("This page has no search bar.", "no_search_bar", _why_no_search(session))
         row = db.get("hits", words)
-        found = index_of(db.state).search(words) if row is None else row["asins"]
-        session.update(page="results", keywords=words, results=list(found), number=1, asin=None, options={})
+        found = index_of(db.state).results(words) if row is None else row["asins"]
+        after: JsonObject = {"page": "results", "keywords": words, "results": found, "number": 1, "asin": None, "options": {}}
+        db.put("session", "main", {**session, **after})
         return ""
 
     @tool(effect="write", reads=("session/main", PAGE), writes=("session/main",), render=RENDER)
@@ -72,12 +73,13 @@ class WebShopWorld(World):
         Args:
             value: The name as the page lists it; upper and lower case are the same.
         """
-        session = db.edit("session", "main")
         name = value.lower()
+        session = screen.session_of(db.state)
         part = screen.part(db.state, session)
         if part is None or name not in part.clickables or name == pages.SEARCH:
             raise ToolError(f"{value!r} cannot be clicked here.", "not_clickable", _why_no_click(part))
-        _press(session, name, part)
+        # Put and not edited: of the row's lists only those that change are copied.
+        db.put("session", "main", {**session, **_pressed(session, name, part)})
         return ""
 
     def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
@@ -111,24 +113,23 @@ def _why_no_click(part: Part | None) -> str:
     return f"Only what the page lists can be clicked: {', '.join(map(repr, part.clickables))}."
 
 
-def _press(session: dict[str, Any], name: str, part: Part) -> None:
-    """Change the session as a click on something clickable does; the order of the cases is the published one."""
+def _pressed(session: Row, name: str, part: Part) -> JsonObject:
+    """What a click on something clickable changes; the order of the cases is the published one."""
     page = session["page"]
     if name == BUY:
-        session.update(page="end", bought=True)
-    elif name == BACK:
-        session.update(page="start", keywords=None, results=None, number=1, asin=None, options={})
-    elif name == NEXT and page == "results":
-        session["number"] += 1
-    elif name == PREVIOUS and page == "results":
-        session["number"] -= 1
-    elif name == PREVIOUS and page == "item":
-        session.update(page="results", asin=None, options={})
-    elif name == PREVIOUS:
-        session["page"] = "item"
-    elif name in SUB_PAGES and page == "item":
-        session["page"] = name
-    elif page == "results":
-        session.update(page="item", asin=name.upper(), options={})
-    else:
-        session["options"][part.targets[name]] = name
+        return {"page": "end", "bought": True}
+    if name == BACK:
+        return {"page": "start", "keywords": None, "results": None, "number": 1, "asin": None, "options": {}}
+    if name == NEXT and page == "results":
+        return {"number": session["number"] + 1}
+    if name == PREVIOUS and page == "results":
+        return {"number": session["number"] - 1}
+    if name == PREVIOUS and page == "item":
+        return {"page": "results", "asin": None, "options": {}}
+    if name == PREVIOUS:
+        return {"page": "item"}
+    if name in SUB_PAGES and page == "item":
+        return {"page": name}
+    if page == "results":
+        return {"page": "item", "asin": name.upper(), "options": {}}
+    return {"options": {**session["options"], part.targets[name]: name}}

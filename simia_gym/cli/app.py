@@ -198,6 +198,12 @@ def rollout(
     pins: Annotated[
         bool, typer.Option(help="Same call, same state, same group: same answer of the model.", rich_help_panel=MODELS)
     ] = True,
+    shadow: Annotated[
+        bool,
+        typer.Option(
+            "--shadow", help="Count how the world would have answered otherwise than the model.", rich_help_panel=MODELS
+        ),
+    ] = False,
     recorded: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="FILE", help="The record that --simulator replay answers from."),
@@ -268,6 +274,7 @@ def rollout(
         role=tuple(role or ()),
         pins=pins,
         recorded=recorded,
+        shadow=shadow,
         record_cassette=record_cassette,
         replay_cassette=replay_cassette,
         max_cost=max_cost,

@@ -29,6 +29,7 @@ class ModelOptions:
     role: tuple[str, ...] = ()
     pins: bool = True
     recorded: str | None = None
+    shadow: bool = False
     record_cassette: Path | None = None
     replay_cassette: Path | None = None
     max_cost: float | None = None
@@ -54,6 +55,7 @@ class ModelOptions:
             "feedback": self.feedback,
             "pins": self.pins,
             "recorded": self.recorded,
+            "shadow": self.shadow,
         }
 
     def parts(self, *, resume: bool = False) -> Parts:

@@ -30,6 +30,10 @@ def serve_oracle(
     ] = False,
     model: Annotated[Optional[str], typer.Option(metavar="NAME", help="Serve this model name only.")] = None,  # noqa: UP045
     api_key: Annotated[Optional[str], typer.Option(metavar="KEY", help="Ask for this key.")] = None,  # noqa: UP045
+    context_tokens: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=1, help="Refuse longer prompts."),
+    ] = None,
     latency_ms: Annotated[float, typer.Option(metavar="MS", min=0, help="How long an answer takes.")] = 0.0,
     latency_sigma: Annotated[float, typer.Option(metavar="S", min=0, help="Spread of a lognormal latency.")] = 0.0,
     fault_rate: Annotated[float, typer.Option(metavar="R", help="Share of transport faults.")] = 0.0,
@@ -64,6 +68,7 @@ def serve_oracle(
         data=data,
         data_free=without_data,
         model=model,
+        context_tokens=context_tokens,
         api_key=api_key,
         latency_ms=latency_ms,
         latency_sigma=latency_sigma,

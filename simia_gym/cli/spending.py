@@ -64,13 +64,21 @@ def route_lines(summary: Summary) -> Iterator[str]:
         yield f"tool calls: {', '.join(parts)}"
     if summary.rejected:
         yield f"answers of models that broke rules and were not taken over: {summary.rejected:,}"
+    shadow = summary.shadow
+    if shadow["answers"]:
+        yield (
+            f"held against the world: {shadow['answers']:,} answers; other outcome {shadow['outcome']:,}, other "
+            f"observation {shadow['observation']:,}; state: wrong value {shadow['wrong']:,}, missed write "
+            f"{shadow['missed']:,}, spurious write {shadow['spurious']:,}"
+        )
 
 
 def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
     """The same for scripts; nothing where no model was asked."""
     if not accounts and not summary.routes:
         return {}
-    return {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
+    out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
+    return {**out, "shadow": dict(summary.shadow)} if summary.shadow else out
 
 
 def compact(count: float) -> str:

@@ -3,7 +3,9 @@
 It goes from the outside in: the files, ``tools.json`` against what the world declares, the initial state against its
 schema, the tools' self-tests, and every task: its rubric must be sound, the gold actions must reach the goal, the
 domain's expert must succeed, and two policies that do no work (``null`` and ``claimer``) must fail. One that does
-nothing but refuse (``refuser``) should fail too; a task that it solves is worth a note.
+nothing but refuse (``refuser``) should fail too; a task that it solves is worth a note. What a model needs to play the
+tools is tried as well: on every gold call the world must do the same with nothing but the declared slice of the state,
+and the rendering rules must write what it writes. Where there is no world, the files are checked and nothing is played.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from simia_gym.encoding import encode
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
 from simia_gym.evaluation.selftests import SelfTest, run_selftests
+from simia_gym.evaluation.slice_check import declaration_problems, gold_problems
 from simia_gym.files import read_json
 from simia_gym.goal import check_goal, first_difference
 from simia_gym.loop import run_sync
@@ -34,7 +37,11 @@ IDLE = ("null", "claimer")
 REFUSER = "refuser"
 _SHOWN = 5
 _LONGEST = 80
-_MARKS = {"effect": "'write', with nothing in its write set", "reads": "no table", "writes": "no table"}
+_MARKS = {
+    "effect": "'write', with nothing in its write set",
+    "reads": "nothing, so that a model that plays it sees no state",
+    "writes": "nothing, so that a model that plays it changes nothing",
+}
 
 Progress = Callable[[str], None]
 
@@ -121,11 +128,14 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
     _collect(report, lambda: _check_tools(domain, report, write_tools))
     progress("state")
     _collect(report, lambda: _check_state(domain, report))
+    _collect(report, lambda: _check_declarations(domain, report))
+    _collect(report, lambda: _check_setups(domain, report))
     if domain.world is None:
         report.notes.append(
-            "there is no world: only a model could answer the tools' calls. `simia rollout` refuses such a domain, and "
+            "there is no world: only a model could answer the tools' calls (`simia rollout PATH --simulator llm`), and "
             "tools, self-tests and tasks were not tried"
         )
+        _collect(report, lambda: _check_rubrics(domain, report))
         return report
     report.played = True
     progress("self-tests")
@@ -188,12 +198,14 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> None:
     by_name = {_name(entry): entry for entry in written}
     for entry in declared:
         name = _name(entry)
+        if name not in domain.world.tools:
+            continue  # the file itself is where tools that a model plays are declared
         if name not in by_name:
             report.problems.append(DomainError(f"lacks the tool {name!r} of the world", where=str(path), fix=fix))
         elif encode(by_name[name]) != encode(entry):
             what = f"tool {name!r} is not as the world declares it: {_difference(by_name[name], entry)}"
             report.problems.append(DomainError(what, where=str(path), fix=fix))
-    for name in by_name.keys() - domain.specs.keys():
+    for name in sorted(by_name.keys() - domain.specs.keys()):
         report.problems.append(DomainError(f"the world has no tool {name!r}", where=str(path), fix=fix))
     report.notes += _defaults(written, path)
 
@@ -247,6 +259,43 @@ def _check_state(domain: Domain, report: Report) -> None:
             report.notes.append(f"{schema.path}: the initial state has no table {table!r}")
 
 
+def _check_declarations(domain: Domain, report: Report) -> None:
+    """What the tools declare of the state, against the state's tables."""
+    path = domain.folder / domain.config.tools
+    fix = "Mend its declaration."
+    for name, text in declaration_problems(domain):
+        report.problems.append(DomainError(text, where=f"{path}: tool {name!r}", fix=fix))
+    for name, spec in domain.specs.items():
+        for key, needed in (("reads", spec.effect != "none"), ("writes", spec.effect == "write")):
+            if needed and not getattr(spec, key):
+                report.notes.append(f"{path}: tool {name!r} {key} {_MARKS[key]}")
+
+
+def _check_setups(domain: Domain, report: Report) -> None:
+    """The rows that tasks begin with, against the schema."""
+    schema = domain.state_schema
+    for split, tasks in domain.tasks.items():
+        for task in tasks:
+            where = f"{domain.folder / domain.config.tasks[split]}: task {task.id}"
+            try:
+                state = domain.base.apply(task.setup)
+            except PatchError as error:
+                fix = "Mend its setup operations."
+                report.problems.append(DomainError(f"the setup does not fit: {error}", where=where, fix=fix))
+                continue
+            found = () if schema is None else schema.problems(state, state.touched_since(domain.base))
+            report.problems += [DomainError(text, where=where, fix="Mend the setup, or the schema.") for text in found]
+
+
+def _check_rubrics(domain: Domain, report: Report) -> None:
+    """The rubric of every task, where no task can be played."""
+    problems = getattr(domain.make_reward(), "problems", None)
+    for split, tasks in domain.tasks.items():
+        for task in tasks if problems is not None else ():
+            where = f"{domain.folder / domain.config.tasks[split]}: task {task.id}"
+            report.problems += _rubric(problems, domain, task, where)
+
+
 def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
     suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all"))
     names = [*(name for name in ("expert",) if name in domain.config.policies), *IDLE, REFUSER]
@@ -255,6 +304,9 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
     rubric_problems = getattr(domain.make_reward(), "problems", None)
     tasks = list(suite.tasks)
+    path = domain.folder / domain.config.tools
+    for name, text in gold_problems(domain, tasks):
+        report.problems.append(DomainError(text, where=f"{path}: tool {name!r}", fix="Mend its declaration."))
     for number, task in enumerate(tasks, start=1):
         progress(f"task {number} of {len(tasks)}")
         where = f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"

@@ -6,14 +6,14 @@ world writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from simia_gym.domain import Domain
 from simia_gym.encoding import encode
-from simia_gym.errors import Fault, PatchError
+from simia_gym.errors import Fault, InputError, PatchError
 from simia_gym.state import State
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import Task, ToolCall, Transition
 
 _SHOWN = 120
 
@@ -40,6 +40,31 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
         for argument in spec.rendered_arguments:
             if argument not in arguments:
                 yield name, f"its rendering rule names the argument {argument!r}, which the tool does not have"
+
+
+def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, str]]:
+    """Try the gold calls of tasks, one after another.
+
+    Args:
+        domain: A domain with a world.
+        tasks: Its tasks; those that cannot be begun or run are for others to report.
+
+    Yields:
+        The tool's name and what is wrong with its declaration, the first for each tool.
+    """
+    found: set[str] = set()
+    for task in tasks:
+        try:
+            state, _ = domain.begin(task)
+            for item in task.gold:
+                call = ToolCall(item["name"], dict(item.get("arguments", {})))
+                transition, problems = call_problems(domain, state, call)
+                state = state if transition.state is None else transition.state
+                if problems and call.name not in found:
+                    found.add(call.name)
+                    yield call.name, problems[0]
+        except (Fault, PatchError, KeyError, InputError):
+            continue
 
 
 def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str]]:

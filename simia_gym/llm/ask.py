@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from simia_gym.ledger import Ledger
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 
@@ -39,6 +37,7 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         ledger: The record of the episode.
         turn: The present turn.
     """
+    usage = reply.usage
     ledger.append(
         MODEL_EVENT,
         turn=turn,
@@ -50,5 +49,6 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         prompt_bytes=request.prompt.size,
         static_bytes=request.prompt.static,
         reply=reply.raw,
-        usage=asdict(reply.usage),
+        # What came from the server's cache depends on who asked before; the same episode must give the same bytes.
+        usage={"prompt": usage.prompt, "completion": usage.completion},
     )

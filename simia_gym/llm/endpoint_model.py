@@ -8,10 +8,8 @@ form that was asked for) is asked for again twice at most, with another seed.
 from __future__ import annotations
 
 import asyncio
-import base64
 import random
 import time
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -28,7 +26,7 @@ from simia_gym.llm.http import Answer
 from simia_gym.llm.limit import AdaptiveLimit, limit_of
 from simia_gym.llm.reading import Said, read_completion
 from simia_gym.llm.sdk import Target
-from simia_gym.llm.settings import NO_KEY, Endpoint, ModelSettings, resolve_model
+from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of, resolve_model
 from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
@@ -69,7 +67,7 @@ class EndpointModel:
         self._features: Features = features_of(url, self.name, settings.structured)
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
         self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
-        self._target = Target(f"{url}{sdk.CHAT}", _headers(endpoint)) if endpoint.client is None else None
+        self._target = Target(f"{url}{sdk.CHAT}", headers_of(endpoint)) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Answer one request.
@@ -91,6 +89,16 @@ class EndpointModel:
             self._accounts.gave_up(request.role, fault.kind)
             raise
 
+    @property
+    def structured_mode(self) -> str:
+        """How replies in a form are asked for, as far as the server is known."""
+        return self._features.mode
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """Parameters that the server is known to refuse."""
+        return self._features.dropped
+
     async def _persist(self, request: ChatRequest, form: Form | None) -> Reply:
         tries = failed = worthless = 0
         messages = b"".join((b'{"messages":[', *request.prompt.chunks, b"],"))
@@ -100,7 +108,7 @@ class EndpointModel:
             fields = self._fields(request, form, mode, worthless)
             try:
                 said = await self._try(request, messages + encode(fields)[1:])
-                reply = self._judge(said, form)
+                reply = self._checked(said, form, request.role)
             except Failure as failure:
                 if self._features.learn(failure, fields, mode):
                     continue
@@ -198,6 +206,13 @@ class EndpointModel:
             timeout = max(0.001, timeout - (time.monotonic() - began))
         return await http.send(target.url, target.headers, body, timeout)
 
+    def _checked(self, said: Said, form: Form | None, role: Role) -> Reply:
+        try:
+            return self._judge(said, form)
+        except Failure as failure:
+            self._accounts.failed(role, failure.kind, answered=True)
+            raise
+
     def _judge(self, said: Said, form: Form | None) -> Reply:
         """Make a reply of what was said, if it is worth anything."""
         reason = said.finish_reason
@@ -268,15 +283,3 @@ def _empty(reason: str | None) -> Failure:
     if reason == "content_filter":
         kind = "content_filter"
     return Failure(kind, f"the model's reply is empty (finish_reason {reason!r})", again=True)
-
-
-def _headers(endpoint: Endpoint) -> Mapping[str, str]:
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if endpoint.api_key and endpoint.api_key != NO_KEY:
-        headers["Authorization"] = f"Bearer {endpoint.api_key}"
-    elif endpoint.credentials is not None:
-        both = base64.b64encode(":".join(endpoint.credentials).encode()).decode()
-        headers["Authorization"] = f"Basic {both}"
-    else:
-        headers["Authorization"] = f"Bearer {NO_KEY}"
-    return {**headers, **endpoint.headers}

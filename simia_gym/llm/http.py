@@ -9,7 +9,9 @@ through the OpenAI SDK.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +28,7 @@ MAX_REPLY = 10_000_000
 _KEPT = ("retry-after", "retry-after-ms", "location")
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _END = b"-----END CERTIFICATE-----"
+_LAST_WAIT = 0.1
 
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
 _others: list[Callable[[], Awaitable[None]]] = []
@@ -111,12 +114,23 @@ def _client() -> Client:
     loop = asyncio.get_running_loop()
     client = _clients.get(loop)
     if client is None:
+        if not _started:
+            atexit.register(_let_go)
         _started = True
         builder = ClientBuilder().follow_redirects(False).user_agent("simia-gym").referer(False)
         for certificate in _authorities():
             builder = builder.add_root_certificate_pem(certificate)
         client = _clients[loop] = builder.build()
     return client
+
+
+def _let_go() -> None:
+    """Give the client's threads a moment to let go of their last objects before the interpreter ends.
+
+    One of them that holds the interpreter's lock at that moment aborts the whole process, after all its work is done.
+    """
+    if not _forked:
+        time.sleep(_LAST_WAIT)
 
 
 def _authorities() -> list[bytes]:

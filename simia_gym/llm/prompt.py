@@ -18,14 +18,15 @@ class Prompt:
 
     Attributes:
         size: Bytes of all messages.
-        static: Bytes of the part that was marked as the same for many requests.
+        static: Bytes of the beginning that other requests have, too: what a server's prefix cache can hold at best.
     """
 
-    __slots__ = ("_chunks", "_count", "size", "static")
+    __slots__ = ("_chunks", "_count", "_hash", "_hashed", "size", "static")
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._count = 0
+        self._hash, self._hashed = sha256(), 0  # of the first messages, as many as it was ever asked for
         self.size = 0
         self.static = 0
 
@@ -46,13 +47,14 @@ class Prompt:
         self.size += len(message) + (self._count > 1)
 
     def mark_static(self) -> None:
-        """Say that everything so far is the same for many requests; what a server's prefix cache can hold at best."""
+        """Say that everything so far stands in other requests, too."""
         self.static = self.size
 
     def fork(self) -> Prompt:
         """A prompt that begins like this one and goes its own way."""
         other = Prompt()
         other._chunks = self._chunks.copy()
+        other._hash, other._hashed = self._hash.copy(), self._hashed
         other._count, other.size, other.static = self._count, self.size, self.static
         return other
 
@@ -67,11 +69,11 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """Hash of all messages, 16 hex digits."""
-        whole = sha256()
-        for chunk in self._chunks:
-            whole.update(chunk)
-        return whole.hexdigest()[:16]
+        """Hash of all messages, 16 hex digits; each message is hashed once, also for the forks made after that."""
+        for chunk in self._chunks[self._hashed :]:
+            self._hash.update(chunk)
+        self._hashed = len(self._chunks)
+        return self._hash.hexdigest()[:16]
 
     def __len__(self) -> int:
         return self._count

@@ -16,7 +16,7 @@ from simia_gym.encoding import decode, encode
 from simia_gym.llm import http
 from simia_gym.llm.failures import Failure
 from simia_gym.llm.http import Answer
-from simia_gym.llm.settings import Endpoint
+from simia_gym.llm.settings import NO_KEY, Endpoint, headers_of
 
 if TYPE_CHECKING:
     import openai
@@ -25,7 +25,8 @@ CHAT = "/chat/completions"
 _OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "accept"})
 _PLAIN_TRANSPORT = "AsyncHttpxClientWrapper"
 
-_stand_ins: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, openai.AsyncOpenAI]] = WeakKeyDictionary()
+_Key = tuple[str, str | None, frozenset[tuple[str, str]]]
+_stand_ins: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, openai.AsyncOpenAI]] = WeakKeyDictionary()
 
 
 class Target(NamedTuple):
@@ -81,15 +82,14 @@ def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
     """A client object of the running loop for an endpoint that was given without one."""
     import openai
 
+    key = (endpoint.url, endpoint.api_key, frozenset(endpoint.headers.items()))
     of_loop = _stand_ins.setdefault(asyncio.get_running_loop(), {})
-    for known, client in of_loop.items():
-        if known is endpoint:
-            return client
-    headers = dict(endpoint.headers)
-    of_loop[endpoint] = openai.AsyncOpenAI(
-        base_url=endpoint.url, api_key=endpoint.api_key or "none", default_headers=headers, max_retries=0
-    )
-    return of_loop[endpoint]
+    if key not in of_loop:
+        headers = {name: value for name, value in headers_of(endpoint).items() if name.lower() != "content-type"}
+        of_loop[key] = openai.AsyncOpenAI(
+            base_url=endpoint.url, api_key=endpoint.api_key or NO_KEY, default_headers=headers, max_retries=0
+        )
+    return of_loop[key]
 
 
 async def close_stand_ins() -> None:

@@ -6,6 +6,7 @@ from arguments and the environment, and nothing of it is ever written.
 
 from __future__ import annotations
 
+import base64
 import math
 import os
 from collections.abc import Mapping
@@ -196,6 +197,19 @@ class Endpoint:
 
     def __str__(self) -> str:
         return self.host
+
+
+def headers_of(endpoint: Endpoint) -> Mapping[str, str]:
+    """The headers of each request to an endpoint that was given without a client object."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if endpoint.api_key and endpoint.api_key != NO_KEY:
+        headers["Authorization"] = f"Bearer {endpoint.api_key}"
+    elif endpoint.credentials is not None:
+        both = base64.b64encode(":".join(endpoint.credentials).encode()).decode()
+        headers["Authorization"] = f"Basic {both}"
+    else:
+        headers["Authorization"] = f"Bearer {NO_KEY}"
+    return {**headers, **endpoint.headers}
 
 
 def resolve_model(role: str, model: str | None = None, environ: Mapping[str, str] | None = None) -> str:

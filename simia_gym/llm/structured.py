@@ -102,8 +102,9 @@ def find_json(text: str) -> Any:
         Failure: ``bad_reply``: there is none or there are several, or it is not strict JSON.
     """
     problem = "is empty"
-    position = 0
-    while position >= 0:
+    position = tries = 0
+    while position >= 0 and tries < _MOST_TRIES:
+        tries += 1
         rest = _unfenced(text[position:].strip()) if position else _unfenced(text.strip())
         if rest[:1] in ("{", "["):
             try:
@@ -116,7 +117,7 @@ def find_json(text: str) -> Any:
     if not said:
         words = "holds nothing but thinking" if text.strip() else "is empty"
         raise Failure("bad_reply", f"the reply {words}", again=True)
-    found = [] if said[:1] in ("{", "[") or problem.startswith("is not JSON") else _embedded(said)
+    found = [] if said.startswith("[") else _embedded(said)
     if len(found) == 1:
         return found[0]
     if found:

@@ -107,12 +107,14 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
     events: list[JsonObject] = []
     turn, ended = 0, ""
     for index, group in _grouped(entries):
-        while len(events) < index:
-            events.append({"i": len(events), "type": "unseen"})
         agent = next((entry for entry in group if entry.get("by") == "agent"), None)
         other = next((entry for entry in group if entry.get("by") != "agent"), None)
-        turn += agent is not None
         event, state = _event(world, state, agent, other)
+        if len(events) < index and event["type"] in ("transition", "answer", "invalid"):
+            turn += 1  # the record leaves out what the agent wrote, and keeps its place
+            events.append({"i": len(events), "type": "action", "turn": turn, "text": ""})
+        while len(events) < index:
+            events.append({"i": len(events), "type": "unseen", "turn": turn})
         ended = event["reason"] if event["type"] == "end" else ended
         events.append({"i": index, "turn": turn, **event})
     return Trace(

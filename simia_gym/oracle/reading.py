@@ -14,7 +14,7 @@ from simia_gym.llm.blocks import Block, read_blocks
 
 Part = Literal["ledger", "reference", "user", "judge", "plain"]
 
-_MOST_KEPT = 4096
+_MOST_KEPT = 512
 
 
 class Refused(Exception):
@@ -114,7 +114,7 @@ class Asked:
         kinds = {item.kind for item in self.blocks(last)}
         if kinds & {"call", "violations"} and self.last("state") is not None:
             return "ledger"
-        if "call" in kinds and "task" in known:
+        if kinds & {"call", "violations"} and "task" in known and self.last("call") is not None:
             return "reference"
         if "criterion" in kinds or ("domain" in known and self.last("criterion") is not None):
             return "judge"

@@ -14,7 +14,7 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.llm.recorded import RecordedModel
 from simia_gym.loop import run_sync
-from simia_gym.parts import ROLES, Parts
+from simia_gym.parts import Parts
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
@@ -118,10 +118,11 @@ class Replayer:
         started = record.events[0] if record.events else {}
         if config.simulator == "auto" and isinstance(started.get("simulator"), str):
             config = replace(config, simulator=started["simulator"])
-        name = encode(config.to_json())
+        asked = sorted(started.get("models") or {})
+        name = encode([config.to_json(), asked])
         if name not in self._suites:
             with foreign_code(config.domain or config.env):
-                self._suites[name] = load_suite(config, Parts(models=dict.fromkeys(ROLES, self._models)))
+                self._suites[name] = load_suite(config, Parts(models=dict.fromkeys(asked, self._models)))
             self._tasks[name] = _Tasks(self._suites[name])
         return self._suites[name], self._tasks[name]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from simia_gym.rollout.records import Record
 
@@ -97,6 +98,8 @@ class Summary:
         reused: How many were taken from the file instead of run.
         routes: How calls were answered, where models take part: by the model, by the world, from a pin, ...
         rejected: Answers of models that broke rules and were not taken over.
+        shadow: Answers that were held against the world's (``answers``), and how many of them differ in their
+            ``outcome``, ``error_code``, ``observation``, and by ``wrong``, ``missed`` or ``spurious`` values of the state.
     """
 
     all: Tally = field(default_factory=Tally)
@@ -106,6 +109,7 @@ class Summary:
     reused: int = 0
     routes: Counter[str] = field(default_factory=Counter)
     rejected: int = 0
+    shadow: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: Record, *, reused: bool = False) -> None:
         """Count one episode."""
@@ -124,8 +128,18 @@ class Summary:
         for event in record.events:
             if event["type"] == "transition" and "route" in event["meta"]:
                 self.routes[event["meta"]["route"]] += 1
+                self._count_shadow(event["meta"].get("shadow"))
             elif event["type"] == "rejected":
                 self.rejected += 1
+
+    def _count_shadow(self, note: Mapping[str, Any] | None) -> None:
+        if note is None:
+            return
+        self.shadow["answers"] += 1
+        for name in ("outcome", "error_code", "observation"):
+            self.shadow[name] += not note[name]
+        for name in ("wrong", "missed", "spurious"):
+            self.shadow[name] += note.get(name, 0) > 0
 
     @property
     def invalid(self) -> int:

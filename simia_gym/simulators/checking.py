@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from simia_gym.errors import PatchError
+from simia_gym.errors import Fault, PatchError
 from simia_gym.state import State, identical, make_pointer, pointer_parts
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
@@ -103,6 +103,7 @@ def check_answer(
 
     Raises:
         Rejected: With every rule that it breaks.
+        Fault: A check of the domain trips over a state that the model had no part in.
     """
     wrong = words_wrong(data)
     ops: Sequence[Op] = data["ops"]
@@ -283,23 +284,27 @@ def _plain(op: Op) -> Op:
 def _rules_broken(schema: StateSchema, before: State, after: State, ops: Sequence[Op]) -> Iterator[str]:
     """Which rules of the state the answer breaks; what was broken before is not its doing."""
     touched = sorted({(parts[0], parts[1]) for op in ops if (parts := pointer_parts(op["path"]))})
-    broken = _problems(schema, after, touched)
-    if broken:
-        old = set(_problems(schema, before, touched))
+    broken, tripped = _problems(schema, after, touched)
+    if broken or tripped:
+        old, earlier = _problems(schema, before, touched)
+        if earlier:
+            raise Fault("bug", f"the rules of the state {earlier}", role="world")
         yield from (text for text in broken if text not in old)
+        if tripped and not broken:
+            yield f"the rules of the state {tripped}"
     for table, key in touched:
         if not after.has(table, key) and before.has(table, key):
             yield from _dangling(schema, after, table, key)
 
 
-def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]) -> list[str]:
+def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
+    """What is wrong with rows; and how a domain's own check tripped over one that has not the form it expects."""
     found: list[str] = []
     try:
         found.extend(schema.problems(state, rows))
-    except Exception as error:  # a domain's own check may trip over a row that has not the form it expects
-        if not found:
-            found.append(f"the rules of the state cannot be checked: {type(error).__name__}: {error}")
-    return found
+    except Exception as error:
+        return found, f"raised {type(error).__name__}: {error}"
+    return found, ""
 
 
 def _dangling(schema: StateSchema, state: State, table: str, key: str) -> Iterator[str]:

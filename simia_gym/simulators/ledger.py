@@ -216,9 +216,9 @@ class LedgerSimulator:
 
 
 def _portable(event: Mapping[str, Any]) -> JsonObject:
-    """An event as it can stand in another record."""
-    fields = {name: thaw(value) for name, value in event.items() if name not in ("i", "type", "turn")}
-    return {"type": event["type"], "fields": fields}
+    """An event as it can stand in another record; its turn keeps its place among the fields and is set there."""
+    fields = {name: thaw(value) for name, value in event.items() if name not in ("i", "type")}
+    return {"type": event["type"], "fields": {**fields, "turn": 0}}
 
 
 def _removed(scene: Scene) -> Set[str]:

@@ -133,6 +133,7 @@ class ReferenceSimulator:
 
 
 def _say(talk: _Talk, text: str) -> None:
+    talk.prompt.mark_static()  # the conversation so far is the server's already
     talk.prompt.add("user", "\n".join([*talk.waiting, text]))
     talk.waiting = ()
 

@@ -115,6 +115,7 @@ class LLMUser:
 
     async def _ask(self, kind: str, value: JsonObject, scene: Scene) -> JsonObject:
         """Ask for the next words; an answer that cannot be used is asked for once more."""
+        self._prompt.mark_static()  # the conversation so far is the server's already
         self._prompt.add("user", block(kind, self._nonce, value))
         said, raw = await self._request(self._prompt, "answer", scene)
         problem = _problem(said)

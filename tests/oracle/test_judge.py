@@ -38,7 +38,9 @@ def prompt(domain: Domain, task: Task, record: Any, criterion: JsonObject) -> Me
 
 def stands(record: list[JsonObject], piece: JsonObject) -> bool:
     """Whether a quote stands verbatim in words that the environment wrote."""
-    texts = [e.get("text", e.get("ended", "")) for e in record if e["event"] == piece["event"] and e["by"] != "agent"]
+    texts = [
+        str(e.get("text", e.get("ended", ""))) for e in record if e["event"] == piece["event"] and e["by"] != "agent"
+    ]
     return bool(piece["quote"]) and any(piece["quote"] in text for text in texts)
 
 
@@ -56,7 +58,10 @@ def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -
             assert reply["verdict"] == ("met" if item.passed else "not_met"), (task.id, item.id, reply)
             assert all(stands(record, piece) for piece in reply["evidence"])
             verdicts.add(reply["verdict"])
-    assert verdicts == {"met"} if policy == "expert" else "not_met" in verdicts
+    if policy == "expert":
+        assert verdicts == {"met"}
+    else:
+        assert "not_met" in verdicts
 
 
 def an_episode() -> tuple[Task, list[JsonObject], tuple[CriterionResult, ...]]:

@@ -14,6 +14,8 @@ from simia_gym.types import JsonObject, Task
 from .asking import Messages, about, about_task, ask, data, human, model, retail, system, webshop
 from .playing import played, suite_of
 
+REASON = "no longer needed"
+
 
 def opening(domain: Domain, task: Task) -> Messages:
     return [system(about(domain), about_task(domain, task), data("tools", []), data("reference", []))]
@@ -67,7 +69,11 @@ def test_generated_tasks_are_found_by_their_id(oracle: OracleServer) -> None:
 
 @pytest.mark.parametrize(
     ("task", "words"),
-    [({"id": "nothing"}, "no task"), ({"id": "retail-test-001", "digest": "0" * 16}, "content"), (1, "names no task")],
+    [
+        ({"id": "nothing"}, "no task"),
+        ({"id": "retail-test-001", "digest": "0" * 16}, "content"),
+        (1, "names no task"),
+    ],
 )
 def test_another_task_is_refused(oracle: OracleServer, task: Any, words: str) -> None:
     call = data("call", {"name": "list_all_product_types", "arguments": {}})
@@ -103,3 +109,11 @@ def test_a_long_history_costs_no_more_a_call(oracle: OracleServer) -> None:
         took.append(time.perf_counter() - start)
         history.append(model(got.text))
     assert min(took[-40:]) < 4 * min(took[:40]) + 0.004
+
+
+def test_after_violations_the_same_call_is_answered(oracle: OracleServer) -> None:
+    domain = retail()
+    call = data("call", {"name": "calculate", "arguments": {"expression": "1 + 1"}})
+    prompt = [*opening(domain, domain.tasks["train"][0]), human(call)]
+    first = ask(oracle, prompt)
+    assert ask(oracle, [*prompt, model("{}"), human(data("violations", ["no"]))]).reply == first.reply

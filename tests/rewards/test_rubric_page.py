@@ -25,8 +25,9 @@ def test_the_page_lists_every_program_and_argument(checkout: Path) -> None:
 
 def test_the_rubric_of_the_page_loads(checkout: Path) -> None:
     page = (checkout / PAGE).read_text(encoding="utf-8")
-    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    assert len(RubricReward(yaml.safe_load(block)).rubric.criteria) == 4
+    first, second = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert len(RubricReward(yaml.safe_load(first)).rubric.criteria) == 4
+    assert len(RubricReward([*yaml.safe_load(first), *yaml.safe_load(second)]).rubric.criteria) == 6
 
 
 def test_the_report_of_the_page_is_what_comes_out(checkout: Path) -> None:

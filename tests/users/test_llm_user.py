@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simia_gym.domain import Domain, load_domain
+from simia_gym.encoding import clean_text
 from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import Ledger
 from simia_gym.llm.blocks import outside_blocks
@@ -117,7 +121,8 @@ async def test_the_prompt_only_grows_and_its_beginning_is_the_tasks(domain: Doma
         static = [event["static_bytes"] for event in talk.ledger.events]
     talks = [[json.dumps(asked.body["messages"]).rstrip("]") for asked in server.asked[i : i + 4]] for i in (0, 4)]
     for prompts in talks:
-        assert all(later.startswith(earlier) for earlier, later in zip(prompts, prompts[1:], strict=False))
+        assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
+    assert talks[0][0] == talks[1][0]
     systems = [asked.contents[0] for asked in server.asked]
     assert len(set(systems[:8])) == 1
     assert systems[8] != systems[0]
@@ -196,7 +201,7 @@ async def test_a_task_without_a_customer_is_refused(domain: Domain, user: JsonOb
     async with serving(lambda asked: says()) as server:
         talk = Talk(domain, server.model("user"))
         talk.task = Task(id="t9", split="test", kind="k", user=user)
-        with pytest.raises(InputError, match="t9.*customer"):
+        with pytest.raises(InputError, match=r"t9.*customer"):
             talk.user.begin(talk.scene())
 
 
@@ -205,9 +210,7 @@ def test_it_is_not_made_from_cues() -> None:
         make_user("llm", {})
 
 
-async def test_a_domains_own_instructions(domain: Domain, tmp_path: Any) -> None:
-    from dataclasses import replace
-
+async def test_a_domains_own_instructions(domain: Domain, tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "user.md").write_text("Be a pirate, in {{most}} characters.", encoding="utf-8")
     async with serving(lambda asked: says()) as server:
@@ -243,9 +246,7 @@ async def test_words_of_the_agent_stay_in_their_block(domain: Domain, name: str)
     assert last["role"] == "user"
     assert outside_blocks(last["content"]).strip() == ""
     assert [item.kind for item in server.asked[-1].blocks] == ["domain", "task", "customer", "begin", "agent"]
-    assert server.asked[-1].value("agent") == {
-        "text": text.encode("utf-8", "replace").decode().replace("?", "\ufffd")
-    } or (server.asked[-1].value("agent") == {"text": text})
+    assert server.asked[-1].value("agent") == {"text": clean_text(text)}
     assert (reply.end, reply.meta["acts"]) == (None, [])
 
 

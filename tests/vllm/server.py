@@ -50,22 +50,13 @@ class VllmServer:
         self.root = f"http://127.0.0.1:{port}"
         self._run(str(_SCRIPT), str(model), *map(str, self._texts))
         self._name_package()
-        words = [
-            "--served-model-name",
-            MODEL,
-            SECOND_NAME,
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--api-key",
-            KEY,
-        ]
-        words += ["--dtype", "float32", "--max-model-len", str(CONTEXT), "--max-num-seqs", "16"]
-        words += ["--enforce-eager", "--enable-prompt-tokens-details"]
+        words = f"--host 127.0.0.1 --port {port} --api-key {KEY} --served-model-name {MODEL} {SECOND_NAME}"
+        words += f" --dtype float32 --max-model-len {CONTEXT} --max-num-seqs 16 --enforce-eager"
+        # On processors a request with a seed whose prompt is read in more than one piece kills the engine.
+        words += f" --no-enable-chunked-prefill --max-num-batched-tokens {CONTEXT} --enable-prompt-tokens-details"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(model), *words],
+                [self._python, "-m", "vllm.entrypoints.cli.main", "serve", str(model), *words.split()],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,

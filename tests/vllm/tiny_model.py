@@ -19,7 +19,7 @@ from typing import Any
 WORDS = 1500
 POSITIONS = 32_768
 WIDTH = 64
-LEAN = 5.0
+LEAN, MORE = 5.0, 6.5
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content or '' }}<|im_end|>\n{% endfor %}"
@@ -76,7 +76,8 @@ def write_model(folder: Path, tokenizer: Any) -> None:
         model.lm_head.weight.normal_(std=0.1)
         for token in range(len(tokenizer)):
             text = tokenizer.decode([token])
-            lean = LEAN * (set(text) <= set('"{}[]:,')) + LEAN * (token == tokenizer.eos_token_id)
+            ends = text.strip() in ("]", "null") or token == tokenizer.eos_token_id
+            lean = MORE if ends else LEAN if set(text) <= set('"{}[]:,') else 0.0
             # The norm before the head makes the first number about the root of the width.
             model.lm_head.weight[token, 0] = lean / WIDTH**0.5
     model.save_pretrained(folder)

@@ -46,7 +46,7 @@ def test_equals_the_formula(texts: list[str], query: str) -> None:
     index = SearchIndex((str(place), product(text)) for place, text in enumerate(texts))
     expected = [str(place) for place, _ in naive(texts, query)][:TOP] if any(terms(text) for text in texts) else []
     assert list(index.search(query)) == expected
-    assert index.search(query) is index.search(query)
+    assert index.results(query) is index.results(query)
 
 
 def test_by_hand() -> None:

@@ -11,6 +11,9 @@ A tool is a method with `@tool`. Its annotations become the argument schema, its
 
 What it changes becomes the operations of the record, and must lie in its write set. What it returns is what the agent
 sees: a text as it is, anything else as JSON. With ToolError it declines, and nothing changes.
+
+`reads` says which rows it looks at. A language model that plays the tool sees these and nothing else; `simia check`
+proves that they are enough.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ class LibraryWorld(World):
         wanted = title.casefold()
         return [dict(book) for _, book in db.rows("books") if wanted in book["title"].casefold()]
 
-    @tool(effect="read", reads=["members", "loans", "books"])
+    @tool(effect="read", reads=["members/{member_id}", "loans?member_id={member_id}", "books#title"])
     def get_member(self, db: Draft, member_id: str) -> dict[str, Any]:
         """Get a member and the books that they have at home.
 
@@ -55,7 +58,11 @@ class LibraryWorld(World):
         ]
         return {**member, "loans": loans}
 
-    @tool(effect="write", reads=["members", "books", "_desk"], writes=["loans", "books/*/available", "_desk"])
+    @tool(
+        effect="write",
+        reads=["members/{member_id}", "books/{book_id}", "desk/main"],
+        writes=["loans", "books/*/available", "desk/main/next_loan"],
+    )
     def lend_book(self, db: Draft, member_id: str, book_id: str) -> dict[str, Any]:
         """Lend a copy of a book to a member.
 
@@ -65,10 +72,10 @@ class LibraryWorld(World):
         """
         _find(db, "members", member_id, "Member")
         if _find(db, "books", book_id, "Book")["available"] < 1:
-            raise ToolError(f"No copy of {book_id} is available", "not_available")
-        # Clocks and counters live in a table whose name starts with "_": outside goals, but part of the state, so that
-        # the same state and call always give the same answer.
-        desk = db.edit("_desk", "main")
+            why = "All copies are lent. A book can be lent again once a copy of it was brought back."
+            raise ToolError(f"No copy of {book_id} is available", "not_available", why)
+        # Clocks and counters are part of the state, so that the same state and call always give the same answer.
+        desk = db.edit("desk", "main")
         loan_id = f"L-{desk['next_loan']}"
         loan = {
             "loan_id": loan_id,
@@ -82,7 +89,12 @@ class LibraryWorld(World):
         db.put("loans", loan_id, loan)
         return loan
 
-    @tool(effect="write", reads=["loans", "books"], writes=["loans/*/returned", "books/*/available"])
+    @tool(
+        effect="write",
+        reads=["loans/{loan_id}", "books/{/loans/{loan_id}/book_id}"],
+        writes=["loans/*/returned", "books/*/available"],
+        render={"row": "/loans/{loan_id}"},
+    )
     def return_book(self, db: Draft, loan_id: str) -> dict[str, Any]:
         """Take a lent book back.
 
@@ -90,13 +102,13 @@ class LibraryWorld(World):
             loan_id: The loan's id, such as L-1.
         """
         if _find(db, "loans", loan_id, "Loan")["returned"]:
-            raise ToolError(f"Loan {loan_id} was returned already", "already_returned")
+            raise ToolError(f"Loan {loan_id} was returned already", "already_returned", "A loan ends once.")
         loan = db.edit("loans", loan_id)
         loan["returned"] = True
         db.edit("books", loan["book_id"])["available"] += 1
         return dict(loan)
 
-    @tool(effect="none", terminal=True)
+    @tool(effect="none", terminal=True, render={"text": "Case closed"})
     def close_case(self, db: Draft, outcome: Literal["done", "refused"], note: str) -> str:
         """Close the case. Nothing can be done in it afterwards.
 
@@ -110,5 +122,5 @@ class LibraryWorld(World):
 def _find(db: Draft, table: str, key: str, name: str) -> Row:
     row = db.get(table, key)
     if row is None:
-        raise ToolError(f"{name} {key} not found", "not_found")
+        raise ToolError(f"{name} {key} not found", "not_found", f"There is nothing with this id in {table}.")
     return row

@@ -1,0 +1,78 @@
+"""Runs the benchmark of model calls and writes its results.
+
+    python -m benchmarks.model_calls [--quick] [--resume] [--only product,naive] [--peers DIR] [--out FILE]
+
+A mock server on one core gives every answer after 100 ms; the client runs on the other core. An episode has ten turns,
+each with one call of the policy's model and one of the world's. Peers are run where DIR holds a virtual environment for
+each: `gem` (gem-llm, openai), `skyrl` (skyrl-gym, openai), `verifiers` (the public repository's package and what it
+needs) and `tau2` (the public repository's package; its data in `tau2/data`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.model_calls.growth import TURNS as LONG
+from benchmarks.model_calls.plan import LATENCY, SIGMA, Cell, cells
+from benchmarks.model_calls.running import SkippedError, run_cell
+from benchmarks.model_calls.summary import goals, machine, show, summarise
+from benchmarks.model_calls.workload import prepare
+
+_OUT = Path(__file__).parents[1] / "results" / "model_calls.json"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.model_calls", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one short run of each, for a look")
+    parser.add_argument("--resume", action="store_true", help="go on with what the results file lacks")
+    parser.add_argument("--only", help="what to run, separated by commas, such as product,naive")
+    parser.add_argument("--peers", type=Path, help="folder with a virtual environment for each peer")
+    parser.add_argument("--out", type=Path, default=_OUT, help="the results file")
+    options = parser.parse_args(arguments)
+    results = _begun(options.out) if options.resume else _new(quick=options.quick)
+    done = {run["key"] for run in results["runs"] if "result" in run}
+    wanted = [cell for cell in cells(quick=results["quick"]) if cell.key not in done and _asked(cell, options.only)]
+    with tempfile.TemporaryDirectory() as folder:
+        answers = {"episodes": Path(folder) / "episodes.json", "long": Path(folder) / "long.json"}
+        prepare(answers["episodes"])
+        prepare(answers["long"], turns=LONG)
+        for number, cell in enumerate(wanted, 1):
+            began = time.monotonic()
+            run: dict[str, Any] = {"key": cell.key, "what": cell.what, "repetition": cell.repetition}
+            try:
+                run["result"] = run_cell(cell, answers, options.peers)
+            except SkippedError as error:
+                run["skipped"] = str(error)
+            results["runs"] = [other for other in results["runs"] if other["key"] != cell.key] + [run]
+            results["summary"] = summarise(results["runs"])
+            results["goals"] = goals(results["summary"])
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            shown = run.get("skipped") or {name: run["result"].get(name) for name in ("of_ideal", "cpu_ms_per_turn")}
+            print(f"[{number}/{len(wanted)}] {cell.key}: {shown} ({time.monotonic() - began:.0f} s)", flush=True)
+    show(results["summary"], results["goals"])
+
+
+def _new(*, quick: bool) -> dict[str, Any]:
+    """A results file without runs."""
+    settings = {"latency_s": LATENCY, "lognormal_sigma": SIGMA, "turns": 10, "calls_per_turn": 2}
+    return {"quick": quick, "settings": settings, "machine": machine(), "runs": []}
+
+
+def _begun(path: Path) -> dict[str, Any]:
+    """The results so far."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _asked(cell: Cell, only: str | None) -> bool:
+    return only is None or cell.what in only.split(",")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""How the cost of a turn grows with the history: one long episode after another, one turn at a time, no waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+from simia_gym.policies.llm import LLMPolicy
+from simia_gym.rollout.play import play
+from simia_gym.suite import load_suite
+from simia_gym.types import Message
+
+from benchmarks.model_calls.measure import CLIENT_CORE, cpu_seconds, pin, report, settings
+from benchmarks.model_calls.workload import config, endpoint, policy_options
+
+TURNS = 100
+_AT = 5
+"""So many turns at the beginning and at the end are compared; the very first one, which opens things, is left out."""
+
+
+class Counting(LLMPolicy):
+    """The policy, which also notes the CPU that was used up when each turn begins."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.used: list[tuple[float, float]] = []
+        self.size = 0
+
+    def act(self, messages: Sequence[Message]) -> Awaitable[str]:  # type: ignore[override]
+        self.used.append(cpu_seconds())
+        self.size = len(messages)
+        return super().act(messages)
+
+
+async def run(options: dict[str, Any]) -> None:
+    """Play long episodes and compare their first turns with their last."""
+    suite = load_suite(config(TURNS), endpoint(options["port"]))
+    task = suite.tasks[0]
+    made: list[Counting] = []
+    for number in range(options["episodes"] + 1):
+        policy = Counting(policy_options(options["port"]))
+        episode = suite.episode()
+        await play(episode, task, seed=number, policy=policy)
+        if episode.turn != TURNS or episode.fault is not None:
+            raise RuntimeError(f"a long episode broke off at turn {episode.turn}: {episode.fault}")
+        made.append(policy)
+    spent = [
+        [(after[0] - before[0], after[1] - before[1]) for before, after in zip(one.used, one.used[1:], strict=False)]
+        for one in made[1:]
+    ]
+    early, late = (_median(spent, turns) for turns in (range(1, 1 + _AT), range(TURNS - 1 - _AT, TURNS - 1)))
+    found = {"turns": TURNS, "episodes": len(spent), "early_cpu_ms": early, "late_cpu_ms": late}
+    found["ratio"] = round(late["all"] / early["all"], 3)
+    by_turn = [round(1000 * statistics.median(sum(one[turn]) for one in spent), 4) for turn in range(TURNS - 1)]
+    report({**found, "messages_at_end": made[-1].size, "cpu_ms_by_turn": by_turn})
+
+
+def _median(spent: list[list[tuple[float, float]]], turns: range) -> dict[str, float]:
+    """Milliseconds a turn, over these turns of all episodes."""
+    taken = [one[turn] for one in spent for turn in turns]
+    kinds = {"all": [sum(pair) for pair in taken], "user": [u for u, _ in taken], "system": [s for _, s in taken]}
+    return {kind: round(1000 * statistics.median(values), 4) for kind, values in kinds.items()}
+
+
+if __name__ == "__main__":
+    pin(CLIENT_CORE)
+    asyncio.run(run(settings()))

@@ -1,0 +1,79 @@
+"""What is run, how often, and against which server."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+LATENCY, SIGMA = 0.1, 0.5
+LEVELS = (1, 64, 256, 1024)
+PEERS = {
+    "gem": ("gem_vector", (64, 256)),
+    "skyrl": ("skyrl_driver", (64, 256)),
+    "verifiers": ("verifiers_legacy", (64, 256)),
+    "tau2": ("tau2_threads", (64,)),
+}
+_NAIVE_SECONDS = 20
+"""After so long the plain program takes no further turn; what it did until then counts."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run in a process of its own.
+
+    Attributes:
+        what: ``product``, ``naive``, a peer's name, ...
+        module: The driver below this package.
+        options: What the driver is told.
+        latency: Seconds of an answer, or their median.
+        sigma: Spread of the logarithm of the latency; 0 for a fixed one.
+        answers: ``episodes`` or ``long``.
+        repetition: Number of the run, from 0.
+    """
+
+    what: str
+    module: str
+    options: dict[str, Any] = field(default_factory=dict)
+    latency: float = LATENCY
+    sigma: float = 0.0
+    answers: str = "episodes"
+    repetition: int = 0
+
+    @property
+    def mean_latency(self) -> float:
+        """Mean seconds of an answer."""
+        return self.latency * math.exp(self.sigma**2 / 2)
+
+    @property
+    def key(self) -> str:
+        """Its name among all runs."""
+        return f"{self.what}@{self.options.get('concurrency', 1)}#{self.repetition}"
+
+
+def cells(*, quick: bool) -> Iterator[Cell]:
+    """Everything that is run, in order; repetitions of the same are apart from each other in time."""
+    repetitions = 1 if quick else 3
+    levels = (1, 64) if quick else LEVELS
+    yield Cell("server", "server_limit", {"concurrency": 64, "seconds": 2}, latency=0.0)
+    for repetition in range(repetitions):
+        for level in levels:
+            rounds = 1 if quick or level == 1024 else 2
+            yield _at("product", "product", level, level * rounds, repetition)
+            yield _at("naive", "naive", level, level, repetition, seconds=_NAIVE_SECONDS)
+        lanes = 16 if quick else 256
+        for what, module in (("pool", "product"), ("lockstep", "lockstep")):
+            yield _at(f"lognormal {what}", module, lanes, lanes * 2, repetition, sigma=SIGMA)
+        grown = {"episodes": 2 if quick else 10, "concurrency": 1}
+        yield Cell("growth", "growth", grown, latency=0.0, answers="long", repetition=repetition)
+    for peer, (module, peer_levels) in PEERS.items():
+        for level in (16,) if quick else peer_levels:
+            yield _at(peer, f"peers.{module}", level, level, 0)
+
+
+def _at(
+    what: str, module: str, level: int, episodes: int, repetition: int, sigma: float = 0.0, seconds: float = 600
+) -> Cell:
+    options = {"concurrency": level, "episodes": episodes, "seconds": seconds}
+    return Cell(what, module, options, sigma=sigma, repetition=repetition)

@@ -1,0 +1,214 @@
+"""What an endpoint can do, found out by asking it; and the quick look before a run spends anything."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import orjson
+
+from simia_gym.errors import Fault, InputError, Role
+from simia_gym.llm import http, sdk
+from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.endpoint_model import EndpointModel
+from simia_gym.llm.failures import Failure, of_status, one_line
+from simia_gym.llm.prompt import Prompt
+from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of
+from simia_gym.llm.types import ChatRequest, ReplySchema
+
+_SHOWN = 8
+_ROUNDS = 3
+_FORM = ReplySchema(
+    "probe",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer"}},
+        "required": ["city", "inhabitants"],
+        "additionalProperties": False,
+    },
+)
+
+Status = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that was found out.
+
+    Attributes:
+        name: ``answers``, ``model``, ``structured``, ``seeds`` or ``latency``.
+        status: ``error`` where nothing can be done with the endpoint as it is.
+        text: One line.
+    """
+
+    name: str
+    status: Status
+    text: str
+
+
+async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list[Found]:
+    """Try out an endpoint with a handful of short requests.
+
+    Args:
+        settings: The model and how it is used.
+        endpoint: Where it is.
+        role: Whose it is.
+
+    Returns:
+        What was found; after an ``error`` nothing further is tried.
+    """
+    counted = Accounts()
+    # Thinking models need room before their first word.
+    most = 2000 if settings.max_tokens is None else settings.max_tokens
+    settings = replace(settings, retries=min(settings.retries, 1), max_tokens=most)
+    model = EndpointModel(role, settings, endpoint, accounts=counted)
+    found: list[Found] = []
+    try:
+        reply = await model.complete(_question(role, "Reply with the word: ready"))
+    except Fault as fault:
+        found.append(Found("answers", "error", advice(fault, endpoint)))
+        return found
+    found.append(
+        Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {_short(reply.text)}")
+    )
+    found.append(await _listed(endpoint, model.name))
+    found.append(await _structured(role, settings, endpoint, counted))
+    found.append(await _seeds(role, settings, endpoint, counted))
+    found.append(await _latency(model, role))
+    return found
+
+
+async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role) -> None:
+    """Make sure, with one short request, that an endpoint is there, takes the key and knows the model.
+
+    Args:
+        settings: The model and how it is used.
+        endpoint: Where it is.
+        role: Whose it is.
+
+    Raises:
+        InputError: It does not; one line says what to mend. A server that is merely busy or slow is no such thing.
+    """
+    quick = replace(settings, retries=min(settings.retries, 2), max_tokens=settings.max_tokens or 16)
+    model = EndpointModel(role, quick, endpoint, accounts=Accounts())
+    try:
+        await model.complete(_question(role, "Reply with the word: ready"))
+    except Fault as fault:
+        if fault.kind in ("auth", "not_found", "connection", "bad_request"):
+            raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
+
+
+def advice(fault: Fault, endpoint: Endpoint) -> str:
+    """One line of what failed and what to do about it.
+
+    Args:
+        fault: The fault.
+        endpoint: Where it came from.
+    """
+    return one_line(f"{fault.message}. {_fix(fault)}".strip(), endpoint.secrets, 500)
+
+
+def _fix(fault: Fault) -> str:
+    role = fault.role.upper()
+    fixes = {
+        "auth": f"The key is wrong or missing: set SIMIA_{role}_API_KEY or OPENAI_API_KEY.",
+        "not_found": "The server does not know this model or this address: check the model's name, and that the base"
+        " URL ends as the server's API does, often in /v1.",
+        "connection": "Nobody answers at this address: check the base URL, and that the server is running.",
+        "timeout": "The server is too slow or too busy: raise the timeout, or lower the concurrency.",
+        "rate_limit": "The server refuses more requests for now: wait, lower the concurrency, or check the credit.",
+        "context_length": "The prompt is longer than the model can read: use a model with a longer context.",
+        "bad_request": "The server refuses the request itself: check the model's settings.",
+        "bad_reply": "This is no OpenAI-compatible chat server, or the model keeps to no form: check the URL.",
+        "empty_reply": "The model says nothing: raise max_tokens, or use another model.",
+    }
+    return fixes.get(fault.kind, "")
+
+
+async def _listed(endpoint: Endpoint, name: str) -> Found:
+    """Whether the server's list of models has this one; not every server has a list."""
+    try:
+        target = sdk.Target(f"{endpoint.url}/models", headers_of(endpoint))
+        if endpoint.client is not None:
+            if not sdk.is_plain(endpoint.client):
+                return Found("model", "warning", "the client object sends by itself: models are not listed")
+            target = await sdk.target_of(endpoint.client, name, "/models")
+        answer = await http.send(target.url, target.headers, None, 20.0)
+        if answer.status != 200:
+            raise of_status(answer.status, answer.body, answer.headers)
+        listed = orjson.loads(answer.body)["data"]
+        names = [str(item["id"]) for item in listed]
+    except Failure as failure:
+        text = one_line(failure.message, endpoint.secrets, 120)
+        return Found("model", "warning", f"the server does not list its models ({text})")
+    except (ValueError, KeyError, TypeError):
+        return Found("model", "warning", "the server's list of models cannot be read")
+    if name in names:
+        return Found("model", "ok", f"{name} is one of {len(names)} models that are listed")
+    return Found("model", "warning", f"{name} is not listed; listed: {', '.join(names[:_SHOWN]) or 'none'}")
+
+
+async def _structured(role: Role, settings: ModelSettings, endpoint: Endpoint, counted: Accounts) -> Found:
+    model = EndpointModel(role, settings, endpoint, accounts=counted)
+    words = 'Name a city and its inhabitants as JSON: {"city": "...", "inhabitants": 1}. Reply with the JSON alone.'
+    try:
+        await model.complete(_question(role, words, reply=_FORM))
+    except Fault as fault:
+        return Found("structured", "warning", f"replies are not in the form asked for: {advice(fault, endpoint)}")
+    mode = model.structured_mode
+    if mode == "json_schema":
+        return Found("structured", "ok", "replies keep to a JSON Schema")
+    text = (
+        "to JSON, not to a schema" if mode == "json_object" else "to no form by the server; the model's own JSON fits"
+    )
+    return Found("structured", "warning", f"replies keep {text}")
+
+
+async def _seeds(role: Role, settings: ModelSettings, endpoint: Endpoint, counted: Accounts) -> Found:
+    warm = replace(settings, temperature=max(1.0, settings.temperature or 0.0), seed=True)
+    model = EndpointModel(role, warm, endpoint, accounts=counted)
+    words = "Write a sentence of five unusual words."
+    try:
+        texts = [(await model.complete(_question(role, words, seed=seed))).raw for seed in (7, 7, 8)]
+    except Fault as fault:
+        return Found("seeds", "warning", f"could not be tried: {advice(fault, endpoint)}")
+    if "seed" in model.refused:
+        return Found("seeds", "warning", "the server refuses seeds: runs are repeated with a cassette")
+    if texts[0] != texts[1]:
+        return Found("seeds", "warning", "the same seed gives different texts: runs are repeated with a cassette")
+    if texts[1] == texts[2]:
+        return Found("seeds", "ok", "the same seed gives the same text (and so does another one)")
+    return Found("seeds", "ok", "the same seed gives the same text")
+
+
+async def _latency(model: EndpointModel, role: Role) -> Found:
+    waits: list[float] = []
+    try:
+        for number in range(_ROUNDS):
+            began = time.perf_counter()
+            await model.complete(_question(role, f"Reply with the number {number}."))
+            waits.append(time.perf_counter() - began)
+    except Fault as fault:
+        return Found("latency", "warning", advice(fault, model.endpoint))
+    return Found("latency", "ok", f"{1000 * sorted(waits)[len(waits) // 2]:.0f} ms for a short reply")
+
+
+def _question(role: Role, words: str, *, seed: int | None = None, reply: ReplySchema | None = None) -> ChatRequest:
+    prompt = Prompt()
+    prompt.add("user", words)
+    return ChatRequest(role, prompt, reply, seed=seed, scope="probe")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= 40 else f"{line[:39]}…")
+
+
+def _where(role: Role) -> str:
+    return f"the {role}'s model"
+
+
+def summary(found: list[Found]) -> dict[str, Any]:
+    """The findings as JSON."""
+    return {one.name: {"status": one.status, "text": one.text} for one in found}

@@ -1,0 +1,104 @@
+"""Rendering rules: observations written from the state after a call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import InputError, PatchError
+from simia_gym.render import compile_render, render_arguments
+from simia_gym.state import State
+from simia_gym.types import ToolCall
+
+STATE = State.from_tables(
+    {
+        "orders": {"#W1": {"user": "ann", "note": "é", "items": [{"n": 1}, {"n": 2}], "paid": None}},
+        "users": {"ann": {"email": "ann@x.org", "orders": ["#W1", "#W2"]}},
+        "_user": {"memory": {"secret": "x"}},
+    }
+)
+CALL = ToolCall("t", {"id": "#W1", "list": ["a", 2], "flag": True})
+
+
+def shout(state: State, call: ToolCall) -> str:
+    return str(state.at(f"/orders/{call.arguments['id']}/user")).upper()
+
+
+def careless(state: State, call: ToolCall) -> str:
+    return {"another": "x"}[call.name]
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ({"row": "/orders/{id}"}, json.dumps(STATE.get("orders", "#W1"))),
+        ({"value": "/orders/{id}/user"}, "ann"),
+        ({"value": "/orders/{id}/items"}, '[{"n": 1}, {"n": 2}]'),
+        ({"value": "/orders/{id}/paid"}, "null"),
+        ({"value": "/orders/{id}/note"}, "é"),
+        ({"value": "/users/{/orders/{id}/user}/email"}, "ann@x.org"),
+        ({"text": "Done."}, "Done."),
+        ({"text": "To {/users/{/orders/{id}/user}/email}: {list} {flag}"}, "To ann@x.org: a, 2 true"),
+        (f"{__name__}:shout", "ANN"),
+    ],
+)
+def test_rules(rule: Any, text: str) -> None:
+    render = compile_render(rule)
+    assert render is not None
+    assert render(STATE, CALL) == text
+
+
+def test_no_rule_is_no_renderer() -> None:
+    assert compile_render(None) is None
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"row": "/orders/{nothing}"},
+        {"row": "/orders/#W2"},
+        {"value": "/orders/{id}/none"},
+        {"value": "/_user/memory/secret"},
+        {"text": "{/orders/{id}/none}"},
+        {"text": "{nothing}"},
+        f"{__name__}:careless",
+    ],
+)
+def test_what_the_state_lacks_is_said(rule: Any) -> None:
+    render = compile_render(rule)
+    assert render is not None
+    with pytest.raises(PatchError):
+        render(STATE, CALL)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        7,
+        {},
+        {"line": "x"},
+        {"row": "/a/b", "text": "c"},
+        {"row": 1},
+        {"row": "orders/{id}"},
+        {"row": "/orders"},
+        {"value": "/orders/{id"},
+        {"text": "{}"},
+        "render",
+        "json:nothing_like_it",
+        "json:__name__",
+    ],
+    ids=str,
+)
+def test_wrong_rules_are_refused_by_name(rule: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        compile_render(rule, "tool t")
+    assert "tool t, render" in caught.value.where
+    assert caught.value.fix
+
+
+def test_arguments_of_a_rule() -> None:
+    assert render_arguments({"text": "{a} {/t/{b}/c}"}) == ["a", "b"]
+    assert render_arguments({"row": "/t/{b}"}) == ["b"]
+    assert render_arguments("a:b") == render_arguments(None) == []

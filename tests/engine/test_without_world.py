@@ -1,0 +1,166 @@
+"""A domain needs no code for a model to play it: tools.json, policy, tasks and schema are enough."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simia_gym.domain import load_domain
+from simia_gym.dotted import load_object
+from simia_gym.errors import DomainError, InputError
+from simia_gym.evaluation.check import check_folder
+from simia_gym.goal import first_difference
+from simia_gym.registration import domain_folders
+from simia_gym.tools import ToolSpec, spec_from_entry
+from simia_gym.types import JsonObject, ToolCall
+from simia_gym.world import World
+
+from ..worldless import copy_without_world
+
+FOLDERS = {"retail": domain_folders()["simia/retail-v0"], "webshop": domain_folders()["simia/webshop-v0"]}
+
+
+@pytest.mark.parametrize("name", sorted(FOLDERS))
+def test_a_domain_without_its_world_has_the_same_tools_slices_and_pages(name: str, tmp_path: Path) -> None:
+    folder = copy_without_world(FOLDERS[name], tmp_path / name)
+    assert not (folder / "world.py").exists()
+    whole, bare = load_domain(FOLDERS[name]), load_domain(folder)
+    assert whole.world is not None
+    assert bare.world is None
+    assert bare.specs == dict(whole.specs)
+    assert bare.tool_entries == whole.tool_entries
+    assert bare.hash != whole.hash
+    for split, tasks in bare.tasks.items():
+        for task, original in zip(tasks, whole.tasks[split], strict=True):
+            state, _ = bare.begin(task)
+            assert bare.opening(state, task) == whole.world.opening(state.draft(), task)
+            assert bare.extras(state) == whole.world.info(state)
+            initial = state
+            for item in task.gold:
+                call = ToolCall(item["name"], item["arguments"])
+                answer = whole.world.call(state, call)
+                assert bare.slicer(call.name)(state, call).value == whole.slicer(call.name)(state, call).value
+                state = answer.state or state
+                render = bare.renderer(call.name)
+                assert render is None or render(state, call) == answer.observation
+                assert bare.extras(state) == answer.info
+            assert (task.goal is None) is (original.goal is None)
+            if task.goal is not None:
+                assert first_difference(task.goal, initial, state) is None
+
+
+@pytest.mark.parametrize("name", sorted(FOLDERS))
+def test_the_checker_finds_nothing_wrong_with_it(name: str, tmp_path: Path) -> None:
+    report = check_folder(copy_without_world(FOLDERS[name], tmp_path / name))
+    assert [str(problem) for problem in report.problems] == []
+    assert (report.loaded, report.played) == (True, False)
+    assert any("there is no world" in note for note in report.notes)
+
+
+def entry(name: str = "wave", /, **marks: object) -> JsonObject:
+    function = {"name": name, "description": "Wave.", "parameters": {"type": "object", "properties": {"name": {}}}}
+    return {"type": "function", "function": function, "x-simia": marks}
+
+
+def test_every_part_of_an_entry_is_read_and_written() -> None:
+    marks: JsonObject = {
+        "effect": "write",
+        "reads": ["counters/{name}", {"table": "counters", "key": "{name}"}],
+        "writes": ["counters/*/value"],
+        "terminal": True,
+        "render": {"row": "/counters/{name}"},
+        "route": "llm",
+    }
+    spec = spec_from_entry(entry(**marks), "here")
+    assert spec.entry["x-simia"] == marks
+    assert spec_from_entry(spec.entry, "here") == spec
+    assert spec_from_entry(entry(), "here") == ToolSpec("wave", "Wave.", entry()["function"]["parameters"], "write")
+
+
+@pytest.mark.parametrize(
+    ("marks", "named"),
+    [
+        ({"effect": "maybe"}, "effect"),
+        ({"route": "world or llm"}, "route"),
+        ({"reads": "counters"}, "reads"),
+        ({"reads": ["counters/{"]}, "counters/{"),
+        ({"writes": "counters"}, "writes"),
+        ({"writes": ["counters//x"]}, "counters//x"),
+        ({"terminal": 1}, "terminal"),
+        ({"render": {"line": "x"}}, "line"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_parts_that_make_no_sense_are_refused(marks: JsonObject, named: str) -> None:
+    with pytest.raises(InputError, match="wave") as caught:
+        spec_from_entry(entry(**marks), "tools.json[0]")
+    assert named in str(caught.value)
+
+
+def write_tools(folder: Path, *extra: JsonObject) -> None:
+    world = load_object("world.py:Counter", folder=folder)
+    assert isinstance(world, type)
+    assert issubclass(world, World)
+    declared = [spec.entry for spec in world.tools.values()]
+    (folder / "tools.json").write_text(json.dumps([*declared, *extra]))
+
+
+def test_a_model_can_play_tools_that_the_world_lacks(folder: Path) -> None:
+    write_tools(folder, entry(route="llm", effect="read", reads=["counters/{name}"]), entry("other", effect="read"))
+    domain = load_domain(folder)
+    assert list(domain.specs)[-1] == "wave"
+    assert domain.specs["wave"].route == "llm"
+    assert domain.slicer("wave")(domain.base, ToolCall("wave", {"name": "a"})).tables == {
+        "counters": {"a": {"value": 0}}
+    }
+    assert domain.world is not None
+    assert "wave" not in domain.world.tools
+    problems = [str(problem) for problem in check_folder(folder).problems]
+    assert any("the world has no tool 'other'" in text for text in problems)
+    assert not any("'wave'" in text for text in problems)
+
+
+@pytest.mark.parametrize(
+    ("marks", "named"),
+    [
+        ({"reads": ["shelves"]}, "the table 'shelves'"),
+        ({"reads": ["counters/{id}"]}, "the argument 'id'"),
+        ({"writes": ["shelves/*"]}, "the table 'shelves'"),
+        ({"render": {"row": "/counters/{id}"}}, "the argument 'id'"),
+    ],
+)
+def test_the_checker_names_what_a_declaration_gets_wrong(folder: Path, marks: JsonObject, named: str) -> None:
+    write_tools(folder, entry(route="llm", **marks))
+    problems = [problem for problem in check_folder(folder).problems if "'wave'" in problem.where]
+    assert [named in problem.what for problem in problems] == [True]
+
+
+@pytest.mark.parametrize(
+    ("marks", "named"),
+    [
+        ('reads=("counters",)', None),
+        ('reads=("counters/{name}#value",), render={"value": "/counters/{name}/value"}', None),
+        ('reads=("counters/a",)', "on the slice"),
+        ('reads=("counters/{name}#colour",)', "cannot run on the slice"),
+        ('reads=("counters",), render={"text": "{name}"}', "its rendering rule writes"),
+        ('reads=("counters",), render={"value": "/counters/{name}/none"}', "its rendering rule fails"),
+    ],
+)
+def test_the_checker_tries_slices_and_rules_on_gold_calls(folder: Path, marks: str, named: str | None) -> None:
+    world = folder / "world.py"
+    world.write_text(world.read_text().replace('reads=("counters",)', marks))
+    task = json.loads((folder / "train.jsonl").read_text())
+    task["gold"] = [{"name": "add", "arguments": {"name": "b", "amount": 3}}]
+    task["goal"] = [{"op": "test", "path": "/counters/b/value", "value": 3}]
+    (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
+    problems = [problem.what for problem in check_folder(folder, write_tools=True).problems]
+    assert [named in text for text in problems] == [True] if named is not None else problems == []
+
+
+def test_two_tools_of_one_name_are_refused(folder: Path) -> None:
+    (folder / "tools.json").write_text(json.dumps([entry(), entry()]))
+    (folder / "domain.yaml").write_text((folder / "domain.yaml").read_text().replace("world.py:Counter", "null"))
+    with pytest.raises(DomainError, match="two tools 'wave'"):
+        load_domain(folder)

@@ -1,0 +1,131 @@
+"""What models took, and what they may take."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import Fault, InputError
+from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.budget import Budget
+from simia_gym.llm.settings import ModelSettings
+from simia_gym.llm.types import Usage
+
+from .server import ChatServer, error, model, request, says, waits
+
+
+async def test_calls_are_limited_hard(server: ChatServer) -> None:
+    server.answers = [waits(0.02, says("Hello"))]
+    one = model(server, budget=Budget(max_calls=5), concurrency=4)
+    results = await asyncio.gather(*(one.complete(request()) for _ in range(20)), return_exceptions=True)
+    faults = [result for result in results if isinstance(result, Fault)]
+    assert len(server.bodies) == 5
+    assert {fault.kind for fault in faults} == {"budget"}
+    assert len(faults) == 15
+    assert "5 calls" in str(faults[0])
+
+
+async def test_tries_count_as_calls(server: ChatServer) -> None:
+    server.answers = [error(500)]
+    with pytest.raises(Fault) as caught:
+        await model(server, budget=Budget(max_calls=3)).complete(request())
+    assert caught.value.kind == "budget"
+    assert len(server.bodies) == 3
+
+
+async def test_tokens_and_cost_are_settled_with_what_was_taken(server: ChatServer) -> None:
+    budget = Budget(max_tokens=300, max_cost=1.0)
+    counted = Accounts()
+    one = model(server, budget=budget, accounts=counted, price_in=1000.0, price_cached=100.0, price_out=2000.0)
+    await one.complete(request())
+    # 40 fresh, 60 cached, 10 written
+    assert budget.snapshot()["tokens"] == 110
+    assert budget.snapshot()["cost_usd"] == pytest.approx(0.04 + 0.006 + 0.02)
+    assert counted.snapshot()["simulator"]["cost_usd"] == pytest.approx(0.066)
+    await one.complete(request())
+    await one.complete(request())
+    with pytest.raises(Fault, match="300 tokens"):
+        await one.complete(request())
+    assert budget.idle
+    assert counted.snapshot()["simulator"]["faults"] == {"budget": 1}
+
+
+async def test_what_is_in_flight_is_reserved(server: ChatServer) -> None:
+    server.answers = [waits(0.1, says("Hello"))]
+    one = model(server, budget=Budget(max_tokens=250), max_tokens=100)
+    results = await asyncio.gather(*(one.complete(request()) for _ in range(10)), return_exceptions=True)
+    assert len(server.bodies) == 1
+    assert sum(isinstance(result, Fault) for result in results) == 9
+
+
+def test_threads_cannot_overshoot() -> None:
+    budget = Budget(max_calls=100)
+    refused = [0] * 8
+
+    def take(place: int) -> None:
+        for _ in range(50):
+            try:
+                budget.settle(budget.reserve("judge", 10, 0.0), 10, 0.0)
+            except Fault:
+                refused[place] += 1
+
+    threads = [threading.Thread(target=take, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(refused) == 300
+    assert budget.snapshot() == {
+        "calls": 100,
+        "tokens": 1000,
+        "cost_usd": 0.0,
+        "max_calls": 100,
+        "max_tokens": None,
+        "max_cost": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_calls": 0}, {"max_tokens": -1}, {"max_cost": 0.0}, {"max_cost": float("nan")}]
+)
+def test_impossible_limits(limits: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(limits))):
+        Budget(**limits)
+
+
+def test_accounts_count_by_role() -> None:
+    counted = Accounts()
+    for number in range(1, 101):
+        counted.asked("user", 1000, 800)
+        counted.answered("user", Usage(10, 5, 2), 0.5, number / 1000)
+    counted.failed("user", "timeout")
+    counted.asked("judge", 10, 0)
+    counted.gave_up("judge", "budget")
+    user, judge = counted.snapshot()["user"], counted.snapshot()["judge"]
+    assert (user["calls"], user["tries"], user["retries"], user["failures"]) == (100, 101, 1, {"timeout": 1})
+    assert (user["prompt_tokens"], user["cached_tokens"], user["completion_tokens"]) == (1000, 500, 200)
+    assert user["static_share"] == 0.8
+    assert user["latency_ms"]["n"] == 100
+    assert user["latency_ms"]["mean"] == pytest.approx(50.5)
+    assert user["latency_ms"]["p50"] == pytest.approx(50, rel=0.06)
+    assert user["latency_ms"]["p99"] == pytest.approx(99, rel=0.06)
+    assert judge["latency_ms"] == {"n": 0, "mean": None, "p50": None, "p99": None}
+    assert judge["faults"] == {"budget": 1}
+    assert (counted.cost, counted.calls, counted.tokens) == (50.0, 101, 1200)
+
+
+async def test_the_static_part_of_prompts_is_counted(server: ChatServer) -> None:
+    counted = Accounts()
+    asked = request()
+    await model(server, accounts=counted).complete(asked)
+    snapshot = counted.snapshot()["simulator"]
+    assert (snapshot["prompt_bytes"], snapshot["static_bytes"]) == (asked.prompt.size, asked.prompt.static)
+    assert 0 < snapshot["static_share"] < 1
+
+
+def test_prices() -> None:
+    assert ModelSettings(price_in=2.0).price(1_000_000, 500_000, 7) == pytest.approx(2.0)
+    assert ModelSettings(price_in=2.0, price_cached=1.0, price_out=4.0).price(2_000_000, 1_000_000, 1_000_000) == 7.0

@@ -1,0 +1,305 @@
+"""One question to a model over real HTTP, and everything that can go wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import Fault
+from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.endpoint_model import seed_of
+from simia_gym.llm.limit import limit_of
+from simia_gym.llm.settings import Endpoint
+from simia_gym.llm.types import Usage
+
+from .server import FORM, SECRET, Answer, ChatServer, drips, error, model, raw, request, resets, says, truncates, waits
+
+
+async def test_a_question_and_its_answer(server: ChatServer) -> None:
+    server.answers = [says("<think>hm</think>Hello")]
+    reply = await model(server, temperature=0.5, max_tokens=7, extra={"top_k": 3}).complete(request(seed=11))
+    assert (reply.text, reply.raw, reply.data) == ("Hello", "<think>hm</think>Hello", None)
+    assert (reply.model, reply.finish_reason, reply.usage) == ("served", "stop", Usage(100, 60, 10))
+    assert reply.message == {"role": "assistant", "content": "<think>hm</think>Hello"}
+    assert server.bodies[0] == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "Rules."}, {"role": "user", "content": "Hi"}],
+        "temperature": 0.5,
+        "max_tokens": 7,
+        "seed": 11,
+        "top_k": 3,
+    }
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.headers[0]["Authorization"] == f"Bearer {SECRET}"
+    assert server.headers[0]["Content-Type"] == "application/json"
+
+
+async def test_the_prompt_is_sent_as_it_was_encoded(server: ChatServer) -> None:
+    question = request(words="é\u2028 <\\>")
+    await model(server).complete(question)
+    assert question.prompt.messages_json() in server.texts[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "requests"),
+    [
+        (error(429), "rate_limit", 3),
+        (error(500), "server_error", 3),
+        (error(503), "server_error", 3),
+        (error(409), "server_error", 3),
+        (error(425), "server_error", 3),
+        (error(408), "timeout", 3),
+        (error(401), "auth", 1),
+        (error(403), "auth", 1),
+        (error(404), "not_found", 1),
+        (error(400), "bad_request", 1),
+        (error(400, "The model `m` does not exist"), "not_found", 1),
+        (error(400, "x", "context_length_exceeded"), "context_length", 1),
+        (error(400, "This model's maximum context length is 4096 tokens."), "context_length", 1),
+        (error(413, "too large"), "context_length", 1),
+        (error(400, "The response was filtered", "content_filter"), "content_filter", 1),
+        (error(429, "no credit", "insufficient_quota"), "rate_limit", 1),
+        (raw(b'{"choices": []}'), "bad_reply", 3),
+        (raw(b'{"error": {"message": "no"}}'), "bad_reply", 3),
+        (raw(b'{"choices": [{"message": {"content": "x", "tool_calls": [3]}}]}'), "bad_reply", 3),
+        (raw(b"{broken"), "bad_reply", 3),
+        (raw(b"<html>", "text/html"), "bad_reply", 3),
+        (raw(b"\xff"), "bad_reply", 3),
+        (raw(b""), "bad_reply", 3),
+        (raw(b"[" * 5000), "bad_reply", 3),
+        (waits(1.0, says("late")), "timeout", 3),
+        (drips, "timeout", 3),
+        (resets, "connection", 3),
+        (truncates, "connection", 3),
+        (says(""), "empty_reply", 3),
+        (says(None, "length"), "empty_reply", 3),
+        (says(None, "content_filter"), "content_filter", 3),
+        (says(None, None), "bad_reply", 3),
+    ],
+)
+async def test_failures_become_faults(server: ChatServer, answer: Answer, kind: str, requests: int) -> None:
+    server.answers = [answer]
+    counted = Accounts()
+    with pytest.raises(Fault) as caught:
+        await model(server, retries=2, timeout=0.25, accounts=counted).complete(request())
+    fault = caught.value
+    assert (fault.kind, fault.role) == (kind, "simulator")
+    assert len(server.bodies) == requests
+    assert f"{requests} tr" in fault.message
+    assert "(m at 127.0.0.1" in fault.message
+    assert "\n" not in fault.message
+    assert SECRET not in f"{fault} {fault!r} {fault.__cause__!r} {fault.__context__!r}"
+    assert str(pickle.loads(pickle.dumps(fault))) == str(fault)
+    snapshot = counted.snapshot()["simulator"]
+    assert (snapshot["calls"], snapshot["tries"], snapshot["faults"]) == (1, requests, {kind: 1})
+
+
+async def test_failures_that_pass_are_forgotten(server: ChatServer) -> None:
+    server.answers = [
+        error(429),
+        error(500),
+        resets,
+        truncates,
+        raw(b"{broken"),
+        says(""),
+        says('{"n": 1}'),
+    ]
+    counted = Accounts()
+    reply = await model(server, accounts=counted).complete(request(FORM, seed=5))
+    assert reply.data == {"n": 1}
+    assert counted.snapshot()["simulator"]["failures"] == {
+        "bad_reply": 1,
+        "connection": 2,
+        "empty_reply": 1,
+        "rate_limit": 1,
+        "server_error": 1,
+    }
+    # Only answers that are worth nothing change the seed.
+    assert [body["seed"] for body in server.bodies] == [5, 5, 5, 5, 5, seed_of(5, 1), seed_of(5, 2)]
+
+
+@pytest.mark.parametrize("form", ["seconds", "date", "ms"])
+async def test_the_server_says_how_long_to_wait(server: ChatServer, form: str) -> None:
+    headers = {
+        "seconds": {"Retry-After": "0.3"},
+        "date": {"Retry-After": formatdate(time.time() + 1.6, usegmt=True)},
+        "ms": {"retry-after-ms": "300"},
+    }[form]
+    server.answers = [error(429, **headers), says("Hello")]
+    began = time.monotonic()
+    assert (await model(server).complete(request())).text == "Hello"
+    assert time.monotonic() - began >= 0.3
+
+
+async def test_the_form_is_asked_for_and_checked(server: ChatServer) -> None:
+    server.answers = [says('{"n": "one"}'), says("Sure, here you are."), says('{"n": 1}')]
+    reply = await model(server).complete(request(FORM))
+    assert reply.data == {"n": 1}
+    asked = server.bodies[0]["response_format"]
+    assert asked == {"type": "json_schema", "json_schema": {"name": "answer", "schema": FORM.schema, "strict": True}}
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (says('{"n": "one"}'), "bad_reply", "/n"),
+        (says('{"n": 1} {"n": 2}'), "bad_reply", "several"),
+        (says('{"n": 1, "n": 2}'), "bad_reply", "twice"),
+        (says('{"n": NaN}'), "bad_reply", "NaN"),
+        (says("<think>for ever"), "bad_reply", "thinking"),
+        (says('{"n": ', "length"), "bad_reply", r"max_tokens \(5\) is too small"),
+        (says("", "length"), "empty_reply", "empty"),
+        (says(None, refusal="I cannot."), "content_filter", "I cannot"),
+        (says('{"n": 1}', "content_filter"), "content_filter", "filter"),
+    ],
+)
+async def test_replies_that_break_the_form(server: ChatServer, answer: Answer, kind: str, words: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(Fault, match=words) as caught:
+        await model(server, max_tokens=5).complete(request(FORM))
+    assert caught.value.kind == kind
+    assert len(server.bodies) == 3
+
+
+async def test_a_reply_in_form_counts_though_it_was_cut_off(server: ChatServer) -> None:
+    server.answers = [says('{"n": 1}', "length")]
+    assert (await model(server).complete(request(FORM))).data == {"n": 1}
+
+
+async def test_refusals_without_a_form_are_what_the_model_says(server: ChatServer) -> None:
+    server.answers = [says(None, refusal="I cannot.")]
+    assert (await model(server).complete(request())).text == "I cannot."
+
+
+async def test_content_in_parts_and_half_a_surrogate_pair(server: ChatServer) -> None:
+    server.answers = [says([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}])]
+    assert (await model(server).complete(request())).text == "Hello"
+    server.answers = [raw(b'{"choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}')]
+    assert (await model(server).complete(request())).text == "a\ufffdb"
+
+
+def refusing(unwanted: dict[str, str]) -> Answer:
+    """A server that refuses parameters in words; a key with a slash means that kind of form."""
+
+    def answer(asked: Any, body: dict[str, Any]) -> Any:
+        for name, text in unwanted.items():
+            field, slash, kind = name.partition("/")
+            if field in body and (not slash or body[field].get("type") == kind):
+                return error(400, text, "unsupported_parameter")(asked, body)
+        return says('{"n": 1}')(asked, body)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("unwanted", "left"),
+    [
+        ({"response_format/json_schema": "response_format json_schema is not supported"}, {"type": "json_object"}),
+        ({"response_format": "Bad Request"}, None),
+        ({"response_format": "'response_format' is not permitted"}, None),
+    ],
+)
+async def test_the_form_falls_back_and_that_is_remembered(
+    server: ChatServer, unwanted: dict[str, str], left: Any
+) -> None:
+    server.answers = [refusing(unwanted)]
+    assert (await model(server).complete(request(FORM))).data == {"n": 1}
+    before = len(server.bodies)
+    assert (await model(server).complete(request(FORM))).data == {"n": 1}
+    assert len(server.bodies) == before + 1
+    assert server.bodies[-1].get("response_format") == left
+
+
+async def test_other_refusals_do_not_cost_the_form(server: ChatServer) -> None:
+    server.answers = [error(400, "the message has a bad shape")]
+    with pytest.raises(Fault) as caught:
+        await model(server).complete(request(FORM))
+    assert caught.value.kind == "bad_request"
+    server.answers = [says('{"n": 1}')]
+    await model(server).complete(request(FORM))
+    assert server.bodies[-1]["response_format"]["type"] == "json_schema"
+    before = len(server.bodies)
+    server.answers = [error(400, "the message has a bad shape")]
+    with pytest.raises(Fault):
+        await model(server).complete(request(FORM))
+    assert len(server.bodies) == before + 1
+
+
+async def test_parameters_that_are_refused_are_left_out(server: ChatServer) -> None:
+    server.answers = [
+        refusing(
+            {
+                "temperature": "Unsupported value: 'temperature' does not support 0.5 with this model.",
+                "seed": "Extra inputs are not permitted: seed",
+                "max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+            }
+        )
+    ]
+    one = model(server, temperature=0.5, max_tokens=9)
+    assert (await one.complete(request(FORM, seed=3))).data == {"n": 1}
+    assert one.refused == {"temperature", "seed"}
+    assert {"temperature", "seed", "max_tokens"}.isdisjoint(server.bodies[-1])
+    assert server.bodies[-1]["max_completion_tokens"] == 9
+
+
+async def test_a_fixed_way_of_asking_is_kept(server: ChatServer) -> None:
+    server.answers = [refusing({"response_format": "'response_format' is not supported"})]
+    with pytest.raises(Fault) as caught:
+        await model(server, structured="json_object").complete(request(FORM))
+    assert caught.value.kind == "bad_request"
+    assert len(server.bodies) == 1
+    assert (await model(server, structured="none", seed=False).complete(request(FORM, seed=1))).data == {"n": 1}
+    assert {"response_format", "seed"}.isdisjoint(server.bodies[-1])
+
+
+async def test_cancelling_gives_everything_back(server: ChatServer) -> None:
+    from simia_gym.llm.budget import Budget
+
+    server.answers = [waits(5.0, says("late"))]
+    budget = Budget(max_tokens=10_000)
+    one = model(server, concurrency=2, budget=budget)
+    tasks = [asyncio.create_task(one.complete(request())) for _ in range(5)]
+    await asyncio.sleep(0.2)
+    assert server.most == 2
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert limit_of(server.url, "m").in_flight == 0
+    assert budget.idle
+    server.answers = [says("Hello")]
+    assert (await one.complete(request())).text == "Hello"
+
+
+async def test_the_ceiling_holds(server: ChatServer) -> None:
+    server.answers = [waits(0.05, says("Hello"))]
+    one = model(server, concurrency=3)
+    await asyncio.gather(*(one.complete(request()) for _ in range(12)))
+    assert server.most == 3
+
+
+async def test_credentials_in_an_address(server: ChatServer) -> None:
+    address = server.url.replace("http://", "http://user:hid%64en-word@")
+    endpoint = Endpoint(address)
+    await model(server, endpoint).complete(request())
+    assert server.headers[0]["Authorization"] == "Basic dXNlcjpoaWRkZW4td29yZA=="
+    server.answers = [error(401, "no entry for hidden-word, hid%64en-word")]
+    with pytest.raises(Fault) as caught:
+        await model(server, endpoint).complete(request())
+    assert "en-word" not in str(caught.value)
+    assert "en-word" not in repr(endpoint) + str(endpoint)
+
+
+async def test_keys_do_not_show(server: ChatServer) -> None:
+    endpoint = Endpoint(server.url, SECRET, headers={"X-Other": "another-secret"})
+    one = model(server, endpoint)
+    await one.complete(request())
+    assert server.headers[0]["X-Other"] == "another-secret"
+    for text in (repr(endpoint), str(endpoint), repr(one), repr(one.settings), str(one.settings.to_json())):
+        assert SECRET not in text
+        assert "another-secret" not in text

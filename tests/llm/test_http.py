@@ -1,0 +1,242 @@
+"""The HTTP client: TLS, proxies, loops, forks, and servers that mean no good."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from simia_gym.errors import Fault, InputError
+from simia_gym.llm import http
+from simia_gym.llm.settings import Endpoint
+
+from .server import SECRET, ChatServer, completion, model, request, says, serving
+
+EXTENSIONS = "subjectAltName=IP:127.0.0.1,DNS:localhost\n"
+OPENSSL = shutil.which("openssl")
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.upper() in (
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "NO_PROXY",
+            "SSL_CERT_FILE",
+            "REQUESTS_CA_BUNDLE",
+        ):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority of our own and the certificate of a server that it signed."""
+    if OPENSSL is None:
+        pytest.skip("there is no openssl program")
+    folder = tmp_path_factory.mktemp("tls")
+    (folder / "extensions").write_text(EXTENSIONS)
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    signing = ["x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
+    for words in (
+        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ours", "-days", "2"],
+        ["req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost"],
+        [*signing, "-days", "2", "-out", "server.pem", "-extfile", "extensions"],
+    ):
+        subprocess.run([OPENSSL, *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def tls_of(folder: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem", folder / "server.key")
+    return context
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+async def test_tls_with_an_authority_of_our_own(
+    authority: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    bundle = authority / "bundle.pem"
+    bundle.write_bytes((authority / "server.pem").read_bytes() + b"\n" + (authority / "ca.pem").read_bytes())
+    monkeypatch.setenv(variable, str(bundle))
+    async with serving(tls_of(authority)) as server:
+        assert (await model(server).complete(request())).text == "Hello"
+
+
+async def test_certificates_are_checked(authority: Path) -> None:
+    async with serving(tls_of(authority)) as server:
+        with pytest.raises(Fault, match="1 try") as caught:
+            await model(server).complete(request())
+        assert caught.value.kind == "connection"
+        assert "certificate" in str(caught.value).lower()
+        assert server.bodies == []
+        await asyncio.sleep(0.2)  # the server's end of the broken handshake takes its time to close
+
+
+async def test_an_authority_that_cannot_be_read(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/none/ca.pem")
+    with pytest.raises(InputError, match="REQUESTS_CA_BUNDLE"):
+        await model(server).complete(request())
+
+
+async def test_a_proxy_for_plain_http(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
+    await model(server, Endpoint("http://model.invalid/v1", SECRET)).complete(request())
+    assert server.headers[0]["Host"] == "model.invalid"
+
+
+async def test_addresses_that_need_no_proxy(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert (await model(server).complete(request())).text == "Hello"
+
+
+@asynccontextmanager
+async def tunnel() -> AsyncIterator[tuple[str, list[str]]]:
+    """A proxy that knows CONNECT alone."""
+    asked: list[str] = []
+    open_ones: set[asyncio.Task[None] | None] = set()
+
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(1 << 16):
+            sink.write(data)
+            await sink.drain()
+        sink.close()
+        await sink.wait_closed()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        asked.append(head.split("\r\n", 1)[0])
+        open_ones.add(asyncio.current_task())
+        host, _, port = head.split()[1].rpartition(":")
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", asked
+    finally:
+        await http.close_connections()
+        await asyncio.gather(*filter(None, open_ones))
+        listening.close()
+
+
+async def test_a_proxy_for_tls(authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority / "ca.pem"))
+    async with tunnel() as (address, asked), serving(tls_of(authority)) as server:
+        monkeypatch.setenv("HTTPS_PROXY", address)
+        assert (await model(server).complete(request())).text == "Hello"
+        assert asked == [f"CONNECT {server.url.split('/')[2]} HTTP/1.1"]
+
+
+async def test_redirects_are_not_followed(server: ChatServer) -> None:
+    async with serving() as other:
+        place = f"{other.url}/chat/completions"
+        server.answers = [lambda asked, body: web.Response(status=307, headers={"Location": place})]
+        with pytest.raises(Fault, match="redirects are not followed") as caught:
+            await model(server).complete(request())
+        assert caught.value.kind == "bad_request"
+        assert other.headers == []
+        assert len(server.bodies) == 1
+
+
+async def test_an_answer_without_end_is_cut(server: ChatServer) -> None:
+    async def flood(asked: web.Request, body: object) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(asked)
+        block = b" " * (1 << 20)
+        for _ in range(14):
+            await response.write(block)
+        return response
+
+    server.answers = [flood]
+    with pytest.raises(Fault, match="longer than 10 MB") as caught:
+        await model(server, retries=0).complete(request())
+    assert caught.value.kind == "bad_reply"
+    server.answers = [says("Hello")]
+    assert (await model(server).complete(request())).text == "Hello"
+
+
+async def test_long_prompts_arrive_whole(server: ChatServer) -> None:
+    words = "é" * 2_000_000
+    await model(server).complete(request(words=words))
+    assert server.bodies[0]["messages"][1]["content"] == words
+
+
+async def test_connections_are_kept(server: ChatServer) -> None:
+    peers: set[object] = set()
+
+    def answer(asked: web.Request, body: object) -> dict[str, object]:
+        peers.add(asked.transport)
+        return completion("Hello")
+
+    server.answers = [answer]
+    for _ in range(5):
+        await model(server).complete(request())
+    assert len(peers) == 1
+
+
+def test_each_loop_has_its_own_client() -> None:
+    async def ask() -> str:
+        async with serving() as server:
+            return (await model(server).complete(request())).text
+
+    assert [asyncio.run(ask()) for _ in range(2)] == ["Hello", "Hello"]
+
+
+def test_a_loop_that_nobody_tidied_up() -> None:
+    async def ask() -> None:
+        with pytest.raises(Fault):
+            await model(ChatServer(), Endpoint("http://127.0.0.1:9/v1"), retries=0).complete(request())
+
+    asyncio.run(ask())
+    asyncio.run(ask())
+
+
+FORKING = """
+import asyncio, os, sys
+from simia_gym.llm.endpoint_model import EndpointModel
+from simia_gym.llm.accounts import accounts
+from simia_gym.llm.http import close_connections
+from simia_gym.llm.prompt import Prompt
+from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.types import ChatRequest
+
+async def ask():
+    prompt = Prompt()
+    prompt.add("user", "Hi")
+    model = EndpointModel("user", ModelSettings(model="m", timeout=10), Endpoint(sys.argv[1]))
+    text = (await model.complete(ChatRequest("user", prompt))).text
+    await close_connections()
+    return text
+
+assert asyncio.run(ask()) == "Hello"
+child = os.fork()
+if child == 0:
+    good = asyncio.run(ask()) == "Hello" and accounts().calls == 1
+    os._exit(0 if good else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert asyncio.run(ask()) == "Hello" and accounts().calls == 2
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+async def test_a_forked_process_starts_afresh(server: ChatServer) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FORKING, server.url, stderr=asyncio.subprocess.PIPE
+    )
+    _, complaints = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0, complaints.decode()
+    assert len(server.bodies) == 3

@@ -1,0 +1,110 @@
+"""What is found out about an endpoint, in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.llm.probe import Found, preflight, probe
+from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.types import JsonObject
+
+from .server import SECRET, Answer, ChatServer, error, raw, says
+
+SETTINGS = ModelSettings(model="m", backoff=0.001, timeout=2.0)
+
+
+def able(*, seeds: bool = True, form: bool = True) -> Answer:
+    numbers: Iterator[int] = iter(range(100))
+
+    def answer(asked: Any, body: JsonObject) -> Any:
+        if "response_format" in body:
+            if not form:
+                return error(400, "response_format is not supported")(asked, body)
+            return says('{"city": "Oslo", "inhabitants": 700000}')(asked, body)
+        if "as JSON" in body["messages"][0]["content"]:
+            return says('{"city": "Oslo", "inhabitants": 700000}')(asked, body)
+        return says(f"text {body.get('seed') if seeds else next(numbers)}")(asked, body)
+
+    return answer
+
+
+async def found(server: ChatServer, endpoint: Endpoint | None = None) -> dict[str, Found]:
+    listed = await probe(SETTINGS, endpoint or Endpoint(server.url, SECRET), "judge")
+    return {one.name: one for one in listed}
+
+
+async def test_a_server_that_can_do_everything(server: ChatServer) -> None:
+    server.answers = [able()]
+    by_name = await found(server)
+    assert list(by_name) == ["answers", "model", "structured", "seeds", "latency"]
+    assert {one.status for one in by_name.values()} == {"ok"}
+    assert "JSON Schema" in by_name["structured"].text
+    assert " ms" in by_name["latency"].text
+
+
+async def test_a_server_that_can_do_little(server: ChatServer) -> None:
+    server.answers = [able(seeds=False, form=False)]
+    server.models = ["other"]
+    by_name = await found(server)
+    assert {name: one.status for name, one in by_name.items()} == {
+        "answers": "ok",
+        "model": "warning",
+        "structured": "warning",
+        "seeds": "warning",
+        "latency": "ok",
+    }
+    assert "listed: other" in by_name["model"].text
+    server.models = None
+    assert "does not list" in (await found(server))["model"].text
+
+
+async def test_a_client_object(server: ChatServer) -> None:
+    server.answers = [able()]
+    client = openai.AsyncOpenAI(base_url=server.url, api_key=SECRET)
+    by_name = await found(server, Endpoint(client=client))
+    assert by_name["model"] == Found("model", "ok", "m is one of 1 models that are listed")
+
+
+CASES = [
+    (error(401), "key is wrong"),
+    (error(404, "no such model", "model_not_found"), "check the model's name"),
+    (error(404, "Not Found"), "base URL"),
+    (error(400, "bad"), "settings"),
+]
+
+
+@pytest.mark.parametrize(("answer", "words"), [*CASES, (raw(b"<html>", "text/html"), "no OpenAI-compatible")])
+async def test_what_does_not_work_is_one_line(server: ChatServer, answer: Answer, words: str) -> None:
+    server.answers = [answer]
+    by_name = await found(server)
+    assert list(by_name) == ["answers"]
+    only = by_name["answers"]
+    assert only.status == "error"
+    assert words in only.text
+    assert "\n" not in only.text
+    assert SECRET not in only.text
+
+
+@pytest.mark.parametrize(("answer", "words"), CASES)
+async def test_nothing_begins_with_a_wrong_endpoint(server: ChatServer, answer: Answer, words: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(InputError, match=words) as caught:
+        await preflight(SETTINGS, Endpoint(server.url, SECRET), "judge")
+    assert SECRET not in str(caught.value)
+    assert len(server.bodies) == 1
+
+
+async def test_nobody_there() -> None:
+    with pytest.raises(InputError, match=r"the user's model: .*Nobody answers"):
+        await preflight(SETTINGS, Endpoint("http://127.0.0.1:9/v1"), "user")
+
+
+@pytest.mark.parametrize("answer", [says("ready"), says(""), error(429), error(503)])
+async def test_a_server_that_is_only_busy_is_no_reason(server: ChatServer, answer: Answer) -> None:
+    server.answers = [answer]
+    await preflight(SETTINGS, Endpoint(server.url), "judge")

@@ -1,0 +1,102 @@
+"""Which model a role asks, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.llm.settings import Endpoint, ModelSettings, configured, resolve_endpoint, resolve_model
+
+KEY = "sk-very-secret-1234567890"
+
+
+def test_only_what_differs_is_written() -> None:
+    assert ModelSettings().to_json() == {}
+    data = {"model": "m", "temperature": 0.5, "structured": "none", "extra": {"top_k": 3}, "seed": False}
+    assert ModelSettings.from_json(data).to_json() == data
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"modle": "m"}, "unknown setting 'modle'"),
+        ({"model": ""}, "model is ''"),
+        ({"model": 3}, "model is 3"),
+        ({"temperature": -1}, "temperature is -1"),
+        ({"temperature": "hot"}, "temperature is 'hot'"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"top_p": 0}, "top_p is 0"),
+        ({"top_p": 1.5}, "top_p is 1.5"),
+        ({"max_tokens": 0}, "max_tokens is 0"),
+        ({"max_tokens": 2.5}, "max_tokens is 2.5"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"timeout": None}, "timeout is None"),
+        ({"timeout": True}, "timeout is True"),
+        ({"retries": -1}, "retries is -1"),
+        ({"backoff": -0.1}, "backoff is -0.1"),
+        ({"concurrency": 0}, "concurrency is 0"),
+        ({"price_in": -1}, "price_in is -1"),
+        ({"seed": 3}, "seed is 3"),
+        ({"structured": "xml"}, "structured is 'xml'"),
+        ({"extra": [1]}, "extra is"),
+        ({"extra": {"messages": []}}, "extra sets messages"),
+        ([], "no object"),
+    ],
+)
+def test_impossible_settings(data: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        ModelSettings.from_json(data, where="roles.user")
+    assert str(caught.value).startswith("roles.user: ")
+
+
+def test_the_most_specific_variable_counts() -> None:
+    env = {"OPENAI_BASE_URL": "http://a/v1", "OPENAI_API_KEY": "key-a"}
+    assert resolve_endpoint("user", environ=env) == Endpoint("http://a/v1", "key-a")
+    env |= {"SIMIA_BASE_URL": "http://b/v1", "SIMIA_API_KEY": "key-b", "SIMIA_MODEL": "b"}
+    assert resolve_endpoint("user", environ=env) == Endpoint("http://b/v1", "key-b")
+    assert resolve_model("user", environ=env) == "b"
+    env |= {"SIMIA_USER_BASE_URL": "http://c/v1", "SIMIA_USER_API_KEY": "key-c", "SIMIA_USER_MODEL": "c"}
+    assert resolve_endpoint("user", environ=env) == Endpoint("http://c/v1", "key-c")
+    assert resolve_model("user", environ=env) == "c"
+    assert resolve_endpoint("judge", environ=env) == Endpoint("http://b/v1", "key-b")
+    assert resolve_endpoint("user", base_url="http://d/v1", api_key="d", environ=env) == Endpoint("http://d/v1", "d")
+    assert resolve_model("user", "d", env) == "d"
+    # The policy is not a part of the environment.
+    assert resolve_endpoint("policy", environ=env) == Endpoint("http://a/v1", "key-a")
+    with pytest.raises(InputError, match="--policy-model or SIMIA_POLICY_MODEL"):
+        resolve_model("policy", environ=env)
+
+
+def test_variables_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not configured("simulator")
+    monkeypatch.setenv("SIMIA_MODEL", "m")
+    assert not configured("simulator")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert configured("simulator")
+    assert resolve_endpoint("simulator").url == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://:80", "http://x:99999/v1", "x y"])
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(InputError, match="no address"):
+        resolve_endpoint("judge", base_url=url, environ={})
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(InputError, match=r"the judge's model: .*neither.*--judge-base-url or SIMIA_JUDGE_BASE_URL"):
+        resolve_endpoint("judge", environ={})
+    with pytest.raises(InputError, match="--model or SIMIA_SIMULATOR_MODEL"):
+        resolve_model("simulator", environ={})
+
+
+def test_secrets_do_not_show() -> None:
+    endpoint = Endpoint(f"https://me:{KEY}@host:8443/v1/", "other-secret-key", {"X-Key": "third-secret"})
+    for text in (repr(endpoint), str(endpoint), endpoint.url, endpoint.host):
+        assert not any(secret in text for secret in (KEY, "other-secret-key", "third-secret"))
+    assert (endpoint.url, endpoint.host) == ("https://host:8443/v1", "host:8443")
+    assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "other-secret-key", "third-secret"}
+    with pytest.raises(InputError) as caught:
+        resolve_endpoint("user", base_url=f"me:{KEY}@host/v1", environ={})
+    assert KEY not in str(caught.value)

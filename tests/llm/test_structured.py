@@ -1,0 +1,131 @@
+"""From a model's text to a value in its form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from simia_gym.errors import Fault
+from simia_gym.llm.failures import Failure
+from simia_gym.llm.structured import find_json, fits_strict, form_of, read_reply
+
+from .server import FORM
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(), JSON, max_size=4)
+CLOSE = "</think>"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"n": 1}', {"n": 1}),
+        (' \n{"n": 1}\n', {"n": 1}),
+        ("[1, 2]", [1, 2]),
+        ('```json\n{"n": 1}\n```', {"n": 1}),
+        ('```\n{"n": 1}\n```', {"n": 1}),
+        ('```{"n": 1}```', {"n": 1}),
+        ('<think>x</think>{"n": 1}', {"n": 1}),
+        ('x</think>\n\n{"n": 1}', {"n": 1}),
+        ('<think>{"n": 0}</think>{"n": 1}', {"n": 1}),
+        ('<think>or </think>{"n": 0} no, wait </think>{"n": 1}', {"n": 1}),
+        ('<think>x</think>```json\n{"n": 1}\n```', {"n": 1}),
+        ('Here: {"n": 1}. Done.', {"n": 1}),
+        ('{"n": 1}\nThat is all.', {"n": 1}),
+        ('Here:\n```json\n{"n": {"m": 1}}\n```\nDone.', {"n": {"m": 1}}),
+        ('As {placeholders} go: {"n": 1}', {"n": 1}),
+        ('{"n": "a </think>{} b"}', {"n": "a </think>{} b"}),
+        ('x</think>{"n": "</think>"}', {"n": "</think>"}),
+        ('{"n": "<think>"}', {"n": "<think>"}),
+    ],
+)
+def test_values_are_found(text: str, value: Any) -> None:
+    assert find_json(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("<think>x", "nothing but thinking"),
+        ("<think>x</think> ", "nothing but thinking"),
+        ("Hello", "no JSON"),
+        ('{"n": 1} {"n": 2}', "several"),
+        ('First {"n": 1}, then {"n": 2}.', "several"),
+        ('{"n": 1, "n": 2}', "twice"),
+        ('{"n": NaN}', "NaN"),
+        ('{"n": 1e999}', "too large"),
+        ('{"n": {"m": 1}', "not JSON"),
+        ('{"a": "x" {"n": 1}', "not JSON"),
+        ('Here: {"a": {"n": 1}', "no JSON"),
+        ('[{"n": 1}', "not JSON"),
+        ("{" * 100_000, "not JSON"),
+    ],
+)
+def test_values_that_are_none(text: str, words: str) -> None:
+    with pytest.raises(Failure, match=words) as caught:
+        find_json(text)
+    assert caught.value.kind == "bad_reply"
+    assert caught.value.again
+
+
+@given(OBJECTS, st.text().filter(lambda text: "think>" not in text), st.booleans())
+@example({"a": "</think>"}, "", True)
+@example({"a": '</think>{"a": 1}'}, "x", False)
+@example({"a": "```"}, "```", True)
+def test_thinking_never_reaches_the_value(value: dict[str, Any], thought: str, opened: bool) -> None:
+    said = json.dumps(value, ensure_ascii=False)
+    assert find_json(said) == value
+    assert find_json(f"{'<think>' if opened else ''}{thought}x</think>\n{said}") == value
+    assert find_json(f"<think>x</think>\n```json\n{said}\n```") == value
+
+
+@given(st.text())
+@example("<think>" * 3 + '{"a": 1}')
+@example('{"a": 1}</think>')
+def test_any_text_is_a_value_or_a_failure(text: str) -> None:
+    try:
+        find_json(text)
+    except Failure as failure:
+        assert failure.kind == "bad_reply"  # noqa: PT017
+
+
+def test_a_recorded_reply_is_read_as_it_was() -> None:
+    assert read_reply('<think>x</think>{"n": 1}', FORM, role="user") == ('{"n": 1}', {"n": 1})
+    assert read_reply("<think>x</think>Hi", None, role="user") == ("Hi", None)
+    with pytest.raises(Fault, match="/n") as caught:
+        read_reply('{"n": "1"}', FORM, role="judge")
+    assert (caught.value.kind, caught.value.role) == ("bad_reply", "judge")
+
+
+def test_forms_are_compiled_once() -> None:
+    assert form_of(FORM) is form_of(FORM)
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (FORM.schema, True),
+        ({**FORM.schema, "additionalProperties": True}, False),
+        ({**FORM.schema, "required": []}, False),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}, False),
+        ({"type": ["object", "null"], "properties": {}, "required": [], "additionalProperties": False}, True),
+        ({"type": "array", "items": FORM.schema}, True),
+        ({"type": "array"}, False),
+        ({"anyOf": [FORM.schema, {"type": "null"}]}, True),
+        ({"oneOf": [FORM.schema]}, False),
+        ({"enum": ["a"]}, True),
+        ({}, False),
+    ],
+)
+def test_strictness_is_asked_for_where_it_can_be_had(schema: dict[str, Any], strict: bool) -> None:
+    assert fits_strict(schema) is strict

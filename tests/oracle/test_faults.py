@@ -1,0 +1,139 @@
+"""Faults on the way: each kind looks on the wire as it does in life."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections import Counter
+
+import openai
+import pytest
+
+from simia_gym.oracle import FAULTS, OracleOptions, OracleServer, serve_in_thread
+
+from .asking import Got, ask, ledger_prompt, retail
+
+PROMPT = ledger_prompt(retail(), {}, "get_order_details", {"order_id": "#W1"})
+
+
+def always(kind: str, hang: float = 0.2) -> OracleOptions:
+    return OracleOptions(data_free=True, fault_rate=1.0, faults=(kind,), hang=hang)
+
+
+def broken(kind: str) -> Got:
+    with serve_in_thread(always(kind)) as server:
+        got = ask(server, PROMPT)
+        assert server.counts["faults"] == {kind: 1}
+        return got
+
+
+def test_rate_limit() -> None:
+    got = broken("rate_limit")
+    assert got.status == 429
+    assert got.headers["Retry-After"] == "0"
+    assert got.json["error"]["code"] == "rate_limit_exceeded"
+
+
+def test_server_error_is_500_or_503() -> None:
+    with serve_in_thread(always("server_error")) as server:
+        statuses = {ask(server, PROMPT, seed=seed).status for seed in range(20)}
+    assert statuses == {500, 503}
+
+
+def test_malformed_body() -> None:
+    got = broken("malformed")
+    assert got.status == 200
+    assert got.headers["Content-Type"].startswith("application/json")
+    with pytest.raises(ValueError, match=r"."):
+        json.loads(got.body)
+
+
+def test_truncated_body() -> None:
+    with serve_in_thread(always("truncated")) as server, pytest.raises(http.client.IncompleteRead):
+        ask(server, PROMPT)
+
+
+def test_empty_reply() -> None:
+    assert broken("empty").text == ""
+
+
+def test_cut_reply() -> None:
+    got = broken("cut")
+    with pytest.raises(ValueError, match=r"."):
+        json.loads(got.text)
+    assert got.text.startswith('{"outcome"')
+
+
+def test_reset() -> None:
+    with serve_in_thread(always("reset")) as server, pytest.raises(ConnectionResetError):
+        ask(server, PROMPT)
+
+
+def test_hang_outlasts_the_patience_of_a_client() -> None:
+    with serve_in_thread(always("hang", hang=60)) as server:
+        with pytest.raises(socket.timeout):
+            ask(server, PROMPT, timeout=0.3)
+        start = time.perf_counter()
+    assert time.perf_counter() - start < 5  # stopping lets go of it
+
+
+def test_hang_ends_with_a_dropped_connection() -> None:
+    with serve_in_thread(always("hang")) as server:
+        start = time.perf_counter()
+        with pytest.raises(ConnectionError):
+            ask(server, PROMPT)
+    assert time.perf_counter() - start >= 0.2
+
+
+def outcomes(server: OracleServer, number: int) -> list[int]:
+    return [ask(server, PROMPT, seed=seed).status for seed in range(number)]
+
+
+@pytest.mark.parametrize("kinds", [("rate_limit",), ("rate_limit", "server_error")])
+def test_the_rate_is_met_and_repeats_with_the_seed(kinds: tuple[str, ...]) -> None:
+    options = OracleOptions(data_free=True, fault_rate=0.2, faults=kinds, seed=5)
+    runs, faults = [], []
+    for _ in range(2):
+        with serve_in_thread(options) as server:
+            runs.append(outcomes(server, 200))
+            faults.append(server.counts["faults"])
+    assert runs[0] == runs[1]
+    assert faults[0] == faults[1]
+    assert 20 < sum(faults[0].values()) < 60
+    assert set(faults[0]) == set(kinds)
+    assert Counter(runs[0])[200] + sum(faults[0].values()) == 200
+
+
+def test_another_seed_gives_other_faults() -> None:
+    found = []
+    for seed in (1, 2):
+        options = OracleOptions(data_free=True, fault_rate=0.3, faults=("rate_limit",), seed=seed)
+        with serve_in_thread(options) as server:
+            found.append(outcomes(server, 60))
+    assert found[0] != found[1]
+
+
+def test_the_same_request_may_succeed_when_it_comes_again() -> None:
+    options = OracleOptions(data_free=True, fault_rate=0.5, faults=("rate_limit",))
+    with serve_in_thread(options) as server:
+        statuses = [ask(server, PROMPT).status for _ in range(40)]
+    assert set(statuses) == {200, 429}
+
+
+async def test_a_client_with_retries_gets_through_all_kinds() -> None:
+    options = OracleOptions(data_free=True, fault_rate=0.4, faults=tuple(set(FAULTS) - {"empty", "cut"}), hang=0.05)
+    with serve_in_thread(options) as server:
+        async with openai.AsyncOpenAI(base_url=server.base_url, api_key="x", max_retries=12, timeout=5) as client:
+            for seed in range(6):
+                for _ in range(12):
+                    try:
+                        done = await client.chat.completions.create(model="m", messages=PROMPT, seed=seed)  # type: ignore[arg-type]
+                        break
+                    except json.JSONDecodeError:  # the client library does not retry a body that is no JSON
+                        continue
+                content = done.choices[0].message.content
+                assert content is not None
+                assert json.loads(content)["error_code"] == "not_found"
+    assert sum(server.counts["faults"].values()) > 0

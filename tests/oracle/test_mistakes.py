@@ -1,0 +1,133 @@
+"""Departures from the truth: what each kind is, and that each is of the kind that it says."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from simia_gym.oracle import OracleOptions, serve_in_thread
+from simia_gym.oracle.ledger import LedgerAnswer
+from simia_gym.oracle.mistakes import make_mistakes
+from simia_gym.state import State, pointer_parts
+from simia_gym.tools import ToolSpec
+from simia_gym.types import JsonObject
+
+from .asking import ask, data, human, model
+from .test_ledger import cancel
+
+ROW = {"id": "a", "size": 3, "price": 1.5, "sold": False, "name": "lamp", "note": None, "tags": ["x"]}
+WRITER = ToolSpec("sell", "", {"type": "object"}, "write", writes=("things/*/sold", "things/*/size"))
+READER = ToolSpec("look", "", {"type": "object"}, "read")
+OPS: list[JsonObject] = [
+    {"op": "replace", "path": "/things/a/sold", "value": True},
+    {"op": "replace", "path": "/things/a/size", "value": 2},
+]
+
+
+def truth(spec: ToolSpec = WRITER, *, error: bool = False, ops: Any = None, repair: bool = False) -> LedgerAnswer:
+    given = ([] if error or spec is READER else OPS) if ops is None else ops
+    reply = {
+        "outcome": "error" if error else "ok",
+        "error_code": "no" if error else None,
+        "reveals": [],
+        "ops": given,
+        "observation": "done",
+    }
+    return LedgerAnswer(reply, spec, {"things": {"a": ROW}}, repair)
+
+
+def certain(kind: str, **more: Any) -> OracleOptions:
+    return OracleOptions(**{f"{kind}_rate": 1.0, **more})
+
+
+def test_without_rates_the_truth_is_told() -> None:
+    answer = truth()
+    assert make_mistakes(answer, OracleOptions(), Random(0)) == (answer.reply, [])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_missed_write_leaves_one_operation_out(seed: int) -> None:
+    reply, made = make_mistakes(truth(), certain("missed_write"), Random(seed))
+    assert made == ["missed_write"]
+    assert len(reply["ops"]) == 1
+    assert reply["ops"][0] in OPS
+    assert OPS[0]["value"] is True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_wrong_value_keeps_its_type_and_place(seed: int) -> None:
+    row = {"op": "add", "path": "/things/b", "value": ROW}
+    reply, made = make_mistakes(truth(ops=[*OPS, row]), certain("wrong_value"), Random(seed))
+    assert made == ["wrong_value"]
+    assert [(op["op"], op["path"]) for op in reply["ops"]] == [(op["op"], op["path"]) for op in [*OPS, row]]
+    changed = [(a["value"], b["value"]) for a, b in zip([*OPS, row], reply["ops"], strict=True) if a != b]
+    assert len(changed) == 1
+    before, after = changed[0]
+    if isinstance(before, dict):
+        differing = [key for key in before if before[key] != after[key]]
+        assert len(differing) == 1
+        before, after = before[differing[0]], after[differing[0]]
+    assert type(before) is type(after)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("spec", [WRITER, READER], ids=["writer", "reader"])
+@pytest.mark.parametrize("tables", [{"things": {"a": ROW}}, {}], ids=["rows", "nothing"])
+def test_a_spurious_write_is_outside_the_write_set(seed: int, spec: ToolSpec, tables: Any) -> None:
+    answer = truth(spec)
+    answer = LedgerAnswer(answer.reply, answer.spec, tables, False)
+    reply, made = make_mistakes(answer, certain("spurious_write"), Random(seed))
+    assert made == ["spurious_write"]
+    *others, extra = reply["ops"]
+    assert others == answer.reply["ops"]
+    assert not spec.may_write(pointer_parts(extra["path"]))
+    State.from_tables(tables).apply([extra])  # it could be applied, were it allowed
+
+
+def test_a_tool_that_may_write_everything_writes_what_nobody_may() -> None:
+    spec = ToolSpec("all", "", {"type": "object"}, "write", writes=("*",))
+    reply, _ = make_mistakes(truth(spec), certain("spurious_write"), Random(0))
+    assert reply["ops"][-1]["path"].startswith("/_")
+
+
+@pytest.mark.parametrize("error", [True, False])
+def test_an_error_with_effects_is_both(error: bool) -> None:
+    reply, made = make_mistakes(truth(error=error), certain("error_with_effects"), Random(1))
+    assert made == ["error_with_effects"]
+    assert reply["outcome"] == "error"
+    assert reply["error_code"]
+    assert reply["ops"]
+
+
+@pytest.mark.parametrize("kind", ["wrong_value", "missed_write", "error_with_effects"])
+def test_answers_that_allow_no_such_mistake_stay_true(kind: str) -> None:
+    answer = truth(READER)
+    assert make_mistakes(answer, certain(kind), Random(0)) == (answer.reply, [])
+
+
+def test_repairs_are_true_unless_the_oracle_is_stubborn() -> None:
+    answer = truth(repair=True)
+    assert make_mistakes(answer, certain("missed_write"), Random(0)) == (answer.reply, [])
+    assert make_mistakes(answer, certain("missed_write", stubborn=True), Random(0))[1] == ["missed_write"]
+
+
+def test_over_the_wire_the_repair_is_right_and_the_counts_tell() -> None:
+    prompt, _, _ = cancel()
+    with serve_in_thread(OracleOptions(data_free=True, spurious_write_rate=1.0)) as server:
+        first = ask(server, prompt)
+        second = ask(server, [*prompt, model(first.text), human(data("violations", ["outside the write set"]))])
+        assert server.counts["errors"] == {"spurious_write": 1}
+    assert len(first.reply["ops"]) == len(second.reply["ops"]) + 1
+    assert first.reply["ops"][:-1] == second.reply["ops"]
+
+
+def test_the_rate_is_met() -> None:
+    prompt, _, _ = cancel()
+    with serve_in_thread(OracleOptions(data_free=True, missed_write_rate=0.25)) as server:
+        sizes = [len(json.loads(ask(server, prompt, seed=seed).text)["ops"]) for seed in range(120)]
+        missed = server.counts["errors"]["missed_write"]
+    assert 15 < missed < 50
+    assert sizes.count(min(sizes)) == missed

@@ -1,0 +1,248 @@
+"""What a client of such servers expects of this one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import openai
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.oracle.answering import Oracle
+from simia_gym.oracle.plain import instance_of
+
+from .asking import ask, data, fetch, human, ledger_prompt, retail, system
+
+PROMPT = ledger_prompt(retail(), {}, "get_order_details", {"order_id": "#W1"})
+FORM = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
+
+
+async def test_it_serves_on_the_running_loop() -> None:
+    async with (
+        OracleServer(OracleOptions(data_free=True)) as server,
+        openai.AsyncOpenAI(base_url=server.base_url, api_key="any") as client,
+    ):
+        done = await client.chat.completions.create(model="some-model", messages=PROMPT)  # type: ignore[arg-type]
+        models = [model.id async for model in client.models.list()]
+    assert done.model == "some-model"
+    assert done.choices[0].finish_reason == "stop"
+    assert json.loads(done.choices[0].message.content or "")["error_code"] == "not_found"
+    assert models == ["oracle"]
+    assert server.base_url.endswith("/v1")
+
+
+async def test_azure_paths_and_keys_are_understood() -> None:
+    async with OracleServer(OracleOptions(data_free=True, api_key="secret")) as server:
+        address = server.base_url.removesuffix("/v1")
+        async with openai.AsyncAzureOpenAI(
+            azure_endpoint=address, api_key="secret", api_version="2024-06-01"
+        ) as client:
+            done = await client.chat.completions.create(model="deployed", messages=PROMPT)  # type: ignore[arg-type]
+    assert done.choices[0].message.content
+
+
+def test_usage_counts_the_prefix_that_came_before(blind: OracleServer) -> None:
+    begun = system("word " * 2000)
+    first = ask(blind, [begun, human("one")]).json["usage"]
+    second = ask(blind, [begun, human("two")]).json["usage"]
+    assert first["prompt_tokens_details"]["cached_tokens"] == 0
+    assert 0.9 * second["prompt_tokens"] < second["prompt_tokens_details"]["cached_tokens"] <= second["prompt_tokens"]
+    assert 2500 < first["prompt_tokens"] < 2600
+    assert first["total_tokens"] == first["prompt_tokens"] + first["completion_tokens"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}, {"api-key": "wrong"}])
+def test_a_wrong_key_is_401(headers: dict[str, str]) -> None:
+    with serve_in_thread(OracleOptions(data_free=True, api_key="right")) as server:
+        body = {"model": "m", "messages": PROMPT}
+        assert fetch(server, "POST", "/chat/completions", body, headers).status == 401
+        assert fetch(server, "GET", "/models", headers=headers).status == 401
+        right = fetch(server, "POST", "/chat/completions", body, {"Authorization": "Bearer right"})
+        assert right.status == 200
+        assert server.counts["refused"] == {"invalid_api_key": 2}
+
+
+def test_another_model_is_404() -> None:
+    with serve_in_thread(OracleOptions(data_free=True, model="m")) as server:
+        assert ask(server, PROMPT).status == 200
+        got = ask(server, PROMPT, model="other")
+        assert fetch(server, "GET", "/models").json["data"][0]["id"] == "m"
+    assert (got.status, got.json["error"]["code"]) == (404, "model_not_found")
+
+
+def test_a_long_prompt_is_refused_as_servers_do() -> None:
+    with serve_in_thread(OracleOptions(data_free=True, context_tokens=1000)) as server:
+        assert ask(server, [human("short")]).status == 200
+        got = ask(server, [human("word " * 1000)])
+    assert (got.status, got.json["error"]["code"]) == (400, "context_length_exceeded")
+
+
+@pytest.mark.parametrize(
+    ("options", "form", "status"),
+    [
+        (OracleOptions(), FORM, 200),
+        (OracleOptions(no_structured=True), FORM, 400),
+        (OracleOptions(no_structured=True), {"type": "json_object"}, 400),
+        (OracleOptions(no_structured=True), None, 200),
+        (OracleOptions(no_json_schema=True), FORM, 400),
+        (OracleOptions(no_json_schema=True), {"type": "json_object"}, 200),
+    ],
+)
+def test_response_formats_can_be_refused(options: OracleOptions, form: Any, status: int) -> None:
+    with serve_in_thread(options) as server:
+        got = ask(server, [human("Hello?")], **({} if form is None else {"response_format": form}))
+    assert got.status == status
+    assert status == 200 or "response_format" in got.json["error"]["message"]
+
+
+def test_a_prompt_for_no_part_gets_an_answer_that_the_seed_decides(blind: OracleServer) -> None:
+    texts = [ask(blind, [human("Hello?")], seed=seed).text for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "string"}, "b": {"enum": ["x"]}}, "required": ["a", "b"]},
+        {"type": "array", "items": {"type": "integer", "minimum": 3}, "minItems": 2},
+        {"$ref": "#/$defs/t", "$defs": {"t": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}}},
+        {"type": ["number", "null"]},
+        {"const": 7},
+    ],
+)
+def test_an_answer_for_no_part_has_the_form_that_is_asked_for(blind: OracleServer, schema: Any) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    reply = ask(blind, [human("Hello?")], response_format=form).reply
+    jsonschema.validate(reply, schema)
+    assert reply == instance_of(schema)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"messages": []}', b'{"messages": [1]}', b'{"messages": "x"}', b"\xff"]
+)
+def test_a_body_that_is_no_request_is_400(blind: OracleServer, body: bytes) -> None:
+    assert fetch(blind, "POST", "/chat/completions", body).status == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/chat/completions", 405), ("GET", "/nothing", 404), ("POST", "/models", 404)],
+)
+def test_other_places_are_refused(blind: OracleServer, method: str, path: str, status: int) -> None:
+    assert fetch(blind, method, path).status == status
+
+
+def test_big_prompts_get_through(blind: OracleServer) -> None:
+    assert ask(blind, [human("x" * 5_000_000)]).status == 200
+
+
+def test_stats_tell_what_was_done() -> None:
+    with serve_in_thread(OracleOptions(data_free=True)) as server:
+        ask(server, PROMPT)
+        ask(server, [human("Hello?")])
+        told = fetch(server, "GET", "/stats").json
+        assert told == server.counts
+    assert told["requests"] == {"ledger": 1, "plain": 1}
+
+
+def test_latency_is_kept() -> None:
+    with serve_in_thread(OracleOptions(data_free=True, latency_ms=120)) as server:
+        start = time.perf_counter()
+        ask(server, PROMPT)
+        assert time.perf_counter() - start >= 0.12
+
+
+def test_lognormal_latency_spreads_around_its_median() -> None:
+    oracle = Oracle(OracleOptions(data_free=True, latency_ms=100, latency_sigma=0.5))
+    delays = sorted(oracle.fate(str(number).encode()).delay for number in range(2001))
+    assert 0.09 < delays[1000] < 0.11
+    assert delays[0] < 0.03
+    assert delays[-1] > 0.3
+
+
+def test_a_port_that_is_taken_is_said_so() -> None:
+    with serve_in_thread(OracleOptions(data_free=True)) as server:
+        port = int(server.base_url.split(":")[2].split("/")[0])
+        with pytest.raises(InputError, match=str(port)), serve_in_thread(OracleOptions(data_free=True, port=port)):
+            raise AssertionError("two servers on one port")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"fault_rate": 1.5}, "fault_rate"),
+        ({"missed_write_rate": -1}, "missed_write_rate"),
+        ({"faults": ("smoke",)}, "smoke"),
+        ({"faults": (), "fault_rate": 0.1}, "faults"),
+        ({"latency_ms": -1.0}, "latency_ms"),
+        ({"port": 70000}, "port"),
+    ],
+)
+def test_impossible_options_are_refused_by_name(options: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        OracleOptions(**options)
+
+
+def test_without_aiohttp_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(InputError, match="pip install aiohttp"):
+        OracleServer(OracleOptions(data_free=True))
+
+
+def test_a_folder_that_is_no_domain_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"domain\.yaml"):
+        OracleServer(OracleOptions(domains=(tmp_path,)))
+
+
+def test_a_bug_in_a_world_is_no_server_error(tmp_path: Path) -> None:
+    (tmp_path / "domain.yaml").write_text(
+        "name: broken\nversion: 1\ntitle: t\ndescription: d\ngrammar: tools\nmax_turns: 3\n"
+        "reward: a:b\nworld: world.py:Broken\n"
+    )
+    (tmp_path / "world.py").write_text(
+        "from simia_gym.tools import tool\nfrom simia_gym.world import World\n\n\nclass Broken(World):\n"
+        '    @tool()\n    def look(self, db) -> str:\n        """Look."""\n'
+        '        return db.row("things", "a")["name"]\n'
+    )
+    begun = system(data("domain", {"name": "broken", "version": 1, "options": {}}))
+    with serve_in_thread(OracleOptions(domains=(tmp_path,), data_free=True)) as server:
+        good, bad = (
+            ask(server, [begun, human(data("state", {"tables": tables}), data("call", {"name": "look"}))])
+            for tables in ({"things": {"a": {"name": "lamp"}}}, {})
+        )
+    assert good.reply["observation"] == "lamp"
+    assert bad.status == 400
+    assert "does not suffice" in bad.json["error"]["message"]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_folder_goes_before_the_installed_domain_of_its_name(tmp_path: Path, own: bool) -> None:
+    (tmp_path / "domain.yaml").write_text(
+        "name: retail\nversion: 1\ntitle: t\ndescription: d\ngrammar: tools\nmax_turns: 3\nreward: a:b\n"
+    )
+    with serve_in_thread(OracleOptions(domains=(tmp_path,) if own else (), data_free=True)) as server:
+        got = ask(server, PROMPT)
+    assert got.status == (400 if own else 200)
+    assert not own or "has no world" in got.json["error"]["message"]
+
+
+def test_an_answer_takes_less_than_a_millisecond_of_the_processor() -> None:
+    oracle = Oracle(OracleOptions(data_free=True))
+    domain = retail()
+    order = next(domain.base.keys("orders"))
+    rows = {"orders": {order: domain.base.get("orders", order)}}
+    prompt = ledger_prompt(domain, rows, "get_order_details", {"order_id": order})
+    prompt[0]["content"] += f"\n{domain.policy}\n{json.dumps(domain.tool_entries)}"
+    body = json.dumps({"model": "m", "messages": prompt}).encode()
+    took = []
+    for _ in range(200):
+        start = time.thread_time()
+        oracle.answer(body, oracle.fate(body).chance)
+        took.append(time.thread_time() - start)
+    assert sorted(took)[100] < 0.001

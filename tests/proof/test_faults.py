@@ -1,0 +1,85 @@
+"""A fifth of all requests meet a fault: nothing is lost, and no fault is ever scored as a failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.encoding import encode
+from simia_gym.llm.cassette import Cassette
+from simia_gym.oracle.options import FAULTS, OracleOptions
+from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.registration import env_ids
+
+from .stage import Outcome, play_all, suite_of
+
+ENVS = env_ids()
+ROLES = ("simulator", "user", "judge")
+
+
+def settings(env: str, *, retries: int) -> dict[str, Any]:
+    """All three roles are played by models, as far as the domain has them."""
+    patience = {"timeout": 0.6, "retries": retries, "backoff": 0.01}
+    talks = suite_of(env, simulator="world").domain.user is not None
+    roles = {role: patience for role in ROLES if role != "user" or talks}
+    return {
+        "split": "all",
+        "simulator": "llm",
+        "judge": "llm-all",
+        "roles": roles,
+        **({"user": "llm"} if talks else {}),
+    }
+
+
+def faulty(rate: float = 0.2) -> OracleOptions:
+    return OracleOptions(fault_rate=rate, hang=1.0, seed=3)
+
+
+def ledgers(played: dict[str, Outcome]) -> dict[str, bytes]:
+    return {task: encode(outcome.events) for task, outcome in played.items()}
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_with_retries_no_episode_is_lost(env: str, tmp_path: Path) -> None:
+    with serve_in_thread() as server:
+        suite = suite_of(env, server.base_url, **settings(env, retries=8))
+        tasks = list(suite.tasks)[::3]
+        calm = play_all(suite, tasks)
+    cassette = tmp_path / "answers.jsonl"
+    with serve_in_thread(faulty()) as server:
+        suite = suite_of(env, server.base_url, cassette=Cassette(cassette, "record"), **settings(env, retries=8))
+        stormy = play_all(suite, tasks)
+        met = dict(server.counts["faults"])
+    assert set(met) == set(FAULTS), "every kind of fault was met"
+    for task, outcome in stormy.items():
+        assert outcome.verdict.valid, f"{task}: {outcome.verdict.reason}"
+        assert outcome.verdict.reward == calm[task].verdict.reward == 1, task
+        assert outcome.tables == calm[task].tables, task
+    # The endpoint is gone; what it said is on the cassette.
+    again = suite_of(env, "http://127.0.0.1:9/v1", cassette=Cassette(cassette, "replay"), **settings(env, retries=8))
+    assert ledgers(play_all(again, tasks)) == ledgers(stormy)
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_without_retries_a_fault_is_no_zero(env: str, tmp_path: Path) -> None:
+    cassette = tmp_path / "answers.jsonl"
+    with serve_in_thread(faulty(0.1)) as server:
+        suite = suite_of(env, server.base_url, cassette=Cassette(cassette, "record"), **settings(env, retries=0))
+        tasks = list(suite.tasks)
+        played = play_all(suite, tasks)
+    assert len(played) == len(tasks)
+    broken = {task: outcome for task, outcome in played.items() if not outcome.verdict.valid}
+    assert len(broken) > 5
+    for task, outcome in played.items():
+        verdict = outcome.verdict
+        if verdict.valid:
+            assert verdict.reward == 1, task
+        else:
+            assert verdict.reward is None, task
+            assert verdict.fault is not None, f"{task}: {verdict.reason}"
+            assert verdict.fault.role in ROLES, verdict.fault
+            assert outcome.ended == "fault", task
+    again = suite_of(env, "http://127.0.0.1:9/v1", cassette=Cassette(cassette, "replay"), **settings(env, retries=0))
+    assert ledgers(play_all(again, tasks)) == ledgers(played)

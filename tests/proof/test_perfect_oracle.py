@@ -1,0 +1,104 @@
+"""With a model that makes no mistakes, a simulated episode is the real episode: reward, state, answers."""
+
+from __future__ import annotations
+
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from simia_gym.config import CUSTOM
+from simia_gym.oracle.server import OracleServer
+from simia_gym.registration import domain_path, env_ids
+
+from .stage import Outcome, play_all, suite_of
+
+ENVS = env_ids()
+
+ROUTED = {
+    "simia/retail-v0": ("get_order_details", "get_user_details", "cancel_pending_order", "exchange_delivered_order_items"),
+    "simia/webshop-v0": ("search", "click"),
+}
+"""Tools that a hybrid leaves to the model: at least three, or all that there are, and at least one that writes."""
+
+
+@lru_cache(maxsize=8)
+def real(env: str) -> dict[str, Outcome]:
+    """All fixed tasks in the world."""
+    suite = suite_of(env, split="all", simulator="world")
+    return play_all(suite, suite.tasks)
+
+
+def same(simulated: dict[str, Outcome], world: dict[str, Outcome], *, state: bool = True) -> None:
+    """Nothing differs, but what keeps no state has none."""
+    assert len(simulated) == len(world) >= 40
+    for task, outcome in simulated.items():
+        assert outcome.verdict.fault is None, f"{task}: {outcome.verdict.fault}"
+        assert outcome.answers == world[task].answers, task
+        assert outcome.ended == world[task].ended, task
+        if state:
+            assert outcome.verdict.valid, f"{task}: {outcome.verdict.reason}"
+            assert outcome.verdict.reward == world[task].verdict.reward, task
+            assert outcome.tables == world[task].tables, task
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_the_ledger_strategy_is_the_world(env: str, oracle: OracleServer) -> None:
+    suite = suite_of(env, oracle.base_url, split="all", simulator="llm")
+    played = play_all(suite, suite.tasks)
+    same(played, real(env))
+    assert sum(outcome.routes.get("llm", 0) for outcome in played.values()) > 200
+    assert all(set(outcome.routes) <= {"llm", "pin", "gate"} for outcome in played.values())
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_the_hybrid_is_the_world(env: str, oracle: OracleServer) -> None:
+    tools = ROUTED[env]
+    suite = suite_of(env, oracle.base_url, split="all", simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
+    assert len(tools) >= min(3, len(suite.domain.specs))
+    assert any(suite.domain.specs[tool].effect == "write" for tool in tools)
+    played = play_all(suite, suite.tasks)
+    same(played, real(env))
+    for outcome in played.values():
+        for event in outcome.events:
+            if event["type"] == "transition" and event["call"] is not None:
+                wanted = {"llm", "pin"} if event["call"]["name"] in tools else {"world"}
+                assert event["meta"]["route"] in wanted | {"gate"}
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_the_reference_strategy_answers_as_the_world(env: str, knowing_oracle: OracleServer) -> None:
+    suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference")
+    played = play_all(suite, suite.tasks)
+    same(played, real(env), state=False)
+    for outcome in played.values():  # no state is kept, so nothing that rests on it is scored
+        assert outcome.verdict.reward is None
+        assert "no state" in outcome.verdict.reason
+
+
+def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(knowing_oracle: OracleServer) -> None:
+    env = "simia/retail-v0"
+    suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference", judge="llm")
+    played = play_all(suite, suite.tasks)
+    same(played, real(env), state=False)
+    for task, outcome in played.items():
+        assert outcome.verdict.reward == real(env)[task].verdict.reward, f"{task}: {outcome.verdict.reason}"
+
+
+def take_away_world(env: str, folder: Path) -> None:
+    """Copy a domain without its world. Its goals are operations, or its grade reads the state, so they stay."""
+    shutil.copytree(domain_path(env), folder, ignore=shutil.ignore_patterns("__pycache__", "world.py"))
+    file = folder / "domain.yaml"
+    config = yaml.safe_load(file.read_text(encoding="utf-8"))
+    file.write_text(yaml.safe_dump({**config, "world": None}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_without_the_world_the_model_carries_the_domain(env: str, oracle: OracleServer, tmp_path: Path) -> None:
+    folder = tmp_path / domain_path(env).name
+    take_away_world(env, folder)
+    suite = suite_of(CUSTOM, oracle.base_url, domain=str(folder), split="all", simulator="llm")
+    assert suite.domain.world is None
+    same(play_all(suite, suite.tasks), real(env))

@@ -1,0 +1,317 @@
+"""A rubric with a judge: what goes to it, what stays with programs, and episodes whose simulator kept no state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.domain import Domain, load_domain
+from simia_gym.errors import Fault, InputError
+from simia_gym.registration import domain_path
+from simia_gym.rewards.blind import NO_STATE, blind
+from simia_gym.rewards.criteria import Criterion
+from simia_gym.rewards.explain import report
+from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.judge import LLMJudge
+from simia_gym.rewards.outcome import OutcomeReward
+from simia_gym.rewards.question import question_of
+from simia_gym.rewards.rubric import JudgeScope, RubricReward
+from simia_gym.trace import Trace
+from simia_gym.types import JsonObject, Verdict
+from simia_gym.verdict import from_json, to_json
+
+from ..model_server import Asked, serving
+from .story import CANCEL, Story, holds
+
+GOAL = (holds("/orders/#W1/status", "cancelled"),)
+STATE: JsonObject = {"id": "state", "kind": "goal", "check": {"program": "goal_state", "ignore": ["/orders/*/note"]}}
+TOLD: JsonObject = {"id": "told", "kind": "communication", "check": {"program": "says", "all": ["12.50"]}}
+CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
+POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
+ITEMS = [STATE, TOLD, CONFIRMED]
+
+
+class Notes:
+    """Says the same of everything, and notes what it was asked."""
+
+    def __init__(self, value: float | None = 1.0) -> None:
+        self.value = value
+        self.ids: list[str] = []
+        self.seen: list[Trace] = []
+
+    async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> list[Finding]:
+        self.ids += [item.id for item in criteria]
+        self.seen.append(trace)
+        return [Finding(self.value, "as the judge says") for _ in criteria]
+
+
+def episode(*, stateless: bool = False) -> Trace:
+    it = Story().say("Cancel #W1 for $12.50?", "Yes.", ["confirm"])
+    it.call("cancel_order", None if stateless else CANCEL, observation='{"status": "cancelled"}', order_id="#W1")
+    it.say("Done, you get $12.50.", "Thank you.", end="user_stop")
+    return replace(it.trace(goal=GOAL), ledger=it.ledger, digest="d")
+
+
+def values(verdict: Verdict) -> dict[str, float | None]:
+    assert from_json(to_json(verdict)) == verdict
+    return {item.id: item.value for item in verdict.criteria}
+
+
+# ---- who decides what
+
+
+async def test_programs_come_first() -> None:
+    judge = Notes()
+    verdict = await RubricReward([*ITEMS, POLITE], judge=judge).score(episode())
+    assert judge.ids == ["polite"]
+    assert (verdict.reward, verdict.parts) == (1.0, {})
+    assert [item.id for item in verdict.criteria] == ["state", "told", "confirmed", "polite"]
+
+
+async def test_a_judge_that_has_nothing_to_do_is_not_asked() -> None:
+    judge = Notes()
+    reward = RubricReward(ITEMS, judge=judge)
+    assert reward.io
+    assert (await reward.score(episode())).reward == 1.0
+    assert judge.seen == []
+
+
+async def test_the_judge_can_decide_everything_and_is_measured() -> None:
+    judge = Notes(0.0)
+    reward = RubricReward.for_domain([*ITEMS, POLITE], {}, judge=judge, judge_scope="all")
+    verdict = await reward.score(episode())
+    assert judge.ids == ["state", "told", "confirmed", "polite"]
+    assert values(verdict) == {"state": 0.0, "told": 0.0, "confirmed": 0.0, "polite": 0.0}
+    assert verdict.reward == 0.0
+    assert verdict.parts == {"programs": {"state": 1.0, "told": 1.0, "confirmed": 1.0}}
+    assert "programs" in report(verdict)
+
+
+async def test_unsure_about_everything_keeps_the_measure() -> None:
+    verdict = await RubricReward(ITEMS, judge=Notes(None), judge_scope="all").score(episode())
+    assert (verdict.valid, verdict.reward) == (False, None)
+    assert verdict.parts["programs"]["state"] == 1.0
+
+
+async def test_a_scope_without_a_judge_changes_nothing() -> None:
+    with_scope = await RubricReward(ITEMS, judge_scope="all").score(episode())
+    assert with_scope == await RubricReward(ITEMS).score(episode())
+
+
+def test_a_scope_that_does_not_exist_is_refused() -> None:
+    scope: Any = "some"
+    with pytest.raises(InputError, match="judge_scope"):
+        RubricReward(ITEMS, judge=Notes(), judge_scope=scope)
+
+
+async def test_a_judge_that_forgets_a_criterion_is_a_fault() -> None:
+    class Forgetful(Notes):
+        async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> list[Finding]:
+            return []
+
+    with pytest.raises(Fault, match="0 findings for 1"):
+        await RubricReward([*ITEMS, POLITE], judge=Forgetful()).score(episode())
+
+
+def test_the_published_rule_takes_no_judge() -> None:
+    assert OutcomeReward.for_domain([], {}).io is False
+    with pytest.raises(InputError, match="takes no judge"):
+        OutcomeReward.for_domain([], {}, judge=Notes())
+
+
+# ---- no state was kept
+
+
+async def test_without_a_judge_such_an_episode_has_no_reward() -> None:
+    verdict = await RubricReward(ITEMS).score(episode(stateless=True))
+    assert (verdict.valid, verdict.reward, verdict.success) == (False, None, False)
+    assert verdict.reason == f"criterion 'state': {NO_STATE}"
+    assert values(verdict) == {"state": None, "told": 1.0, "confirmed": 1.0}
+
+
+@pytest.mark.parametrize(("said", "reward"), [(1.0, 1.0), (0.0, 0.0), (None, None)])
+async def test_the_judge_decides_what_needs_the_state_and_programs_the_rest(
+    said: float | None, reward: float | None
+) -> None:
+    judge = Notes(said)
+    trace = episode(stateless=True)
+    verdict = await RubricReward([*ITEMS, POLITE], judge=judge).score(trace)
+    assert judge.ids == ["state", "polite"]
+    assert judge.seen == [trace]
+    assert (verdict.reward, verdict.valid) == (reward, reward is not None)
+
+
+async def test_a_forbidden_act_gates_without_any_state() -> None:
+    it = Story().call("cancel_order", None, order_id="#W1").say("Done, $12.50.")
+    verdict = await RubricReward(ITEMS, judge=Notes(1.0)).score(it.trace(goal=GOAL))
+    assert (verdict.reward, verdict.valid) == (0.0, True)
+
+
+async def test_a_task_without_a_goal_is_no_matter_for_the_judge() -> None:
+    judge = Notes()
+    trace = replace(episode(stateless=True), task=replace(episode().task, goal=None))
+    verdict = await RubricReward(ITEMS, judge=judge).score(trace)
+    assert judge.ids == []
+    assert "states no goal" in verdict.reason
+
+
+OWN = """
+from simia_gym.errors import Fault
+from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.grade import Grade
+
+def sees_state(trace, args):
+    return Finding.of(trace.final.get("orders", "#W1") is not None, "it is there")
+
+def sees_record(trace, args):
+    return Finding.of(len(trace.calls) == 1, "one call")
+
+def graded(trace):
+    return Grade(1.0 if trace.final.get("orders", "#W1")["status"] == "cancelled" else 0.0)
+
+def by_record(trace):
+    return Grade(0.5)
+
+def refuses(trace):
+    raise Fault("no_state", "I cannot see it", role="judge")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    return tmp_path
+
+
+def own(name: str) -> JsonObject:
+    return {"id": name, "kind": "goal", "check": {"program": f"own.py:{name}"}}
+
+
+async def test_programs_that_look_at_the_state_are_noticed(folder: Path) -> None:
+    items, judge = [own("sees_state"), own("sees_record")], Notes(0.0)
+    assert (await RubricReward(items, folder=folder).score(episode())).reward == 1.0
+    alone = await RubricReward(items, folder=folder).score(episode(stateless=True))
+    assert values(alone) == {"sees_state": None, "sees_record": 1.0}
+    assert (await RubricReward(items, folder=folder, judge=judge).score(episode(stateless=True))).valid
+    assert judge.ids == ["sees_state"]
+
+
+@pytest.mark.parametrize("name", ["graded", "refuses"])
+@pytest.mark.parametrize("judge", [None, Notes()])
+async def test_a_grade_of_the_state_is_not_given(folder: Path, name: str, judge: Notes | None) -> None:
+    options = {"grade": f"own.py:{name}"}
+    verdict = await RubricReward([CONFIRMED], options, folder=folder, judge=judge).score(episode(stateless=True))
+    assert (verdict.valid, verdict.reward) == (False, None)
+    assert verdict.reason.startswith(f"grade own.py:{name}: ")
+    assert values(verdict) == {"confirmed": 1.0}
+
+
+async def test_a_grade_of_the_record_is_given(folder: Path) -> None:
+    options = {"grade": "own.py:by_record"}
+    assert (await RubricReward([], options, folder=folder).score(episode(stateless=True))).reward == 0.5
+
+
+async def test_with_a_state_such_a_fault_is_a_fault(folder: Path) -> None:
+    with pytest.raises(Fault, match="I cannot see it"):
+        await RubricReward([], {"grade": "own.py:refuses"}, folder=folder).score(episode())
+
+
+def test_episodes_with_a_state_are_seen_as_they_are() -> None:
+    trace = episode()
+    assert blind(trace) is trace
+    hidden = blind(episode(stateless=True))
+    with pytest.raises(Fault, match="kept no state"):
+        hidden.final.rows("orders")
+    assert hidden.initial.has("orders", "#W1")
+    assert len(hidden.calls) == 1
+
+
+# ---- criteria as questions
+
+
+def question(item: JsonObject, trace: Trace | None = None) -> Any:
+    (read,) = RubricReward([item, own_goal()]).criteria((trace or episode()).task)[:1]
+    return question_of(read, trace or episode())
+
+
+def own_goal() -> JsonObject:
+    return {"id": "needed", "kind": "goal", "check": {"program": "called", "tool": "cancel_order"}}
+
+
+def test_the_goal_is_given_as_facts() -> None:
+    asked = question(STATE)
+    assert asked.data["facts"] == {"goal": [dict(GOAL[0])], "arguments": {"ignore": ["/orders/*/note"]}}
+    assert "facts.goal" in asked.text
+    assert (asked.burden, asked.trusted) == ("met", {"seen"})
+
+
+def test_that_nothing_changed_needs_no_proof() -> None:
+    empty = replace(episode(), task=replace(episode().task, goal=()))
+    asked = question({**STATE, "check": {"program": "goal_state"}}, empty)
+    assert (asked.data["facts"], asked.burden) == ({"goal": []}, "not_met")
+
+
+@pytest.mark.parametrize(
+    ("item", "burden", "trusted"),
+    [
+        (TOLD, "met", {"said", "seen"}),
+        (CONFIRMED, "not_met", {"said", "called", "seen"}),
+        (POLITE, "met", {"said", "seen"}),
+        ({**POLITE, "kind": "interaction"}, "met", {"seen"}),
+        ({**POLITE, "kind": "forbidden"}, "not_met", {"said", "called", "seen"}),
+        ({"id": "x", "kind": "communication", "check": {"program": "not_says", "any": ["a"]}}, "not_met", None),
+        ({"id": "x", "kind": "goal", "check": {"program": "unchanged"}}, "not_met", None),
+        ({"id": "x", "kind": "goal", "check": {"program": "state_is", "path": "/a/b", "value": 1}}, "met", {"seen"}),
+    ],
+)
+def test_who_must_prove_what(item: JsonObject, burden: str, trusted: set[str] | None) -> None:
+    asked = question(item)
+    assert asked.burden == burden
+    assert trusted is None or asked.trusted == trusted
+
+
+def test_a_programs_question_is_what_it_says() -> None:
+    asked = question({**TOLD, "says": "The customer hears the amount."})
+    assert asked.text.startswith("The customer hears the amount. (The agent told the user")
+    assert asked.data["facts"] == {"arguments": {"all": ["12.50"]}}
+    told = question({**POLITE, "check": {"llm": {"question": "Kind?", "limit": 3}}})
+    assert told.data == {"id": "polite", "kind": "communication", "question": "Kind?", "facts": {"limit": 3}}
+    gold = replace(episode(), task=replace(episode().task, gold=({"name": "cancel_order", "arguments": {}},)))
+    asked = question({"id": "g", "kind": "forbidden", "check": {"program": "gold_writes"}}, gold)
+    assert asked.data["facts"]["gold"] == [{"name": "cancel_order", "arguments": {}}]
+
+
+# ---- both together, over HTTP
+
+
+@pytest.fixture(scope="module")
+def domain() -> Domain:
+    return load_domain(domain_path("simia/retail-v0"))
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"), [("llm", ["state", "polite"]), ("all", ["state", "told", "confirmed", "polite"])]
+)
+async def test_a_stateless_episode_is_judged_by_a_model(domain: Domain, scope: JudgeScope, asked: list[str]) -> None:
+    def answer(request: Asked) -> JsonObject:
+        item = request.value("criterion")
+        words = {"state": (5, '"cancelled"'), "told": (7, "you get $12.50"), "polite": (3, "Cancel #W1 for")}
+        event, quote = words.get(item["id"], (0, ""))
+        evidence = [{"event": event, "quote": quote}] if quote else []
+        return {"verdict": "met", "reason": f"{item['id']} holds", "evidence": evidence}
+
+    async with serving(answer) as server:
+        judge = LLMJudge(domain, server.model("judge"))
+        trace = episode(stateless=True)
+        verdict = await RubricReward([*ITEMS, POLITE], judge=judge, judge_scope=scope).score(trace)
+    assert (verdict.reward, verdict.valid) == (1.0, True)
+    assert sorted(request.value("criterion")["id"] for request in server.asked) == sorted(asked)
+    goal = next(request for request in server.asked if request.value("criterion")["id"] == "state")
+    assert goal.value("criterion")["facts"]["goal"] == [dict(GOAL[0])]
+    assert [event["role"] for event in trace.events if event["type"] == "model"] == ["judge"] * len(asked)
+    if scope == "all":
+        assert verdict.parts == {"programs": {"state": None, "told": 1.0, "confirmed": 1.0}}

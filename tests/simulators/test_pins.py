@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.domain import Domain
+from simia_gym.errors import Fault, InputError
+from simia_gym.ledger import first_divergence
+from simia_gym.llm.recorded import RecordedModel
+from simia_gym.scene import Scene
+from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
+from simia_gym.types import JsonObject, ToolCall, Transition
+
+from .desk import Double, after, ok, put, scene_of
+
+GET = ToolCall("get_book", {"book_id": "b1"})
+RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
+LAKE = put("/books/b1/title", "Lake")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PinStore]:
+    """Both stores, which must do the same."""
+    if request.param == "memory":
+        yield MemoryPins()
+    else:
+        pins = SqlitePins(tmp_path / "pins.sqlite")
+        yield pins
+        pins.close()
+
+
+def maker(log: list[str], name: str = "made", *, wait: float = 0.02) -> Callable[[], Awaitable[JsonObject]]:
+    async def make() -> JsonObject:
+        log.append(name)
+        await asyncio.sleep(wait)
+        return {"answer": name}
+
+    return make
+
+
+async def test_one_asks_and_all_get_the_answer(store: PinStore) -> None:
+    log: list[str] = []
+    found = await asyncio.gather(*(store.answer("k", maker(log, f"{i}")) for i in range(8)))
+    assert log == ["0"]
+    assert [answer for answer, _ in found] == [{"answer": "0"}] * 8
+    assert sorted(shared for _, shared in found) == [False] + [True] * 7
+    assert await store.answer("k", maker(log)) == ({"answer": "0"}, True)
+    assert (await store.answer("other", maker(log)))[1] is False
+
+
+async def test_where_the_first_one_fails_the_next_one_tries(store: PinStore) -> None:
+    log: list[str] = []
+
+    async def fail() -> JsonObject:
+        log.append("failed")
+        await asyncio.sleep(0.01)
+        raise Fault("timeout", "no answer", role="simulator")
+
+    first = asyncio.ensure_future(store.answer("k", fail))
+    await asyncio.sleep(0)
+    rest = [asyncio.ensure_future(store.answer("k", maker(log))) for _ in range(3)]
+    with pytest.raises(Fault, match="timeout"):
+        await first
+    assert [answer for answer, _ in await asyncio.gather(*rest)] == [{"answer": "made"}] * 3
+    assert log == ["failed", "made"]
+
+
+async def test_who_is_cancelled_stops_nobody_else(store: PinStore) -> None:
+    log: list[str] = []
+    leader = asyncio.ensure_future(store.answer("k", maker(log, "first", wait=5)))
+    await asyncio.sleep(0.01)
+    waiting = asyncio.ensure_future(store.answer("k", maker(log, "never")))
+    others = [asyncio.ensure_future(store.answer("k", maker(log, "second"))) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    await asyncio.sleep(0.01)
+    assert log == ["first"]
+    leader.cancel()
+    assert [answer for answer, _ in await asyncio.gather(*others)] == [{"answer": "second"}] * 2
+    assert log == ["first", "second"]
+    assert waiting.cancelled()
+
+
+def test_loops_of_several_threads_share_one_answer(store: PinStore) -> None:
+    log: list[str] = []
+    found: list[JsonObject] = []
+    ready = threading.Barrier(4)
+
+    def run(name: str) -> None:
+        ready.wait()
+        found.append(asyncio.run(_first(store, maker(log, name, wait=0.1))))
+
+    threads = [threading.Thread(target=run, args=(f"{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(log) == 1
+    assert found == [{"answer": log[0]}] * 4
+
+
+async def _first(store: PinStore, make: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+    return (await store.answer("k", make))[0]
+
+
+async def test_memory_is_bounded() -> None:
+    pins = MemoryPins(2)
+    log: list[str] = []
+    for key in ("a", "b", "a", "c", "a", "b"):
+        await pins.answer(key, maker(log, key, wait=0))
+    assert log == ["a", "b", "c", "b"]
+    assert len(pins) == 2
+    assert (pins.made, pins.shared) == (4, 2)
+    pins.clear()
+    assert len(pins) == 0
+    with pytest.raises(InputError, match="capacity"):
+        MemoryPins(0)
+
+
+_CHILD = """
+import asyncio, json, sys
+from simia_gym.simulators.pins import SqlitePins
+
+async def main():
+    pins = SqlitePins(sys.argv[1])
+    asked = 0
+    async def make():
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.3)
+        return {"by": sys.argv[2]}
+    found = [(await pins.answer(f"k{i}", make))[0]["by"] for i in range(3)]
+    print(json.dumps([asked, found]))
+
+asyncio.run(main())
+"""
+
+
+def test_processes_share_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "pins.sqlite")
+    running = [
+        subprocess.Popen([sys.executable, "-c", _CHILD, path, f"{i}"], stdout=subprocess.PIPE, text=True)
+        for i in range(3)
+    ]
+    told = [json.loads(process.communicate(timeout=60)[0]) for process in running]
+    assert sum(asked for asked, _ in told) == 3
+    assert all(found == told[0][1] for _, found in told)
+
+
+async def test_the_claim_of_a_dead_process_runs_out(tmp_path: Path) -> None:
+    path = tmp_path / "pins.sqlite"
+    dead = SqlitePins(path, lease=0.2)
+    assert dead._claimed("k", "gone")
+    log: list[str] = []
+    pins = SqlitePins(path, lease=0.2)
+    assert await pins.answer("k", maker(log)) == ({"answer": "made"}, False)
+    assert await dead.answer("k", maker(log)) == ({"answer": "made"}, True)
+    pins.close()
+    dead.close()
+
+
+async def test_a_claim_is_kept_while_the_answer_is_being_made(tmp_path: Path) -> None:
+    one, two = (SqlitePins(tmp_path / "pins.sqlite", lease=0.15) for _ in range(2))
+    log: list[str] = []
+    slow = asyncio.ensure_future(one.answer("k", maker(log, "slow", wait=0.6)))
+    await asyncio.sleep(0.02)
+    assert await two.answer("k", maker(log, "hasty")) == ({"answer": "slow"}, True)
+    await slow
+    assert log == ["slow"]
+    one.close()
+    two.close()
+
+
+async def test_a_file_of_pins_travels_by_its_path(tmp_path: Path) -> None:
+    pins = SqlitePins(tmp_path / "pins.sqlite")
+    log: list[str] = []
+    await pins.answer("k", maker(log))
+    copy = pickle.loads(pickle.dumps(pins))
+    assert await copy.answer("k", maker(log)) == ({"answer": "made"}, True)
+    copy.close()
+    pins.close()
+
+
+def test_a_file_that_is_none_of_pins_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, and long enough to be looked at as one" * 20)
+    with pytest.raises(InputError, match=r"notes\.txt"):
+        SqlitePins(path)
+
+
+async def play(simulator: LedgerSimulator, scene: Scene, calls: list[ToolCall]) -> tuple[Scene, list[Transition]]:
+    simulator.begin(scene)
+    made: list[Transition] = []
+    for call in calls:
+        made.append(await simulator.call(call, scene))
+        scene = after(scene, made[-1], call)
+    return scene, made
+
+
+def counting(request: Any) -> Any:
+    return _later(ok(f"seed {request.seed}"))
+
+
+async def _later(data: Any) -> Any:
+    await asyncio.sleep(0.01)
+    return data
+
+
+async def test_a_group_gets_one_answer_and_every_record_is_whole(domain: Domain, store: PinStore) -> None:
+    double = Double(counting)
+
+    async def member(seed: int, group: str) -> tuple[Scene, list[Transition]]:
+        simulator = LedgerSimulator(domain, double, pins=store)
+        return await play(simulator, scene_of(domain, seed=seed, group=group), [GET])
+
+    played = await asyncio.gather(*(member(seed, "g") for seed in range(5)))
+    assert len(double.requests) == 1
+    records = [scene.ledger for scene, _ in played]
+    assert {transition.observation for _, (transition,) in played} == {f"seed {double.requests[0].seed}"}
+    assert all(first_divergence(records[0].events, record.events) is None for record in records)
+    assert [event["type"] for event in records[3].events] == ["model", "transition"]
+    await member(0, "another group")
+    assert len(double.requests) == 2
+    assert double.requests[0].seed != double.requests[1].seed
+
+
+async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
+    """The member that asks later has another history behind it, and other numbers of its own requests."""
+
+    async def group(order: list[int]) -> list[bytes]:
+        pins, double = MemoryPins(), Double(lambda request: ok(f"seed {request.seed}"))
+        heads: dict[int, bytes] = {}
+        for seed in order:
+            calls = [ToolCall("get_book", {"book_id": "b2"})] * seed + [GET]
+            simulator = LedgerSimulator(domain, double, pins=pins)
+            scene, _ = await play(simulator, scene_of(domain, seed=seed, group="g"), calls)
+            heads[seed] = scene.ledger.head.encode()
+        return [heads[seed] for seed in sorted(heads)]
+
+    assert await group([0, 1, 2]) == await group([2, 1, 0])
+
+
+async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain, store: PinStore) -> None:
+    double = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake"))
+    simulator = LedgerSimulator(domain, double, pins=store)
+    scene, made = await play(simulator, scene_of(domain, group="g"), [GET, GET, RENAME, GET, GET])
+    assert [transition.meta["route"] for transition in made] == ["llm", "pin", "llm", "llm", "pin"]
+    assert [transition.observation for transition in made[-2:]] == ["the lake", "the lake"]
+    assert len(double.requests) == 3
+    assert sum(event["type"] == "model" for event in scene.ledger.events) == 3
+
+
+async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain, store: PinStore) -> None:
+    double = Double(ok("bad", put("/books/b1/copies", 9)), ok("renamed", LAKE))
+    for seed in (1, 2):
+        simulator = LedgerSimulator(domain, double, pins=store)
+        scene, (transition,) = await play(simulator, scene_of(domain, seed=seed, group="g"), [RENAME])
+        assert transition.ops == (LAKE,)
+        assert transition.meta == {"route": "repaired"}
+        assert scene.state.at("/books/b1/title") == "Lake"
+        assert [event["type"] for event in scene.ledger.events] == ["model", "rejected", "model", "transition"]
+    assert len(double.requests) == 2
+
+
+async def test_an_episode_in_which_the_answer_breaks_a_rule_asks_for_itself(domain: Domain, store: PinStore) -> None:
+    loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
+    lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
+    double = Double(ok("lent", loan), failed_lend := ok("kept"))
+    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, seed=1, group="g"), [lend])
+    gone = domain.base.apply([{"op": "remove", "path": "/loans/l1"}, {"op": "remove", "path": "/members/m1"}])
+    scene, made = await play(
+        LedgerSimulator(domain, double, pins=store), scene_of(domain, state=gone, seed=2, group="g"), [lend, lend]
+    )
+    assert [transition.observation for transition in made] == [failed_lend["observation"]] * 2
+    assert [transition.meta["route"] for transition in made] == ["llm", "llm"]
+    ordinals = [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"]
+    assert len(set(ordinals)) == 2
+
+
+async def test_every_record_of_a_group_can_be_replayed_alone(domain: Domain) -> None:
+    pins, double = MemoryPins(), Double(lambda request: ok(f"seed {request.seed}"))
+    calls = [GET, GET, ToolCall("get_book", {"book_id": "b2"})]
+    for seed in (1, 2):
+        simulator = LedgerSimulator(domain, double, pins=pins)
+        scene, _ = await play(simulator, scene_of(domain, seed=seed, group="g"), calls)
+        recorded = RecordedModel()
+        recorded.load(scene.ledger.events, None)
+        again = LedgerSimulator(domain, recorded, pins=MemoryPins())
+        replayed, _ = await play(again, scene_of(domain, seed=seed, group="g"), calls)
+        assert first_divergence(scene.ledger.events, replayed.ledger.events) is None
+
+
+@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules"])
+async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: PinStore, change: str) -> None:
+    double = Double(ok("one"), ok("two"))
+    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, group="g"), [GET])
+    state = domain.base.apply([put("/books/b1/title", "Moor")]) if change == "state" else None
+    call = ToolCall("get_book", {"book_id": "b2"}) if change == "arguments" else GET
+    if change == "rules":
+        (domain.folder / "prompts").mkdir()
+        (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
+        from simia_gym.domain import _load
+        from simia_gym.simulators import prefix
+
+        _load.cache_clear()
+        prefix._ledger.cache_clear()
+        domain = _load(domain.folder, b"{}", None)
+    simulator = LedgerSimulator(domain, double, pins=store, feedback="explain" if change == "feedback" else "terse")
+    group = "h" if change == "group" else "g"
+    _, (transition,) = await play(simulator, scene_of(domain, group=group, state=state), [call])
+    assert transition.observation == "two"
+
+
+async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain, store: PinStore) -> None:
+    double = Double(ok("one"))
+    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, group="g"), [GET])
+    elsewhere = domain.base.apply([put("/books/b2/title", "Moor"), put("/_clock/now/day", 9)])
+    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, state=elsewhere, group="g"), [GET])
+    assert len(double.requests) == 1
+
+
+def _in_child(pins: Any, queue: Any) -> None:
+    queue.put(asyncio.run(_first(pins, maker([], "child", wait=0))))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+async def test_a_forked_process_does_not_wait_for_its_parent(store: PinStore) -> None:
+    leading = asyncio.ensure_future(store.answer("other", maker([], "parent", wait=0.5)))
+    busy = asyncio.ensure_future(store.answer("mine", maker([], "parent", wait=0)))
+    await busy
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(store, queue))
+    child.start()
+    assert await asyncio.to_thread(queue.get, True, 20) == {"answer": "child"}
+    child.join()
+    await leading

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.domain import Domain, load_domain
+from simia_gym.errors import Fault
+from simia_gym.parts import Parts
+from simia_gym.scene import Scene
+from simia_gym.simulators.hybrid import HybridSimulator
+from simia_gym.simulators.reference import ReferenceSimulator
+from simia_gym.suite import Suite
+from simia_gym.types import ToolCall, Transition
+
+from .desk import Double, Server, after, blocks, kinds, said, scene_of, write_domain
+
+GET = ToolCall("get_book", {"book_id": "b1"})
+OTHER = ToolCall("get_book", {"book_id": "b2"})
+RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
+
+
+def begun(domain: Domain, model: Any, scene: Scene, **options: Any) -> ReferenceSimulator:
+    simulator = ReferenceSimulator(domain, model, **options)
+    simulator.begin(scene)
+    return simulator
+
+
+async def test_a_call_is_answered_and_no_state_is_kept(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    server.say(said("renamed"))
+    transition = await begun(domain, server.model(), scene).call(RENAME, scene)
+    assert (transition.observation, transition.ops, transition.state) == ("renamed", None, None)
+    assert transition.meta == {"route": "llm"}
+    system, user = server.asked[0]["messages"]
+    assert kinds(system) == ["domain", "task", "tools", "reference"]
+    assert kinds(user) == ["call"]
+    assert blocks(system)[1].value == {"id": "tidy", "digest": scene.digest, "split": "train"}
+    assert server.asked[0]["response_format"]["json_schema"]["name"] == "answer"
+
+
+async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: Domain, server: Server) -> None:
+    for played in (domain, coded):
+        scene = scene_of(played)
+        server.say(said())
+        await begun(played, server.model(), scene).call(GET, scene)
+    bare, executed = (blocks(body["messages"][0])[3].value for body in server.asked)
+    call = {"role": "assistant", "call": {"name": "get_book", "arguments": {"book_id": "b1"}}}
+    assert bare == [{"role": "user", "content": "Tidy the desk."}, call]
+    assert executed[:2] == bare
+    assert executed[2]["role"] == "tool"
+    assert json.loads(executed[2]["content"])["title"] == "Sea"
+
+
+async def test_the_conversation_only_grows(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    scene.ledger.append("message", turn=0, speaker="user", text="Hello.", ops=[], meta={})
+    server.say(said("sea"), said("hill"), said("sea"))
+    simulator = begun(domain, server.model(), scene)
+    scene = after(scene, await simulator.call(GET, scene), GET)
+    scene = after(scene, Transition("Yes.", speaker="user"), say="Shall I go on?")
+    scene = after(scene, Transition("Fine.", speaker="user"), say="Really?")
+    scene = after(scene, await simulator.call(OTHER, scene), OTHER)
+    await simulator.call(GET, scene)
+    first, second, third = (body["messages"] for body in server.asked)
+    assert second[: len(first)] == first
+    assert third[: len(second)] == second
+    assert [kinds(message) for message in third] == [
+        ["domain", "task", "tools", "reference"],
+        ["said", "call"],
+        [],
+        ["said", "said", "call"],
+        [],
+        ["call"],
+    ]
+    assert blocks(third[1])[0].value == {"agent": "", "user": "Hello."}
+    assert blocks(third[3])[1].value == {"agent": "Really?", "user": "Fine."}
+    assert json.loads(third[2]["content"]) == said("sea")
+    assert [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"] == [0, 1, 2]
+
+
+async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Server) -> None:
+    scene = scene_of(coded)
+    simulator = HybridSimulator(coded, ReferenceSimulator(coded, server.model()), {})
+    simulator.begin(scene)
+    server.say(said("poked"))
+    unknown, poke = ToolCall("fly", {}), ToolCall("poke", {})
+    scene = after(scene, await simulator.call(GET, scene), GET)
+    scene = after(scene, await simulator.call(unknown, scene), unknown)
+    scene = after(scene, await simulator.call(poke, scene), poke)
+    messages = server.asked[0]["messages"]
+    assert [kinds(message) for message in messages[1:]] == [["call"], [], ["call"], [], ["call"]]
+    assert json.loads(json.loads(messages[2]["content"])["observation"])["id"] == "b1"
+    assert json.loads(messages[4]["content"])["error_code"] == "unknown_tool"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {**said("x"), "error_code": "bad"},
+        {**said("x", code="Bad Code")},
+        {**said("x", code="bad"), "done": True},
+        said("x" * 50_000),
+    ],
+)
+async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, server: Server, wrong: dict[str, Any]) -> None:
+    scene = scene_of(domain)
+    server.say(wrong, said("sea"), said("hill"))
+    simulator = begun(domain, server.model(), scene)
+    transition = await simulator.call(GET, scene)
+    assert transition.meta == {"route": "repaired"}
+    scene = after(scene, transition, GET)
+    await simulator.call(OTHER, scene)
+    assert [kinds(message) for message in server.asked[2]["messages"][1:]] == [
+        ["call"],
+        [],
+        ["violations"],
+        [],
+        ["call"],
+    ]
+    server.say(wrong, wrong)
+    with pytest.raises(Fault, match="invalid_reply"):
+        await simulator.call(GET, scene)
+
+
+async def test_errors_are_marked_as_such(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    server.say(said("no such book", code="not_found"))
+    transition = await begun(domain, server.model(), scene).call(GET, scene)
+    assert (transition.observation, transition.error_code) == ("Error: no such book", "not_found")
+    assert transition.ops is None
+
+
+async def test_done_counts_only_where_the_domain_has_an_end(domain: Domain, tmp_path: Path, server: Server) -> None:
+    scene = scene_of(domain)
+    server.say(said("closed", done=True))
+    assert (await begun(domain, server.model(), scene).call(GET, scene)).end == "closed"
+    folder = write_domain(tmp_path / "endless")
+    config = (folder / "domain.yaml").read_text()
+    (folder / "domain.yaml").write_text(config[: config.index("ends:")])
+    endless = load_domain(folder)
+    scene = scene_of(endless)
+    server.say(said("closed", done=True), said("closed"))
+    simulator = begun(endless, server.model(), scene)
+    assert (await simulator.call(GET, scene)).end is None
+    assert (await simulator.call(ToolCall("close", {}), scene)).end == "terminal_tool"
+
+
+async def test_the_gate_costs_nothing(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    transition = await begun(domain, server.model(), scene).call(ToolCall("get_book", {}), scene)
+    assert (transition.error_code, transition.meta) == ("invalid_arguments", {"route": "gate"})
+    assert server.asked == []
+
+
+async def test_the_beginning_is_the_same_bytes_in_every_episode(domain: Domain) -> None:
+    double = Double(said())
+    for seed in (1, 2):
+        scene = scene_of(domain, seed=seed)
+        simulator = begun(domain, double, scene)
+        for call in (GET, OTHER):
+            scene = after(scene, await simulator.call(call, scene), call)
+    assert len({request.prompt.chunks[0] for request in double.requests}) == 1
+    assert {request.prompt.static for request in double.requests} == {len(double.requests[0].prompt.chunks[0])}
+    assert [request.ordinal for request in double.requests] == [0, 1, 0, 1]
+
+
+async def test_an_episode_runs_through(folder: Path) -> None:
+    double = Double(said("sea"), said("renamed"), said("closed", done=True))
+    suite = Suite(
+        EnvConfig(CUSTOM, domain=str(folder), simulator="llm", strategy="reference", model="m"),
+        Parts(models={"simulator": double}),
+    )
+    episode = suite.episode()
+    start = await episode.reset(suite.tasks[0], seed=1)
+    assert start.observation == "Tidy the desk."
+    for arguments in ('{"book_id": "b1"}', '{"book_id": "b2"}'):
+        step = await episode.step(f'<tool_call>{{"name": "get_book", "arguments": {arguments}}}</tool_call>')
+        assert not step.terminated
+    step = await episode.step('<tool_call>{"name": "show_book", "arguments": {"book_id": "b1"}}</tool_call>')
+    assert step.observation == "closed"
+    assert episode.ended == "closed"
+    assert episode.verdict is not None
+    assert (episode.verdict.valid, episode.verdict.reward) == (False, None)  # nobody knows the state
+    assert [kinds(json.loads(chunk.lstrip(b",")))[:1] for chunk in double.requests[0].prompt.chunks][1] == ["said"]

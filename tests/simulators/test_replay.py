@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.encoding import encode
+from simia_gym.episode import Episode
+from simia_gym.errors import Fault, InputError
+from simia_gym.parts import Parts
+from simia_gym.rollout.jobs import Job, Plan, make_jobs
+from simia_gym.rollout.pool import make_record
+from simia_gym.simulators.replay import RecordedEpisodes, ReplaySimulator
+from simia_gym.suite import Suite
+
+from .desk import Double, ok, put, scene_of, tool_call, write_domain
+
+MEMBER = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
+ACTIONS = (
+    tool_call("find_member", member_id="m9"),
+    tool_call("rename", book_id="b1", title="Lake"),
+    tool_call("get_book"),
+    tool_call("close"),
+)
+
+
+async def play(suite: Suite, actions: Sequence[str], seed: int) -> Episode:
+    episode = suite.episode()
+    await episode.reset(suite.tasks[0], seed=seed)
+    for action in actions:
+        if episode.ended is None:
+            await episode.step(action)
+    return episode
+
+
+@pytest.fixture
+async def recorded(folder: Path, tmp_path: Path) -> Path:
+    """A record of an episode that a model simulated."""
+    double = Double(
+        ok("Bo", reveals=(MEMBER,)),
+        ok("renamed", put("/books/b1/title", "Lake")),
+        ok("closed", put("/desk/main/closed", True)),
+    )
+    config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
+    suite = Suite(config, Parts(models={"simulator": double}))
+    plan = Plan(config=config, domain_hash=suite.domain.hash, policy="p")
+    job = next(iter(make_jobs(plan, suite.tasks)))
+    assert isinstance(job, Job)
+    episode = await play(suite, ACTIONS, job.seed)
+    path = tmp_path / "record.jsonl"
+    path.write_bytes(encode(make_record(plan, job, episode).to_json()) + b"\n")
+    return path
+
+
+def seed_of(path: Path) -> int:
+    return int(json.loads(path.read_text())["seed"])
+
+
+def suite_of(folder: Path, path: Path) -> Suite:
+    return Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="replay", recorded=str(path)))
+
+
+async def test_the_episode_is_the_same_without_a_model(folder: Path, recorded: Path) -> None:
+    suite = suite_of(folder, recorded)
+    episode = await play(suite, ACTIONS, seed_of(recorded))
+    assert episode.ended == "terminal_tool"
+    assert episode.verdict is not None
+    assert (episode.verdict.valid, episode.verdict.success) == (True, False)  # closing was no part of the goal
+    assert episode.initial.at("/members/m9/name") == "Bo"
+    assert episode.state.at("/books/b1/title") == "Lake"
+    was = [event for event in json.loads(recorded.read_text())["events"] if event["type"] == "transition"]
+    now = [event for event in episode.ledger.events if event["type"] == "transition"]
+    assert [{**event, "i": 0} for event in was] == [{**event, "i": 0} for event in now]
+
+
+@pytest.mark.parametrize(
+    ("actions", "words"),
+    [
+        (
+            (tool_call("find_member", member_id="m8"),),
+            r'call 1: expected .*"m9".*, got .*"m8"',
+        ),
+        ((ACTIONS[0], tool_call("poke")), 'call 2: expected .*"rename".*, got .*"poke"'),
+        ((*ACTIONS[:3], tool_call("fly")), 'call 4: expected .*"close".*, got .*"fly"'),
+    ],
+)
+async def test_another_call_is_a_fault(folder: Path, recorded: Path, actions: tuple[str, ...], words: str) -> None:
+    episode = await play(suite_of(folder, recorded), actions, seed_of(recorded))
+    assert episode.fault is not None
+    assert episode.fault.kind == "replay_miss"
+    assert episode.verdict is not None
+    assert (episode.verdict.valid, episode.verdict.reward) == (False, None)
+    with pytest.raises(Fault, match=words):
+        raise episode.fault
+
+
+async def test_a_call_beyond_the_record_is_a_fault(folder: Path, recorded: Path, tmp_path: Path) -> None:
+    line: dict[str, Any] = json.loads(recorded.read_text())
+    line["events"] = [event for event in line["events"] if event["type"] != "transition"]
+    short = tmp_path / "short.jsonl"
+    short.write_bytes(encode(line) + b"\n")
+    episode = await play(suite_of(folder, short), ACTIONS, seed_of(short))
+    assert episode.fault is not None
+    assert "expected no further call after 0" in episode.fault.message
+
+
+async def test_an_episode_that_was_not_recorded_is_a_fault(folder: Path, recorded: Path) -> None:
+    with pytest.raises(Fault, match="no episode of task 'tidy' with seed 77"):
+        await play(suite_of(folder, recorded), (), 77)
+
+
+async def test_a_task_that_has_changed_is_a_fault(folder: Path, recorded: Path) -> None:
+    suite = suite_of(folder, recorded)
+    simulator = ReplaySimulator(suite.domain, RecordedEpisodes(recorded))
+    scene = scene_of(suite.domain, seed=seed_of(recorded))
+    simulator.begin(scene)
+    task = (folder / "train.jsonl").read_text().replace("Tidy", "Clean")
+    (folder / "train.jsonl").write_text(task)
+    from simia_gym.domain import _load
+
+    _load.cache_clear()
+    with pytest.raises(Fault, match="was recorded with content"):
+        await play(suite_of(folder, recorded), (), seed_of(recorded))
+
+
+async def test_a_world_that_opens_is_opened_from_the_record(tmp_path: Path) -> None:
+    folder = write_domain(tmp_path / "opened", world=True)
+    config = EnvConfig(CUSTOM, domain=str(folder), simulator="world")
+    suite = Suite(config)
+    plan = Plan(config=config, domain_hash=suite.domain.hash, policy="p")
+    job = next(iter(make_jobs(plan, suite.tasks)))
+    assert isinstance(job, Job)
+    actions = [tool_call("rename", book_id="b1", title="Lake"), *[tool_call("get_book", book_id="b9")] * 5]
+    path = tmp_path / "record.jsonl"
+    played = await play(suite, actions, job.seed)
+    path.write_bytes(encode(make_record(plan, job, played).to_json()) + b"\n")
+    replayed = suite_of(folder, path).episode()
+    assert replayed.inline
+    start = await replayed.reset(suite.tasks[0], seed=job.seed)
+    assert start.observation == "The desk is open."
+    assert replayed.state.at("/_clock/now/day") == 4
+    for action in actions:
+        await replayed.step(action)
+    assert replayed.verdict is not None
+    assert played.verdict is not None
+    assert replayed.verdict.reward == played.verdict.reward == 1.0
+
+
+def test_a_missing_record_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such record"):
+        RecordedEpisodes(tmp_path / "none.jsonl")

@@ -1,0 +1,135 @@
+"""Whole episodes with a customer that a model plays: its yes counts, and what it keeps to itself stays there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from simia_gym.domain import Domain, load_domain
+from simia_gym.episode import Episode
+from simia_gym.registration import domain_path
+from simia_gym.rewards.judge import LLMJudge
+from simia_gym.rewards.rubric import RubricReward
+from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.world import WorldSimulator
+from simia_gym.types import JsonObject, Step, Task
+from simia_gym.users.llm import LLMUser
+
+from ..model_server import Asked, serving
+
+POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
+
+
+@pytest.fixture(scope="module")
+def domain() -> Domain:
+    return load_domain(domain_path("simia/retail-v0"))
+
+
+@pytest.fixture(scope="module")
+def task(domain: Domain) -> Task:
+    """A customer who knows an e-mail address and wants an order cancelled."""
+    for one in (*domain.tasks["test"], *domain.tasks["train"]):
+        if one.kind == "cancel" and one.user is not None and "email" in one.user["facts"]:
+            return one
+    raise AssertionError("there is no such task")
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+
+
+def judgement(verdict: str) -> JsonObject:
+    return {"verdict": verdict, "reason": "r", "evidence": []}
+
+
+@pytest.mark.parametrize("confirms", [True, False])
+async def test_its_yes_is_what_the_rubric_sees(domain: Domain, task: Task, confirms: bool) -> None:
+    assert task.user is not None
+    email = task.user["facts"]["email"]["values"][0]
+    (gold,) = [item for item in task.gold if item["name"] == "cancel_pending_order"]
+    lines = iter(
+        [
+            {"message": "Hi, please cancel my order.", "stop": False, "confirms": True},  # nothing was proposed yet
+            {"message": email, "stop": False, "confirms": False},
+            {"message": "Yes, go ahead.", "stop": False, "confirms": confirms},
+            {"message": "Thanks, bye.", "stop": True, "confirms": False},
+        ]
+    )
+    async with serving(lambda asked: next(lines)) as server:
+        assert domain.world is not None
+        episode = Episode(
+            domain,
+            simulator=WorldSimulator(domain.world),
+            user=LLMUser(domain, server.model("user")),
+            reward=domain.make_reward(),
+        )
+        assert not episode.inline
+        start = await episode.reset(task, seed=3)
+        assert start.info["user"] == "llm"
+        actions = ("Your e-mail?", call("find_user_id_by_email", email=email), "Shall I cancel it?")
+        for action in (*actions, call(gold["name"], **gold["arguments"])):
+            step: Step = await episode.step(action)
+        step = await episode.step("It is cancelled.")
+    assert step.verdict is not None
+    assert step.info["ended"] == "user_stop"
+    passed = {item.id: item.passed for item in step.verdict.criteria}
+    assert passed["goal"] is True
+    assert passed["confirmed"] is confirms
+    assert not any(table == "_user" for table, _ in episode.state.touched_since(episode.initial))
+    assert [event["type"] for event in episode.ledger.events].count("model") == 4
+
+
+async def test_what_it_was_not_asked_for_reaches_nobody(domain: Domain, task: Task) -> None:
+    assert task.user is not None
+
+    def answer(asked: Asked) -> JsonObject:
+        if asked.has("customer"):
+            return {"message": "I'd rather not say.", "stop": False, "confirms": False}
+        if asked.has("criterion"):
+            return judgement("not_met")
+        return {
+            "outcome": "error",
+            "error_code": "not_found",
+            "reveals": [],
+            "ops": [],
+            "observation": "Error: User not found",
+        }
+
+    async with serving(answer) as server:
+        simulator = LedgerSimulator(domain, server.model("simulator"))
+        judge = LLMJudge(domain, server.model("judge"))
+        reward = RubricReward([*domain.rubric, POLITE], folder=domain.folder, judge=judge)
+        user = LLMUser(domain, server.model("user"))
+        episode = Episode(domain, simulator=simulator, user=user, reward=reward, max_turns=3)
+        await episode.reset(task, seed=3)
+        await episode.step("What do you want?")
+        await episode.step(call("find_user_id_by_email", email="nobody@example.com"))
+        step = await episode.step("Who are you?")
+    assert step.verdict is not None
+    assert step.verdict.valid
+    told = [asked for asked in server.asked if asked.has("customer")]
+    others = [asked for asked in server.asked if not asked.has("customer")]
+    assert len(told) == 3
+    assert {"simulator", "judge"} == {"judge" if asked.has("criterion") else "simulator" for asked in others}
+    private = {text for text in strings(task.user) if len(text) > 8 and text not in domain.policy}
+    private -= {name for name in private if name in domain.specs}
+    assert task.user["facts"]["email"]["values"][0] in private
+    seen = [json.dumps(asked.body, ensure_ascii=False) for asked in others]
+    seen.append(json.dumps(episode.messages, ensure_ascii=False))
+    for text in private:
+        assert json.dumps(text, ensure_ascii=False)[1:-1] in json.dumps(told[0].value("customer"), ensure_ascii=False)
+        assert not any(text in body for body in seen)
