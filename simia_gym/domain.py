@@ -261,6 +261,8 @@ class _Loader:
         policy = self.try_(lambda: self._policy(data), "")
         world = self.try_(lambda: self._world(options), None)
         specs = self.try_(lambda: self._specs(world), {})
+        self.try_(lambda: self._function("opening"), None)
+        self.try_(lambda: self._function("info"), None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))
         cues = self.try_(lambda: self._yaml(self.config.cues), {}) or {}
         rubric = self.try_(lambda: self._yaml(self.config.rubric), []) or []
@@ -333,6 +335,12 @@ class _Loader:
             place = f"{where}: world" if options == self.config.options else "options"
             what = f"{self.config.world} cannot be made: {error}"
             raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
+
+    def _function(self, key: str) -> None:
+        """Look for a function that ``domain.yaml`` names."""
+        name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
+        if name is not None and not callable(load_object(name, folder=self.folder, where=where)):
+            raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
         """The world's tools, and those of ``tools.json`` that a model plays; without a world all of the file."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from simia_gym.config import Feedback
@@ -249,8 +250,8 @@ class Episode:
                     raise ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
         except ActionError as error:
             text = error.message if error.message.startswith("Error") else f"Error: {error.message}"
-            if self.feedback == "explain" and config.samples:
-                text = f"{text} A valid action, for instance: {config.samples[-1]}"
+            if self.feedback == "explain" and self._example not in text:
+                text = f"{text.rstrip()} A valid action, for instance: {self._example}"
             self.ledger.append("invalid", turn=self.turn, code=error.code, text=text)
             self._messages.append({"role": "assistant", "content": action})
             self._messages.append({"role": "user", "content": text, "error_code": error.code})
@@ -303,6 +304,15 @@ class Episode:
             if end is not None:
                 return end
         return None
+
+    @cached_property
+    def _example(self) -> str:
+        """An action that calls a tool, as the domain gives it, to show the form; nothing where it gives none."""
+        grammar = self.domain.grammar
+        for sample in self.domain.config.samples:
+            if isinstance(grammar.parse(sample), Calls):
+                return sample
+        return ""
 
     def _scene(self, task: Task) -> Scene:
         return Scene(task, self.state, self.ledger, self.seed, self.turn, self.digest, self.group)

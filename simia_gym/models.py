@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simia_gym.config import EnvConfig
@@ -83,6 +83,18 @@ class Models:
             self._made[role] = self._make(role)
         return self._made[role]
 
+    def places(self, roles: Iterable[str]) -> dict[str, tuple[ModelSettings, Endpoint]]:
+        """Where the models of these roles are asked; roles whose answers come from elsewhere are left out.
+
+        Args:
+            roles: Roles that play a part.
+        """
+        cassette = self._parts.cassette
+        if cassette is not None and cassette.mode == "replay":
+            return {}
+        asked = [role for role in roles if role not in self._parts.models]
+        return {role: (self.settings(role), self.endpoint(role)) for role in asked}
+
     def has(self, role: str) -> bool:
         """Whether settings or parts speak of this role by name."""
         return role in self._config.roles or role in self._parts.models or role in self._parts.base_urls
@@ -91,13 +103,16 @@ class Models:
         parts = self._parts
         settings = self.settings(role)
         model = parts.models.get(role)
+        cassette = parts.cassette
+        if cassette is not None and cassette.mode == "replay" and model is None:
+            return cassette.wrap(None, role, name=settings.model)  # nobody is asked, so no address is needed
         if model is None:
             from simia_gym.llm.endpoint_model import EndpointModel  # with it comes the HTTP client
 
             model = EndpointModel(
                 _ASKED_AS[role], settings, self.endpoint(role), accounts=parts.accounts, budget=parts.budget
             )
-        return model if parts.cassette is None else parts.cassette.wrap(model, role)
+        return model if cassette is None else cassette.wrap(model, role)
 
     def _named(self, role: str) -> str | None:
         given: Any = self._config.roles.get(role, {}).get("model")

@@ -8,7 +8,7 @@ for several values: a list counts as its elements, and what does not exist count
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -180,13 +180,13 @@ def walk(found: list[Any], steps: Iterable[Step], context: Context) -> list[Any]
 
 
 def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
 def _child(value: Any, token: str) -> tuple[Any, ...]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return (value[token],) if token in value else ()
     if isinstance(value, list) and token.isascii() and token.isdigit() and len(token) < 10 and int(token) < len(value):
         return (value[int(token)],)

@@ -32,7 +32,7 @@ class Search:
 
     def meets(self, row: Row, context: Context) -> bool:
         """Whether a row meets every condition."""
-        return all(_meets(row, condition, context) for condition in self._conditions)
+        return not self._conditions or all(_meets(row, condition, context) for condition in self._conditions)
 
     def find(self, context: Context) -> Iterable[tuple[str, Row]]:
         """The rows that meet every condition with their keys, in row order."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from simia_gym.dotted import load_object
 from simia_gym.encoding import encode
@@ -22,7 +22,7 @@ from simia_gym.state import State, make_pointer
 from simia_gym.types import JsonObject, Row, ToolCall
 
 CAP = 60_000
-"""Most characters of a slice's JSON, by default."""
+"""Most bytes of a slice's JSON, by default."""
 
 Tables: TypeAlias = dict[str, dict[str, Row]]
 View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
@@ -52,7 +52,7 @@ class Slice:
 
     @property
     def size(self) -> int:
-        """Length of `encoded`."""
+        """Length of `encoded`, in bytes."""
         return len(self.encoded)
 
     @cached_property
@@ -72,7 +72,7 @@ class Slicer:
         selectors: What the tool looks at.
         views: The functions behind computed tables, by name.
         where: The tool, for faults.
-        cap: Most characters of a slice's JSON.
+        cap: Most bytes of a slice's JSON.
     """
 
     def __init__(self, selectors: Iterable[Selector], views: Mapping[str, View], where: str, cap: int = CAP) -> None:
@@ -99,7 +99,7 @@ class Slicer:
             fill(rows, missing, context)
         made = Slice(tables, tuple(missing))
         if made.size > self.cap:
-            message = f"{self.where}: the slice has {made.size} characters, {self.cap} are allowed; narrow its reads"
+            message = f"{self.where}: the slice has {made.size} bytes, {self.cap} are allowed; narrow its reads"
             raise Fault("slice_too_large", message, role="simulator")
         return made
 
@@ -132,7 +132,7 @@ def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None =
         reads: Selectors, see `simia_gym.selectors`.
         where: The tool, for error messages.
         folder: What names of files in views are relative to.
-        cap: Most characters of a slice's JSON.
+        cap: Most bytes of a slice's JSON.
 
     Raises:
         InputError: A selector is wrong, or its view cannot be loaded.
@@ -154,7 +154,7 @@ _Fill: TypeAlias = Callable[[dict[str, Row], dict[str, None], Context], None]
 
 def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:
     """The function that puts a selector's rows into a table of the slice."""
-    table, columns = selector.table, selector.columns
+    table, columns = selector.table, _Columns.of(selector.columns)
     if selector.view is not None:
         return _view_filler(selector, views[selector.view], where)
     search = Search(table, selector.where)
@@ -196,18 +196,40 @@ def _view_filler(selector: Selector, view: View, where: str) -> _Fill:
     return fill_view
 
 
-def _put(rows: dict[str, Row], key: str, row: Row, columns: tuple[Path, ...], context: Context) -> None:
-    seen: Row = row
-    if columns:
-        picked: dict[str, Any] = {}
-        for path in columns:
-            first = path[0]
-            if len(path) == 1 and isinstance(first, str) and first != STAR:
-                if first in row:
-                    picked[first] = row[first]
+class _Columns(NamedTuple):
+    """Columns, taken apart for speed.
+
+    Attributes:
+        names: Fields of a row.
+        paths: Deeper places.
+    """
+
+    names: tuple[str, ...]
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, columns: tuple[Path, ...]) -> _Columns | None:
+        """``None`` where all of a row is seen."""
+        if not columns:
+            return None
+        plain = [path[0] for path in columns if len(path) == 1 and path[0] != STAR]
+        names = tuple(step for step in plain if isinstance(step, str))
+        return cls(names, tuple(path for path in columns if len(path) > 1 or path[0] not in names))
+
+    def of_row(self, row: Row, context: Context) -> Row:
+        """What is seen of a row."""
+        picked: dict[str, Any] = {name: row[name] for name in self.names if name in row}
+        for path in self.paths:
+            part = _pick(row, path, context)
+            if picked.keys().isdisjoint(part):
+                picked.update(part)
             else:
-                picked = _merge(picked, _pick(row, path, context))
-        seen = picked
+                picked = _merge(picked, part)
+        return picked
+
+
+def _put(rows: dict[str, Row], key: str, row: Row, columns: _Columns | None, context: Context) -> None:
+    seen = row if columns is None else columns.of_row(row, context)
     known = rows.get(key)
     rows[key] = seen if known is None else row if known is row else _merge(known, seen)
 
@@ -220,7 +242,7 @@ def _pick(value: Any, path: tuple[Step, ...], context: Context) -> Any:
     if isinstance(value, list):
         # A list keeps all its elements, so that what is seen stands at its own index.
         return [_pick(item, rest, context) for item in value] if step == STAR else value
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     if step == STAR:
         return {name: _pick(item, rest, context) for name, item in value.items()}
@@ -230,9 +252,7 @@ def _pick(value: Any, path: tuple[Step, ...], context: Context) -> Any:
 
 def _merge(one: Any, other: Any) -> Any:
     """What two parts of the same value show together."""
-    if one is other or not isinstance(one, Mapping | list) or not isinstance(other, Mapping | list):
-        return other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
+    if isinstance(one, dict) and isinstance(other, dict):
         both = dict(one)
         for name, item in other.items():
             both[name] = _merge(both[name], item) if name in both else item

@@ -147,7 +147,9 @@ class Suite:
         return self.domain.make_reward(self.models.get("judge"), "all" if judge == "llm-all" else "llm")
 
     def _make_pins(self) -> PinStore | None:
-        if self.parts.pins is not None or not self.config.pins or self.simulator_name not in (LLM, "hybrid"):
+        if not self.config.pins or self.simulator_name not in (LLM, "hybrid"):
+            return None
+        if self.parts.pins is not None:
             return self.parts.pins
         from simia_gym.simulators.pins import MemoryPins
 
@@ -214,7 +216,15 @@ class Suite:
         from simia_gym.simulators.ledger import LedgerSimulator
 
         stronger = self.models.get("escalation") if self.models.has("escalation") else None
-        return LedgerSimulator(self.domain, model, escalation=stronger, pins=self._pins, feedback=feedback)
+        return LedgerSimulator(
+            self.domain,
+            model,
+            escalation=stronger,
+            pins=self._pins,
+            feedback=feedback,
+            # On a cassette nobody asks again what failed for another: whose turn it was is a matter of timing.
+            share_faults=self.parts.cassette is not None,
+        )
 
     def make_user(self) -> User | None:
         """The user of one episode, where the domain has one."""

@@ -43,8 +43,7 @@ async def run(options: dict[str, Any]) -> None:
     head = f"POST /simulator/v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Length: {len(body)}\r\n\r\n"
     before, began = stats(options["port"]), time.perf_counter()
     work = [
-        hammer(options["port"], head.encode() + body, began + options["seconds"])
-        for _ in range(options["concurrency"])
+        hammer(options["port"], head.encode() + body, began + options["seconds"]) for _ in range(options["concurrency"])
     ]
     count = sum(await asyncio.gather(*work))
     wall = time.perf_counter() - began

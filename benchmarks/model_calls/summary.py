@@ -58,9 +58,7 @@ def summarise(runs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         if "result" in run:
             level = str(run["result"].get("concurrency", 1))
             found.setdefault(run["what"], {}).setdefault(level, []).append(run["result"])
-    return {
-        what: {level: _figures(results) for level, results in levels.items()} for what, levels in found.items()
-    }
+    return {what: {level: _figures(results) for level, results in levels.items()} for what, levels in found.items()}
 
 
 def _figures(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -59,7 +59,14 @@ class WebShopWorld(World):
             raise ToolError("This page has no search bar.", "no_search_bar", _why_no_search(session))
         row = db.get("hits", words)
         found = index_of(db.state).results(words) if row is None else row["asins"]
-        after: JsonObject = {"page": "results", "keywords": words, "results": found, "number": 1, "asin": None, "options": {}}
+        after: JsonObject = {
+            "page": "results",
+            "keywords": words,
+            "results": found,
+            "number": 1,
+            "asin": None,
+            "options": {},
+        }
         db.put("session", "main", {**session, **after})
         return ""
 

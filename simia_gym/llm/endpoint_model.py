@@ -67,6 +67,7 @@ class EndpointModel:
         self._features: Features = features_of(url, self.name, settings.structured)
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
         self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
+        self._made_target = sdk.Targets(endpoint.client, self.name)
         self._target = Target(f"{url}{sdk.CHAT}", headers_of(endpoint)) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -108,14 +109,14 @@ class EndpointModel:
             fields = self._fields(request, form, mode, worthless)
             try:
                 said = await self._try(request, messages + encode(fields)[1:])
+                if form is not None:
+                    self._features.worked(mode)
                 reply = self._checked(said, form, request.role)
             except Failure as failure:
                 if self._features.learn(failure, fields, mode):
                     continue
                 lost = failure
             else:
-                if form is not None:
-                    self._features.worked(mode)
                 return reply
             if form is not None and lost.status:
                 self._features.forget_doubt()
@@ -200,7 +201,7 @@ class EndpointModel:
             began = time.monotonic()
             try:
                 async with asyncio.timeout(timeout):
-                    target = await sdk.target_of(client, self.name)
+                    target = await self._made_target.get()
             except TimeoutError:
                 raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
             timeout = max(0.001, timeout - (time.monotonic() - began))
@@ -211,6 +212,7 @@ class EndpointModel:
             return self._judge(said, form)
         except Failure as failure:
             self._accounts.failed(role, failure.kind, answered=True)
+            failure.wait = 0.0  # the server is well: there is nothing to wait for
             raise
 
     def _judge(self, said: Said, form: Form | None) -> Reply:
@@ -252,16 +254,16 @@ class EndpointModel:
     def _pause(self, failure: Failure, number: int) -> float:
         """Seconds before the next try: what the server asks for, or a share of a bound that doubles."""
         bound = min(MAX_WAIT, self.settings.backoff * 2.0 ** min(number - 1, 30))
+        if failure.kind in _WORTHLESS and failure.wait is not None:
+            return failure.wait
         if failure.wait is not None:
             return float(failure.wait + min(0.1, bound) * _jitter.random())
-        if failure.kind in _WORTHLESS:
-            return 0.0
         return float(bound * _jitter.random())
 
     def _fault(self, failure: Failure, tries: int, role: Role) -> Fault:
         """Say where it failed and how often it was tried, without secrets."""
         times = "1 try" if tries == 1 else f"{tries} tries"
-        text = one_line(failure.message, self.endpoint.secrets)
+        text = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
         return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
 
 
@@ -282,4 +284,5 @@ def _empty(reason: str | None) -> Failure:
     kind = "empty_reply" if reason in ("stop", "length") else "bad_reply"
     if reason == "content_filter":
         kind = "content_filter"
-    return Failure(kind, f"the model's reply is empty (finish_reason {reason!r})", again=True)
+    why = ": max_tokens is too small for it" if reason == "length" else ""
+    return Failure(kind, f"the model's reply is empty{why} (finish_reason {reason!r})", again=True)

@@ -13,6 +13,7 @@ import atexit
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from simia_gym.llm.failures import Failure
 MAX_REPLY = 10_000_000
 _KEPT = ("retry-after", "retry-after-ms", "location")
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_MANY_FILES = 16_384
 _END = b"-----END CERTIFICATE-----"
 _LAST_WAIT = 0.1
 
@@ -117,6 +119,7 @@ def _client() -> Client:
         if not _started:
             atexit.register(_let_go)
         _started = True
+        _allow_many_connections()
         builder = ClientBuilder().follow_redirects(False).user_agent("simia-gym").referer(False)
         for certificate in _authorities():
             builder = builder.add_root_certificate_pem(certificate)
@@ -131,6 +134,19 @@ def _let_go() -> None:
     """
     if not _forked:
         time.sleep(_LAST_WAIT)
+
+
+def _allow_many_connections() -> None:
+    """Every request in flight is an open file, of which many systems allow a thousand unless one asks for more."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _authorities() -> list[bytes]:

@@ -19,6 +19,11 @@ from simia_gym.llm.types import ChatRequest, ReplySchema
 
 _SHOWN = 8
 _ROUNDS = 3
+_PATIENCE = 30.0
+_FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply", "context_length"})
+_CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
+"""What servers call the longest context in their list of models."""
+_QUICK = 30.0
 _FORM = ReplySchema(
     "probe",
     {
@@ -37,7 +42,7 @@ class Found:
     """One thing that was found out.
 
     Attributes:
-        name: ``answers``, ``model``, ``structured``, ``seeds`` or ``latency``.
+        name: ``answers``, ``model``, ``context`` (where the server says it), ``structured``, ``seeds`` or ``latency``.
         status: ``error`` where nothing can be done with the endpoint as it is.
         text: One line.
     """
@@ -72,7 +77,7 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     found.append(
         Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {_short(reply.text)}")
     )
-    found.append(await _listed(endpoint, model.name))
+    found += await _listed(endpoint, model.name)
     found.append(await _structured(role, settings, endpoint, counted))
     found.append(await _seeds(role, settings, endpoint, counted))
     found.append(await _latency(model, role))
@@ -90,7 +95,12 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role) -> 
     Raises:
         InputError: It does not; one line says what to mend. A server that is merely busy or slow is no such thing.
     """
-    quick = replace(settings, retries=min(settings.retries, 2), max_tokens=settings.max_tokens or 16)
+    quick = replace(
+        settings,
+        retries=min(settings.retries, 1),
+        timeout=min(settings.timeout, _QUICK),
+        max_tokens=settings.max_tokens or 16,
+    )
     model = EndpointModel(role, quick, endpoint, accounts=Accounts())
     try:
         await model.complete(_question(role, "Reply with the word: ready"))
@@ -126,27 +136,30 @@ def _fix(fault: Fault) -> str:
     return fixes.get(fault.kind, "")
 
 
-async def _listed(endpoint: Endpoint, name: str) -> Found:
-    """Whether the server's list of models has this one; not every server has a list."""
+async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
+    """Whether the server's list of models has this one, and how much it reads; not every server has a list."""
     try:
         target = sdk.Target(f"{endpoint.url}/models", headers_of(endpoint))
         if endpoint.client is not None:
             if not sdk.is_plain(endpoint.client):
-                return Found("model", "warning", "the client object sends by itself: models are not listed")
+                return [Found("model", "warning", "the client object sends by itself: models are not listed")]
             target = await sdk.target_of(endpoint.client, name, "/models")
         answer = await http.send(target.url, target.headers, None, 20.0)
         if answer.status != 200:
             raise of_status(answer.status, answer.body, answer.headers)
-        listed = orjson.loads(answer.body)["data"]
-        names = [str(item["id"]) for item in listed]
+        listed = {str(item["id"]): item for item in orjson.loads(answer.body)["data"]}
     except Failure as failure:
         text = one_line(failure.message, endpoint.secrets, 120)
-        return Found("model", "warning", f"the server does not list its models ({text})")
+        return [Found("model", "warning", f"the server does not list its models ({text})")]
     except (ValueError, KeyError, TypeError):
-        return Found("model", "warning", "the server's list of models cannot be read")
-    if name in names:
-        return Found("model", "ok", f"{name} is one of {len(names)} models that are listed")
-    return Found("model", "warning", f"{name} is not listed; listed: {', '.join(names[:_SHOWN]) or 'none'}")
+        return [Found("model", "warning", "the server's list of models cannot be read")]
+    if name not in listed:
+        shown = ", ".join(list(listed)[:_SHOWN]) or "none"
+        return [Found("model", "warning", one_line(f"{name} is not listed; listed: {shown}", (), 300))]
+    found = [Found("model", "ok", f"{name} is one of {len(listed)} models that are listed")]
+    sizes = [listed[name].get(key) for key in _CONTEXT]
+    size = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool)), None)
+    return found if size is None else [*found, Found("context", "ok", f"reads and writes up to {size:,} tokens")]
 
 
 async def _structured(role: Role, settings: ModelSettings, endpoint: Endpoint, counted: Accounts) -> Found:

@@ -78,6 +78,36 @@ async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
     return Target(str(request.url), headers)
 
 
+class Targets:
+    """Where the requests of one client object go; made once where its key stays, else for each request.
+
+    Args:
+        client: An object for which `is_plain` holds, or ``None``.
+        model: The model.
+    """
+
+    def __init__(self, client: Any, model: str) -> None:
+        self._client, self._model = client, model
+        self._known: tuple[object, Target] | None = None
+        self.secrets: tuple[str, ...] = ()
+
+    async def get(self) -> Target:
+        """The target of the next request.
+
+        Raises:
+            Failure: ``auth``: there is no key.
+        """
+        client = self._client
+        state = (client.api_key, str(client.base_url), getattr(client, "_azure_ad_token", None))
+        if self._known is not None and self._known[0] == state and is_fixed(client):
+            return self._known[1]
+        target = await target_of(client, self._model)
+        self._known = (state, target)
+        keys = (value for name, value in target.headers.items() if name.lower() in ("authorization", "api-key"))
+        self.secrets = tuple(key.removeprefix("Bearer ") for key in keys if len(key) > len("Bearer "))
+        return target
+
+
 def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
     """A client object of the running loop for an endpoint that was given without one."""
     import openai

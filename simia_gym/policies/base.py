@@ -69,6 +69,9 @@ class PolicyOptions:
         extra: Further fields of the request body.
         client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI`` that is used in place of address and key.
         concurrency: Most requests in flight to the model; ``None`` for no ceiling.
+        price_in: USD per million prompt tokens.
+        price_cached: USD per million prompt tokens that came from the server's cache; else `price_in`.
+        price_out: USD per million completion tokens.
     """
 
     model: str | None = None
@@ -83,3 +86,6 @@ class PolicyOptions:
     extra: Mapping[str, Any] = field(default_factory=dict)
     client: Any = field(default=None, repr=False)
     concurrency: int | None = None
+    price_in: float | None = None
+    price_cached: float | None = None
+    price_out: float | None = None

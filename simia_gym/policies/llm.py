@@ -17,9 +17,10 @@ from simia_gym.actions.signatures import public_schema
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
+from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_endpoint, resolve_model
-from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 from simia_gym.policies.base import PolicyOptions, PolicyStart
 from simia_gym.policies.encoded import EncodedTranscript
 from simia_gym.types import JsonObject, Message
@@ -34,18 +35,26 @@ class LLMPolicy:
         options: Settings; what is missing is looked up in the environment.
         accounts: Where calls, tokens and cost are counted; else the process's.
         budget: What may be used; else no limit.
+        cassette: Records the answers, or plays them back.
 
     Raises:
         InputError: No model, or neither endpoint nor key, is given.
     """
 
     def __init__(
-        self, options: PolicyOptions | None = None, *, accounts: Accounts | None = None, budget: Budget | None = None
+        self,
+        options: PolicyOptions | None = None,
+        *,
+        accounts: Accounts | None = None,
+        budget: Budget | None = None,
+        cassette: Cassette | None = None,
     ) -> None:
         self._options = resolve_options(options or PolicyOptions())
-        self._model = EndpointModel(
+        model: ChatModel = EndpointModel(
             "policy", model_settings(self._options), endpoint_of(self._options), accounts=accounts, budget=budget
         )
+        self._model = model if cassette is None else cassette.wrap(model, "policy")
+        self._scope = ""
         self._transcript = EncodedTranscript()
         self._body: JsonObject = {}
         self._asked = 0
@@ -56,6 +65,7 @@ class LLMPolicy:
         self._body = {"tools": [public_schema(tool) for tool in start.tools]} if native else {}
         self._transcript = EncodedTranscript()
         self._asked = 0
+        self._scope = f"{start.env}:{start.seed}"
 
     async def act(self, messages: Sequence[Message]) -> str:
         """Ask for the next action.
@@ -72,7 +82,7 @@ class LLMPolicy:
                 ``context_length``, ``content_filter``, ``bad_reply``, ``budget``.
         """
         prompt = self._transcript.prompt(messages)
-        request = ChatRequest("policy", prompt, ordinal=self._asked, body=self._body)
+        request = ChatRequest("policy", prompt, ordinal=self._asked, scope=self._scope, body=self._body)
         self._asked += 1
         try:
             return action_text(await self._model.complete(request))
@@ -122,6 +132,9 @@ def model_settings(options: PolicyOptions) -> ModelSettings:
             "retries": options.retries,
             "backoff": options.backoff,
             "concurrency": options.concurrency,
+            "price_in": options.price_in,
+            "price_cached": options.price_cached,
+            "price_out": options.price_out,
             "extra": options.extra,
         },
         where="policy 'llm'",

@@ -19,6 +19,7 @@ from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
 from simia_gym.rollout.records import Record, read_lines
+from simia_gym.simulators.pins import MemoryPins
 from simia_gym.state import make_pointer
 from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Message, Task
@@ -60,7 +61,7 @@ class Replayer:
     def __init__(self, data: str | None = None) -> None:
         self._data = data
         self._suites: dict[bytes, Suite] = {}
-        self._models = RecordedModel()
+        self._models, self._pins = RecordedModel(), MemoryPins()
         self._tasks: dict[bytes, _Tasks] = {}
 
     def check(self, record: Record, raw: bytes | None = None) -> Proof:
@@ -122,7 +123,7 @@ class Replayer:
         name = encode([config.to_json(), asked])
         if name not in self._suites:
             with foreign_code(config.domain or config.env):
-                self._suites[name] = load_suite(config, Parts(models=dict.fromkeys(asked, self._models)))
+                self._suites[name] = load_suite(config, Parts(models=dict.fromkeys(asked, self._models), pins=self._pins))
             self._tasks[name] = _Tasks(self._suites[name])
         return self._suites[name], self._tasks[name]
 
@@ -131,6 +132,7 @@ class Replayer:
             episode = suite.episode()
         policy = _Recorded(record)
         self._models.load(record.events, record.fault)
+        self._pins.clear()  # every record is proven by itself
         group = world_group(record.run.get("seed", 0), record.group)
         run_sync(play(episode, task, seed=record.seed, policy=policy, group=group), inline=episode.inline)
         return episode

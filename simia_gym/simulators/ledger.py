@@ -8,7 +8,7 @@ or a fault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
 from simia_gym.encoding import encode
-from simia_gym.errors import PatchError
+from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.blocks import block
 from simia_gym.llm.types import ChatModel
 from simia_gym.scene import Scene
@@ -27,6 +27,7 @@ from simia_gym.simulators.opening import opening, public_info
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import Prefix, ledger_prefix
 from simia_gym.simulators.replies import LEDGER_REPLY
+from simia_gym.simulators.told import ToldModel
 from simia_gym.slices import Slice
 from simia_gym.state import thaw
 from simia_gym.tools import ToolSpec
@@ -36,7 +37,7 @@ _AFTER = "\nAnswer this call."
 _SHARED = 4
 """Numbers that are kept for the requests of one pinned answer: answer, repair, escalation, repair."""
 _OWN = 1 << 40
-"""From where an episode counts its requests that cannot use a pinned answer."""
+"""From where the requests are numbered of a call whose earlier answer does not fit any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,9 @@ class LedgerSimulator:
         escalation: A stronger model, asked where the first one breaks rules twice.
         pins: Where the answers of groups are shared; without it every call is asked anew.
         feedback: What errors say: ``terse`` as the real system, ``explain`` also why.
+        share_faults: Whether a group also shares that no answer could be had. Without it the next one who asks tries
+            again; with it a run that is repeated from its cassette is the same to the byte, faults included, whoever
+            asks first.
     """
 
     name = "llm"
@@ -79,8 +83,9 @@ class LedgerSimulator:
         escalation: ChatModel | None = None,
         pins: PinStore | None = None,
         feedback: Feedback = "terse",
+        share_faults: bool = False,
     ) -> None:
-        self.domain, self.pins, self.feedback = domain, pins, feedback
+        self.domain, self.pins, self.feedback, self.share_faults = domain, pins, feedback, share_faults
         self._models = (model,) if escalation is None else (model, escalation)
         self._prefix: Prefix | None = None
         self._requests = 0
@@ -112,39 +117,57 @@ class LedgerSimulator:
         return await self._pinned(asked, self.pins)
 
     async def _pinned(self, asked: _Asked, pins: PinStore) -> Transition:
-        """Answer as the group does."""
+        """Answer as the group does.
+
+        Nothing in the record says who of the group asked first: neither seeds nor numbers nor scopes of requests depend
+        on it, and what the model said stands in the record of each member, so that each can be replayed alone.
+        """
         scene, key = asked.scene, self._key(asked)
-        number = int(key[:8], 16) * _SHARED
-        before = len(scene.ledger)
-        held, settled, elsewhere = self._known.get(key), None, False
+        known = self._known.get(key)
+        if known is not None:
+            return await self._repeated(asked, known)
+        first, before = int(key[:8], 16) * _SHARED, len(scene.ledger)
+        settled: Settled[_Accepted] | None = None
+        asking = False
 
         async def make() -> JsonObject:
-            # Neither seed nor scope nor number say who asks, so that it does not matter who does.
-            nonlocal settled
-            settled = await self._ask(asked, (key,), f"pin:{key}", number)
-            events = [_portable(event) for event in scene.ledger.events[before:]]
-            return {"answer": settled.value.answer.to_json(), "route": settled.route, "events": events}
+            nonlocal settled, asking
+            asking = True
+            try:
+                settled = await self._ask(asked, (key,), f"pin:{key}", first)
+            except Fault as fault:
+                if not self.share_faults:
+                    raise
+                return {"fault": {"kind": fault.kind, "message": fault.message}, "events": _events(scene, before)}
+            answer = settled.value.answer.to_json()
+            return {"answer": answer, "route": settled.route, "events": _events(scene, before)}
 
-        again = held is not None
-        if held is None:
-            held, elsewhere = await pins.answer(key, make)
-            self._known[key] = held
-        if settled is not None and not elsewhere:
-            return self._transition(asked, settled.value, settled.route)
-        try:
-            accepted = self._accept(held["answer"], asked)
-        except Rejected:
-            # Something outside the slice differs in this episode; it asks for itself.
-            settled = await self._ask(asked, (key, scene.seed), scene.scope, _OWN + self._requests)
-            return self._transition(asked, settled.value, settled.route)
-        if again:
-            return self._transition(asked, accepted, "pin")
+        held, _ = await pins.answer(key, make)
+        if settled is None and "fault" in held:
+            if not asking:
+                _tell(scene, held["events"])
+            raise Fault(held["fault"]["kind"], held["fault"]["message"], role="simulator")
         if settled is None:
-            # What the model said stands in every record of the group: each can be replayed alone, and none tells who
-            # was first.
-            for event in held["events"]:
-                scene.ledger.append(event["type"], **{**event["fields"], "turn": scene.turn})
-        return self._transition(asked, accepted, held["route"])
+            try:
+                accepted = self._accept(held["answer"], asked)
+            except Rejected:
+                # Something outside the slice differs in this episode: it goes on from what the model said at first.
+                settled = await self._ask(asked, (key,), f"pin:{key}", first, told=held["events"])
+            else:
+                _tell(scene, held["events"])
+                self._known[key] = held["answer"]
+                return self._transition(asked, accepted, held["route"])
+        self._known[key] = settled.value.answer.to_json()
+        return self._transition(asked, settled.value, settled.route)
+
+    async def _repeated(self, asked: _Asked, known: JsonObject) -> Transition:
+        """Answer what this very episode has asked before, in a state that looks the same."""
+        try:
+            return self._transition(asked, self._accept(known, asked), "pin")
+        except Rejected:
+            place = len(asked.scene.ledger)
+            settled = await self._ask(asked, (asked.scene.scope, place), asked.scene.scope, _OWN + place)
+            return self._transition(asked, settled.value, settled.route)
 
     def _key(self, asked: _Asked) -> str:
         """Everything that a pinned answer depends on, as one hash."""
@@ -158,8 +181,10 @@ class LedgerSimulator:
             self._prefix = ledger_prefix(self.domain, scene, self.feedback)
         return self._prefix
 
-    async def _ask(self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int) -> Settled[_Accepted]:
-        """Ask the model, and the stronger one after it."""
+    async def _ask(
+        self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, told: Sequence[JsonObject] = ()
+    ) -> Settled[_Accepted]:
+        """Ask the model, and the stronger one after it; what they have said already is taken from events."""
         prefix, call = self._begun(asked.scene), asked.call
         prompt = prefix.prompt.fork()
         said = {"name": call.name, "arguments": call.arguments}
@@ -176,7 +201,8 @@ class LedgerSimulator:
             scope=scope,
             ordinal=ordinal,
         )
-        settled = await settle(self._models, question, lambda data: self._accept(data, asked), asked.scene)
+        models = tuple(ToldModel(told, model) for model in self._models) if told else self._models
+        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.scene)
         self._requests += settled.asked
         return settled
 
@@ -215,10 +241,16 @@ class LedgerSimulator:
         )
 
 
-def _portable(event: Mapping[str, Any]) -> JsonObject:
-    """An event as it can stand in another record; its turn keeps its place among the fields and is set there."""
-    fields = {name: thaw(value) for name, value in event.items() if name not in ("i", "type")}
-    return {"type": event["type"], "fields": {**fields, "turn": 0}}
+def _events(scene: Scene, since: int) -> list[JsonObject]:
+    """Events as they can stand in another record, which sets their position and their turn."""
+    return [{**thaw(event), "i": 0, "turn": 0} for event in scene.ledger.events[since:]]
+
+
+def _tell(scene: Scene, events: Iterable[JsonObject]) -> None:
+    """Put such events into a record."""
+    for event in events:
+        fields = {name: value for name, value in event.items() if name not in ("i", "type")}
+        scene.ledger.append(event["type"], **{**fields, "turn": scene.turn})
 
 
 def _removed(scene: Scene) -> Set[str]:

@@ -87,6 +87,7 @@ class ReferenceSimulator:
             self.begin(scene)
         talk = self._talk
         assert talk is not None
+        talk.prompt.mark_static()  # the conversation so far is the server's already
         self._catch_up(talk, scene)
         said = {"name": call.name, "arguments": call.arguments}
         _say(talk, block("call", talk.nonce, said))
@@ -133,7 +134,6 @@ class ReferenceSimulator:
 
 
 def _say(talk: _Talk, text: str) -> None:
-    talk.prompt.mark_static()  # the conversation so far is the server's already
     talk.prompt.add("user", "\n".join([*talk.waiting, text]))
     talk.waiting = ()
 

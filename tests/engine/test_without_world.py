@@ -164,3 +164,71 @@ def test_two_tools_of_one_name_are_refused(folder: Path) -> None:
     (folder / "domain.yaml").write_text((folder / "domain.yaml").read_text().replace("world.py:Counter", "null"))
     with pytest.raises(DomainError, match="two tools 'wave'"):
         load_domain(folder)
+
+
+PAGES = """\
+from simia_gym.state import State
+from simia_gym.types import Task
+
+
+def opening(state: State, task: Task) -> str:
+    return f"{task.instruction} It is {state.at('/counters/a/value')} now."
+
+
+def info(state: State) -> dict[str, object]:
+    return {"sum": sum(row["value"] for _, row in state.rows("counters"))}
+
+
+nothing = 7
+"""
+
+
+def take_world_away(folder: Path, *lines: str) -> None:
+    write_tools(folder)
+    config = folder / "domain.yaml"
+    text = config.read_text().replace("world: world.py:Counter", "world: null")
+    config.write_text("\n".join([text, *lines, ""]))
+    (folder / "pages.py").write_text(PAGES)
+
+
+def test_functions_stand_in_for_a_worlds_first_words_and_extras(folder: Path) -> None:
+    take_world_away(folder, "opening: pages.py:opening", "info: pages.py:info")
+    domain = load_domain(folder)
+    assert domain.opening(domain.base, domain.tasks["train"][0]) == "Bring counter a to 3. It is 0 now."
+    assert domain.extras(domain.base) == {"sum": 0}
+
+
+def test_without_functions_the_task_speaks(folder: Path) -> None:
+    take_world_away(folder)
+    domain = load_domain(folder)
+    assert domain.opening(domain.base, domain.tasks["train"][0]) == "Bring counter a to 3."
+    assert domain.extras(domain.base) == {}
+
+
+@pytest.mark.parametrize("line", ["opening: pages.py:none", "info: pages.py:nothing", "info: nowhere:info"])
+def test_functions_that_do_not_exist_are_found_at_once(folder: Path, line: str) -> None:
+    take_world_away(folder, line)
+    with pytest.raises(DomainError) as caught:
+        load_domain(folder)
+    assert line.split(":")[0] in str(caught.value)
+
+
+def test_a_task_without_a_goal_is_found(folder: Path) -> None:
+    take_world_away(folder)
+    task = json.loads((folder / "train.jsonl").read_text())
+    del task["goal"]
+    task["gold"] = [{"name": "add", "arguments": {"name": "a", "amount": 3}}]
+    (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
+    assert any("states no goal" in problem.what for problem in check_folder(folder).problems)
+
+
+def test_a_setup_that_breaks_the_schema_is_found(folder: Path) -> None:
+    row = {"type": "object", "properties": {"value": {"type": "integer"}}}
+    (folder / "state.schema.json").write_text(json.dumps({"tables": {"counters": {"row": row}}}))
+    config = folder / "domain.yaml"
+    config.write_text(config.read_text().replace("state_schema: null", "state_schema: state.schema.json"))
+    task = json.loads((folder / "train.jsonl").read_text())
+    task["setup"] = [{"op": "add", "path": "/counters/c", "value": {"value": "many"}}]
+    (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
+    found = [problem for problem in check_folder(folder).problems if "task to-three" in problem.where]
+    assert any("/counters/c/value" in problem.what for problem in found)

@@ -86,7 +86,7 @@ async def test_failures_become_faults(server: ChatServer, answer: Answer, kind: 
     server.answers = [answer]
     counted = Accounts()
     with pytest.raises(Fault) as caught:
-        await model(server, retries=2, timeout=0.25, accounts=counted).complete(request())
+        await model(server, retries=2, timeout=0.4 if kind == "timeout" else 10.0, accounts=counted).complete(request())
     fault = caught.value
     assert (fault.kind, fault.role) == (kind, "simulator")
     assert len(server.bodies) == requests

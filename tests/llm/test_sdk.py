@@ -59,6 +59,23 @@ async def test_keys_that_change(server: ChatServer) -> None:
     assert [headers["Authorization"] for headers in server.headers[2:]] == [f"Bearer {SECRET}", "Bearer changed-key"]
 
 
+@pytest.mark.parametrize("azure", [False, True])
+async def test_keys_that_change_are_not_shown(server: ChatServer, azure: bool) -> None:
+    async def provider() -> str:
+        return "rotating-key-55"
+
+    client = plain(server, api_key=provider)
+    if azure:
+        client = openai.AsyncAzureOpenAI(
+            azure_endpoint=server.url, api_version="2024-10-21", azure_ad_token_provider=provider
+        )
+    server.answers = [error(401, "rotating-key-55 is no key")]
+    with pytest.raises(Fault) as caught:
+        await model(server, Endpoint(client=client)).complete(request())
+    assert server.headers[0]["Authorization"] == "Bearer rotating-key-55"
+    assert "rotating-key-55" not in str(caught.value)
+
+
 async def test_a_provider_that_fails(server: ChatServer) -> None:
     async def provider() -> str:
         raise RuntimeError("no key today")
@@ -144,7 +161,9 @@ async def test_failures_are_the_same_through_the_sdk(
     async with httpx2.AsyncClient(transport=Transport()) as other:
         client = plain(server, http_client=other) if own else plain(server)
         with pytest.raises(Fault) as caught:
-            await model(server, Endpoint(client=client), timeout=0.3, retries=2).complete(request())
+            await model(
+                server, Endpoint(client=client), timeout=0.4 if kind == "timeout" else 10.0, retries=2
+            ).complete(request())
     assert caught.value.kind == kind
     assert len(server.bodies) == tries
     assert SECRET not in str(caught.value)

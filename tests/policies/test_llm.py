@@ -177,7 +177,7 @@ async def test_refusals_are_what_the_model_says(server: Server) -> None:
 async def test_failures_become_faults(server: Server, answer: Callable[[], Answer], kind: str, requests: int) -> None:
     server.answers = [answer]
     with pytest.raises(Fault) as caught:
-        await policy(server, retries=2, timeout=0.2).act(TALK)
+        await policy(server, retries=2, timeout=0.4 if kind == "timeout" else 10.0).act(TALK)
     fault = caught.value
     assert (fault.kind, fault.role) == (kind, "policy")
     assert len(server.bodies) == requests

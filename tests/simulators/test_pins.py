@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
 from simia_gym.types import JsonObject, ToolCall, Transition
 
-from .desk import Double, after, ok, put, scene_of
+from .desk import Double, after, failed, ok, put, scene_of
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
@@ -273,17 +274,38 @@ async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain, store: 
     assert len(double.requests) == 2
 
 
-async def test_an_episode_in_which_the_answer_breaks_a_rule_asks_for_itself(domain: Domain, store: PinStore) -> None:
+async def test_an_episode_in_which_the_answer_breaks_a_rule_goes_on_from_it(domain: Domain, store: PinStore) -> None:
     loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
     lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
-    double = Double(ok("lent", loan), failed_lend := ok("kept"))
+    double = Double(ok("lent", loan), failed("nobody", "not_found"))
     await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, seed=1, group="g"), [lend])
     gone = domain.base.apply([{"op": "remove", "path": "/loans/l1"}, {"op": "remove", "path": "/members/m1"}])
-    scene, made = await play(
-        LedgerSimulator(domain, double, pins=store), scene_of(domain, state=gone, seed=2, group="g"), [lend, lend]
-    )
-    assert [transition.observation for transition in made] == [failed_lend["observation"]] * 2
-    assert [transition.meta["route"] for transition in made] == ["llm", "llm"]
+
+    def other() -> Scene:
+        return scene_of(domain, state=gone, seed=2, group="g")
+
+    scene, made = await play(LedgerSimulator(domain, double, pins=store), other(), [lend, lend])
+    assert [transition.observation for transition in made] == ["Error: nobody"] * 2
+    assert [transition.meta["route"] for transition in made] == ["repaired", "pin"]
+    assert [event["type"] for event in scene.ledger.events][:3] == ["model", "rejected", "model"]
+    assert len(double.requests) == 2
+    recorded = RecordedModel()
+    recorded.load(scene.ledger.events, None)
+    again, _ = await play(LedgerSimulator(domain, recorded, pins=MemoryPins()), other(), [lend, lend])
+    assert first_divergence(scene.ledger.events, again.ledger.events) is None
+
+
+async def test_an_answer_that_fits_no_more_is_asked_anew(domain: Domain, store: PinStore) -> None:
+    """What the slice of the tool does not show has changed since."""
+    loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
+    lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
+    double = Double(ok("lent", loan), failed("nobody", "not_found"))
+    simulator = LedgerSimulator(domain, double, pins=store)
+    scene, _ = await play(simulator, scene_of(domain, group="g"), [lend])
+    gone = [{"op": "remove", "path": f"/{place}"} for place in ("loans/l1", "loans/l2", "members/m1")]
+    scene = replace(scene, state=scene.state.apply(gone))
+    transition = await simulator.call(lend, scene)
+    assert (transition.error_code, transition.meta) == ("not_found", {"route": "llm"})
     ordinals = [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"]
     assert len(set(ordinals)) == 2
 
@@ -299,6 +321,29 @@ async def test_every_record_of_a_group_can_be_replayed_alone(domain: Domain) -> 
         again = LedgerSimulator(domain, recorded, pins=MemoryPins())
         replayed, _ = await play(again, scene_of(domain, seed=seed, group="g"), calls)
         assert first_divergence(scene.ledger.events, replayed.ledger.events) is None
+
+
+async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore) -> None:
+    lost = Fault("server_error", "503", role="simulator")
+    bad = ok("x", put("/books/b1/title", "Lake"))
+    records = []
+    double = Double(bad, lost, ok("sea"))
+    for seed in (1, 2):
+        simulator = LedgerSimulator(domain, double, pins=store, share_faults=True)
+        scene = scene_of(domain, seed=seed, group="g")
+        simulator.begin(scene)
+        with pytest.raises(Fault, match="503") as caught:
+            await simulator.call(GET, scene)
+        assert (caught.value.kind, caught.value.role) == ("server_error", "simulator")
+        records.append(scene.ledger)
+    assert len(double.requests) == 2
+    assert [event["type"] for event in records[1].events] == ["model", "rejected"]
+    assert first_divergence(records[0].events, records[1].events) is None
+    simulator = LedgerSimulator(domain, Double(lost, ok("sea")), pins=store)
+    with pytest.raises(Fault, match="503"):
+        await play(simulator, scene_of(domain, seed=1, group="h"), [GET])
+    _, (transition,) = await play(simulator, scene_of(domain, seed=2, group="h"), [GET])
+    assert transition.observation == "sea"
 
 
 @pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules"])

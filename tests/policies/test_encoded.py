@@ -1,0 +1,75 @@
+"""The policy's transcript is encoded once, and always right."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simia_gym.policies.encoded import EncodedTranscript
+from simia_gym.policies.transcript import openai_messages
+from simia_gym.types import Message
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}
+MESSAGES = st.sampled_from(
+    [
+        {"role": "system", "content": "Rules."},
+        {"role": "user", "content": "Hi", "speaker": "user"},
+        {"role": "env", "content": "é"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "ok"},
+        {"role": "tool", "tool_call_id": "c2", "content": "stray"},
+    ]
+)
+
+
+def encoded(transcript: EncodedTranscript, messages: list[Message]) -> object:
+    return json.loads(transcript.prompt(messages).messages_json())
+
+
+@given(st.lists(MESSAGES, min_size=1, max_size=12), st.data())
+def test_growing_by_any_steps_gives_what_one_step_gives(messages: list[Message], data: st.DataObject) -> None:
+    transcript = EncodedTranscript()
+    end = 0
+    while end < len(messages):
+        end = data.draw(st.integers(end + 1, len(messages)))
+        part = copy.deepcopy(messages[:end]) if data.draw(st.booleans()) else messages[:end]
+        assert encoded(transcript, part) == openai_messages(part)
+
+
+@given(st.lists(MESSAGES, max_size=8), st.lists(MESSAGES, max_size=8))
+def test_a_transcript_that_does_not_go_on_is_encoded_anew(first: list[Message], second: list[Message]) -> None:
+    transcript = EncodedTranscript()
+    encoded(transcript, first)
+    assert encoded(transcript, second) == openai_messages(second)
+
+
+def test_the_beginning_is_the_same_bytes_and_not_encoded_again() -> None:
+    messages: list[Message] = [{"role": "system", "content": "Rules."}, {"role": "user", "content": "Hi"}]
+    transcript = EncodedTranscript()
+    before = transcript.prompt(messages).chunks
+    for turn in range(50):
+        messages += [{"role": "assistant", "content": f"{turn}"}, {"role": "user", "content": "x" * 1000}]
+        prompt = transcript.prompt(messages)
+        assert all(old is new for old, new in zip(before[:-2], prompt.chunks, strict=False))
+        assert b"".join(prompt.chunks).startswith(b"".join(before))
+        before = prompt.chunks
+
+
+def test_late_turns_cost_little() -> None:
+    messages: list[Message] = [{"role": "system", "content": "Rules."}]
+    transcript = EncodedTranscript()
+    grown = anew = 1.0
+    for turn in range(120):
+        messages += [{"role": "assistant", "content": "a" * 2000}, {"role": "user", "content": "b" * 2000}]
+        began = time.perf_counter()
+        transcript.prompt(messages)
+        middle = time.perf_counter()
+        if turn >= 100:
+            EncodedTranscript().prompt(messages)
+            grown, anew = min(grown, middle - began), min(anew, time.perf_counter() - middle)
+    assert grown < anew / 4
