@@ -185,7 +185,7 @@ class _Hearing:
         if not complaints:
             return finding
         retry = self.prompt.fork()
-        retry.add("assistant", reply.text)
+        retry.add("assistant", block("answer", self.nonce, reply.data))
         retry.add("user", block("violations", self.nonce, complaints))
         reply = await self._ask(retry, number, 1)
         finding, complaints = self._weigh(reply.data, strict=False)

@@ -47,6 +47,8 @@ class ToolSpec:
         terminal: Whether a successful call ends the episode.
         render: How code writes the observation from the state after a call, see `simia_gym.render`; ``None`` where
             whoever plays the tool writes it.
+        render_errors: Whether the rule of ``render`` also says what an error shows: by itself where errors are terse,
+            after the explanation where they explain. So it is where a page stays open whatever happens.
         route: Who may play the tool where there is a choice: ``world``, ``llm``, or ``any`` of them.
     """
 
@@ -58,6 +60,7 @@ class ToolSpec:
     writes: tuple[str, ...] = ()
     terminal: bool = False
     render: str | JsonObject | None = None
+    render_errors: bool = False
     route: Route = "any"
 
     @cached_property
@@ -74,6 +77,8 @@ class ToolSpec:
             marks["terminal"] = True
         if self.render is not None:
             marks["render"] = self.render
+        if self.render_errors:
+            marks["render_errors"] = True
         if self.route != "any":
             marks["route"] = self.route
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
@@ -149,6 +154,7 @@ def tool(
     writes: Iterable[str] = (),
     terminal: bool = False,
     render: str | JsonObject | None = None,
+    render_errors: bool = False,
     route: Route = "any",
 ) -> Callable[[F], F]:
     """Declare a world's method as a tool.
@@ -159,6 +165,7 @@ def tool(
         writes: What it may change, as in `ToolSpec.writes`; only for ``write``.
         terminal: A successful call ends the episode.
         render: How its observation follows from the state, as in `ToolSpec.render`.
+        render_errors: Whether that holds for errors, too, as in `ToolSpec.render_errors`.
         route: Who may play it, as in `ToolSpec.route`.
 
     Returns:
@@ -167,7 +174,7 @@ def tool(
 
     def mark(function: F) -> F:
         marks = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
-        setattr(function, _MARK, {**marks, "render": render, "route": route})
+        setattr(function, _MARK, {**marks, "render": render, "render_errors": render_errors, "route": route})
         return function
 
     return mark
@@ -311,6 +318,7 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
         writes=tuple(given["writes"]),
         terminal=given["terminal"],
         render=given["render"],
+        render_errors=given["render_errors"],
         route=given["route"],
     )
 
@@ -321,6 +329,7 @@ _MARKS: Mapping[str, Any] = {
     "writes": (),
     "terminal": False,
     "render": None,
+    "render_errors": False,
     "route": "any",
 }
 
@@ -338,8 +347,12 @@ def _check_marks(marks: Mapping[str, Any], where: str) -> None:
         if not isinstance(pattern, str) or not all(pattern.split("/")):
             fix = "Write table, table/* or table/*/field."
             raise InputError(f"x-simia.writes holds {pattern!r}", where=where, fix=fix)
-    if not isinstance(marks["terminal"], bool):
-        raise InputError(f"x-simia.terminal is {marks['terminal']!r}", where=where, fix="Use true or false.")
+    for key in ("terminal", "render_errors"):
+        if not isinstance(marks[key], bool):
+            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix="Use true or false.")
+    if marks["render_errors"] and marks["render"] is None:
+        fix = "Give x-simia.render, or leave render_errors out."
+        raise InputError("x-simia.render_errors has no rule to render by", where=where, fix=fix)
     for selector in marks["reads"]:
         parse_selector(selector, where)
     if not isinstance(marks["render"], str):

@@ -48,14 +48,23 @@ def main(arguments: list[str] | None = None) -> None:
                 run["result"] = run_cell(cell, answers, options.peers)
             except SkippedError as error:
                 run["skipped"] = str(error)
+            except RuntimeError as error:  # the others are worth having; --resume tries this one again
+                run["failed"] = str(error)
             results["runs"] = [other for other in results["runs"] if other["key"] != cell.key] + [run]
             results["summary"] = summarise(results["runs"])
             results["goals"] = goals(results["summary"])
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-            shown = run.get("skipped") or {name: run["result"].get(name) for name in ("of_ideal", "cpu_ms_per_turn")}
+            shown = (
+                run.get("skipped")
+                or run.get("failed")
+                or {name: run["result"].get(name) for name in ("of_ideal", "cpu_ms_per_turn")}
+            )
             print(f"[{number}/{len(wanted)}] {cell.key}: {shown} ({time.monotonic() - began:.0f} s)", flush=True)
     show(results["summary"], results["goals"])
+    failed = [run["failed"] for run in results["runs"] if "failed" in run]
+    if failed:
+        raise SystemExit(f"{len(failed)} runs failed, the first: {failed[0]}")
 
 
 def _new(*, quick: bool) -> dict[str, Any]:

@@ -7,13 +7,12 @@ import statistics
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
+from benchmarks.model_calls.measure import CLIENT_CORE, cpu_seconds, pin, report, settings
+from benchmarks.model_calls.workload import config, endpoint, policy_options
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.rollout.play import play
 from simia_gym.suite import load_suite
 from simia_gym.types import Message
-
-from benchmarks.model_calls.measure import CLIENT_CORE, cpu_seconds, pin, report, settings
-from benchmarks.model_calls.workload import config, endpoint, policy_options
 
 TURNS = 100
 _AT = 5
@@ -29,6 +28,7 @@ class Counting(LLMPolicy):
         self.size = 0
 
     def act(self, messages: Sequence[Message]) -> Awaitable[str]:  # type: ignore[override]
+        """Note the CPU so far and ask."""
         self.used.append(cpu_seconds())
         self.size = len(messages)
         return super().act(messages)

@@ -6,20 +6,19 @@ import asyncio
 from importlib.metadata import version
 from typing import Any
 
+from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
+from benchmarks.model_calls.scripts import TURNS
+from benchmarks.model_calls.workload import ENV, MODEL, policy_options
 from simia_gym.loop import background_loop
 from simia_gym.policies import PolicyStart
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.vector import SimiaVectorEnv
 
-from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
-from benchmarks.model_calls.scripts import TURNS
-from benchmarks.model_calls.workload import ENV, MODEL, policy_options
-
 
 def main(options: dict[str, Any]) -> None:
     """Measure as many rounds of all lanes as it takes for the episodes."""
     port, lanes = options["port"], options["concurrency"]
-    world = {"base_url": f"http://127.0.0.1:{port}/simulator/v1", "api_key": "none"}
+    world: dict[str, Any] = {"base_url": f"http://127.0.0.1:{port}/simulator/v1", "api_key": "none"}
     environment = SimiaVectorEnv(ENV, lanes, simulator="llm", model=MODEL, max_turns=TURNS, **world)
     tasks = environment.suite.tasks
     policies = [LLMPolicy(policy_options(port)) for _ in range(lanes)]

@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
+from benchmarks.model_calls.scripts import TURNS
+from benchmarks.model_calls.workload import config, endpoint, policy_options
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
@@ -19,10 +22,6 @@ from simia_gym.rollout.store import create_store
 from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Message
 
-from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
-from benchmarks.model_calls.scripts import TURNS
-from benchmarks.model_calls.workload import config, endpoint, policy_options
-
 
 class Timed(LLMPolicy):
     """The policy, which also notes when each turn begins; a turn lasts until the next one begins."""
@@ -30,6 +29,7 @@ class Timed(LLMPolicy):
     meter = Meter(1, 1.0)
 
     def act(self, messages: Sequence[Message]) -> Awaitable[str]:  # type: ignore[override]
+        """Note the time and ask."""
         now = time.perf_counter()
         began = getattr(self, "_began", None)
         if began is not None:

@@ -212,7 +212,7 @@ def main() -> None:
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
     try:
-        import uvloop  # noqa: PLC0415
+        import uvloop
     except ImportError:
         asyncio.run(serve(options))
     else:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.model_calls.scripts import TURNS, Script, long_script, make_scripts, world_replies
 from simia_gym.config import EnvConfig
 from simia_gym.episode import Episode
 from simia_gym.llm.types import ChatRequest, Reply
@@ -19,8 +20,6 @@ from simia_gym.parts import Parts
 from simia_gym.policies import PolicyOptions
 from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Task
-
-from benchmarks.model_calls.scripts import TURNS, Script, long_script, make_scripts, world_replies
 
 ENV = "simia/retail-v0"
 MODEL, POLICY = "simulator", "policy"

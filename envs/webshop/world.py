@@ -41,7 +41,9 @@ class WebShopWorld(World):
             raise ValueError(f"search_anywhere is {anywhere!r}; use true or false")
         self._search_anywhere = anywhere
 
-    @tool(effect="write", reads=("session/main", HITS, PAGE), writes=("session/main",), render=RENDER)
+    @tool(
+        effect="write", reads=("session/main", HITS, PAGE), writes=("session/main",), render=RENDER, render_errors=True
+    )
     def search(self, db: Draft, keywords: str) -> str:
         """Type keywords into the search bar and look at the results.
 
@@ -70,7 +72,7 @@ class WebShopWorld(World):
         db.put("session", "main", {**session, **after})
         return ""
 
-    @tool(effect="write", reads=("session/main", PAGE), writes=("session/main",), render=RENDER)
+    @tool(effect="write", reads=("session/main", PAGE), writes=("session/main",), render=RENDER, render_errors=True)
     def click(self, db: Draft, value: str) -> str:
         """Press a button or a link, or choose an option, by its name.
 

@@ -5,24 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simia_gym.cli.spending import compact
+from simia_gym.cli.spending import compact, dollars
 from simia_gym.encoding import encode
 from simia_gym.episode import Episode
-from simia_gym.errors import SimiaError
+from simia_gym.ledger import Ledger
+from simia_gym.llm.settings import ModelSettings
 from simia_gym.loop import run_inline
-from simia_gym.policies import load_policy
+from simia_gym.policies import PolicyOptions, load_policy
+from simia_gym.prompts import load_prompt
 from simia_gym.rollout.play import play
 from simia_gym.scene import Scene
+from simia_gym.simulators.hybrid import choose_routes
 from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.suite import Suite
-from simia_gym.types import Task, ToolCall, Transition
+from simia_gym.types import JsonObject, Task, ToolCall, Transition
 from simia_gym.users import make_user
 
-_SAMPLED = 3
+_SAMPLED = 8
 _BYTES_PER_TOKEN = 4
-_REPLY_TOKENS = {"simulator": 150, "user": 60, "judge": 120}
-_WRAPPING = 400
+_REPLY_TOKENS = {"simulator": 150, "user": 40, "judge": 80, "policy": 100}
+"""Where nothing better is known."""
+_WRAPPING = 300
+"""Bytes around one block."""
+_FORM = 90
+"""Bytes of a reply besides its operations and its observation."""
 
 
 @dataclass
@@ -32,14 +39,18 @@ class _Sample:
     Attributes:
         calls: Requests by role.
         prompt: Bytes of their prompts by role.
+        reply: Bytes of their replies by role.
     """
 
     calls: dict[str, float] = field(default_factory=dict)
     prompt: dict[str, float] = field(default_factory=dict)
+    reply: dict[str, float] = field(default_factory=dict)
 
-    def add(self, role: str, size: float, calls: float = 1) -> None:
+    def add(self, role: str, size: float, reply: float | None = None, calls: float = 1) -> None:
+        said = _REPLY_TOKENS[role] * _BYTES_PER_TOKEN if reply is None else reply
         self.calls[role] = self.calls.get(role, 0) + calls
         self.prompt[role] = self.prompt.get(role, 0) + size * calls
+        self.reply[role] = self.reply.get(role, 0) + said * calls
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,7 @@ class Estimate:
         calls: Requests by role.
         prompt_tokens: Tokens of their prompts by role.
         reply_tokens: Tokens of the replies by role, thinking not counted.
-        cost: USD, where prices are known.
+        cost: USD, where prices are known; what a server's cache spares is not taken off.
         basis: What the numbers rest on.
     """
 
@@ -64,64 +75,100 @@ class Estimate:
 
     def __str__(self) -> str:
         """One line."""
-        parts = [f"{role} {compact(count)} calls" for role, count in self.calls.items()]
-        tokens = f"{compact(sum(self.prompt_tokens.values()))} tokens in, {compact(sum(self.reply_tokens.values()))} out"
-        cost = "" if self.cost is None else f", ${self.cost:,.2f}"
-        return f"expected to take about: {', '.join(parts)}; {tokens}{cost} ({self.basis}; thinking not counted)"
+        parts = [f"{role} {compact(count)}" for role, count in self.calls.items() if count]
+        tokens = (
+            f"{compact(sum(self.prompt_tokens.values()))} tokens in, {compact(sum(self.reply_tokens.values()))} out"
+        )
+        cost = "" if self.cost is None else f", {dollars(self.cost)}"
+        return f"expected calls: {', '.join(parts) or 'none'}; {tokens}{cost} ({self.basis}; without thinking)"
 
 
-def estimate(suite: Suite, episodes: int) -> Estimate | None:
-    """Estimate what so many episodes take; the models of the environment only, not the policy's.
+def estimate(suite: Suite, episodes: int, *, group: int = 1, policy: PolicyOptions | None = None) -> Estimate | None:
+    """Estimate what so many episodes take. Asks nobody, and never fails.
 
     Args:
         suite: The environment.
         episodes: How many episodes.
+        group: How many of them share a world, and with it the simulator's answers.
+        policy: The policy's model, where it is one.
 
     Returns:
-        The estimate; ``None`` where no model takes part.
+        The estimate; ``None`` where no model takes part, or where nothing can be said.
     """
-    if not suite.model_names or not episodes:
+    if episodes < 1 or not (suite.model_names or policy is not None):
         return None
-    tasks = [suite.tasks[number] for number in range(min(_SAMPLED, len(suite.tasks)))]
-    samples = [sample for task in tasks if (sample := _played(suite, task)) is not None]
-    basis = f"from {len(samples)} tasks played by the expert in the world"
-    if not samples:
-        samples, basis = [_at_most(suite, tasks[0])], "at most, from the turn limit"
-    share = episodes / len(samples)
+    try:
+        return _estimate(suite, episodes, group, policy)
+    except (Exception, SystemExit):  # the domain's own code plays; what is wrong with it, the run itself will tell
+        return None
+
+
+def _estimate(suite: Suite, episodes: int, group: int, policy: PolicyOptions | None) -> Estimate:
     roles = [role for role in suite.model_names if role != "escalation"]
-    calls = {role: round(share * sum(sample.calls.get(role, 0) for sample in samples)) for role in roles}
-    sizes = {role: share * sum(sample.prompt.get(role, 0) for sample in samples) for role in roles}
-    prompt = {role: round(size / _BYTES_PER_TOKEN) for role, size in sizes.items()}
-    reply = {role: calls[role] * _REPLY_TOKENS[role] for role in roles}
-    settings = {role: suite.models.settings(role) for role in roles}
+    roles += [] if policy is None else ["policy"]
+    several = max(1, min(len(suite.tasks), episodes // group))
+    count = min(_SAMPLED, several)
+    tasks = [suite.tasks[number * several // count] for number in range(count)]
+    samples = [sample for task in tasks if (sample := _played(suite, task)) is not None]
+    basis = "as the expert plays"
+    if not samples:
+        samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
+    shared = _pinned(suite) and group > 1 and "simulator" in roles
+    if shared:
+        basis += f"; groups of {group} share the simulator's answers, more where they differ"
+    share = {role: episodes / len(samples) / (group if shared and role == "simulator" else 1) for role in roles}
+
+    def total(name: str, role: str) -> float:
+        return share[role] * sum(float(getattr(sample, name).get(role, 0)) for sample in samples)
+
+    calls = {role: round(total("calls", role)) for role in roles}
+    prompt = {role: round(total("prompt", role) / _BYTES_PER_TOKEN) for role in roles}
+    reply = {role: round(total("reply", role) / _BYTES_PER_TOKEN) for role in roles}
+    settings = {role: suite.models.settings(role) for role in roles if role != "policy"}
+    if policy is not None:
+        settings["policy"] = ModelSettings(price_in=policy.price_in, price_out=policy.price_out)
     priced = all(one.price_in is not None and one.price_out is not None for one in settings.values())
     cost = sum(settings[role].price(prompt[role], 0, reply[role]) for role in roles) if priced else None
     return Estimate(episodes, calls, prompt, reply, cost, basis)
+
+
+def _pinned(suite: Suite) -> bool:
+    return suite.config.pins and suite.config.strategy == "ledger"
 
 
 class _Watching(WorldSimulator):
     """The world, counting what a model would have been asked in its place."""
 
     def __init__(self, suite: Suite, sample: _Sample) -> None:
-        assert suite.domain.world is not None
-        super().__init__(suite.domain.world)
+        domain = suite.domain
+        assert domain.world is not None
+        super().__init__(domain.world, suite.config.feedback)
         self._suite, self._sample, self._said = suite, sample, 0
+        self._asked: set[str] = set()
+        hybrid = suite.simulator_name == "hybrid"
+        self._routes = choose_routes(domain, suite.config.routes) if hybrid else dict.fromkeys(domain.specs, "llm")
 
     async def call(self, call: ToolCall, scene: Scene) -> Transition:
         transition = await super().call(call, scene)
-        suite = self._suite
-        if suite.simulator_name == "hybrid" and suite.config.routes.get(call.name) != "llm":
+        suite, domain, feedback = self._suite, self._suite.domain, self._suite.config.feedback
+        refused = transition.error_code in ("unknown_tool", "invalid_arguments")
+        if "simulator" not in suite.model_names or refused or self._routes.get(call.name) != "llm":
             return transition
-        if transition.error_code in ("unknown_tool", "invalid_arguments"):
-            return transition
-        domain, feedback = suite.domain, suite.config.feedback
+        answer = len(encode(transition.observation))
         if suite.config.strategy == "reference":
-            self._said += len(transition.observation) + _WRAPPING
+            self._said += _WRAPPING
             size = reference_prefix(domain, scene, feedback).prompt.size + self._said
-        else:
-            slice_ = domain.slicer(call.name)(scene.state, call)
-            size = ledger_prefix(domain, scene, feedback).prompt.size + slice_.size + _WRAPPING
-        self._sample.add("simulator", size)
+            self._said += answer
+            self._sample.add("simulator", size, _FORM + answer)
+            return transition
+        slice_ = domain.slicer(call.name)(scene.state, call)
+        key = f"{call.name} {slice_.hash} {encode(call.arguments).decode()}"
+        if key in self._asked and suite.config.pins:
+            return transition
+        self._asked.add(key)
+        size = ledger_prefix(domain, scene, feedback).prompt.size + slice_.size + _WRAPPING
+        ops = [dict(op) for op in transition.ops or ()]
+        self._sample.add("simulator", size, _FORM + answer + len(encode(ops)))
         return transition
 
 
@@ -131,43 +178,69 @@ def _played(suite: Suite, task: Task) -> _Sample | None:
     if domain.world is None or "expert" not in domain.config.policies:
         return None
     sample = _Sample()
-    try:
-        user = None if domain.user in (None, "llm") else make_user(domain.user or "", domain.cues)
-        episode = Episode(domain, simulator=_Watching(suite, sample), user=user, reward=domain.make_reward())
-        policy = load_policy("expert", domain.config.policies, folder=domain.folder)()
-        run_inline(play(episode, task, seed=0, policy=policy, env=suite.config.env))
-    except (SimiaError, RuntimeError):
+    kind = suite.config.user or domain.user
+    user = None if domain.user is None else make_user("scripted" if kind in (None, "llm") else kind, domain.cues)
+    episode = Episode(domain, simulator=_Watching(suite, sample), user=user, reward=domain.make_reward())
+    policy = load_policy("expert", domain.config.policies, folder=domain.folder)()
+    run_inline(play(episode, task, seed=0, policy=policy, env=suite.config.env))
+    if episode.fault is not None or not episode.turn:
         return None
-    if episode.fault is not None or not (sample.calls or episode.turn):
-        return None
-    size = len(encode(task.user or {})) + _WRAPPING
+    _add_people(suite, task, sample, episode)
+    return sample
+
+
+def _add_people(suite: Suite, task: Task, sample: _Sample, episode: Episode) -> None:
+    """What user, judge and policy would have been asked in an episode."""
+    size = _size_of_prompt(suite, "user") + len(encode(task.user or {})) + _WRAPPING
     record = 0
     for event in episode.ledger.events:
-        if event["type"] == "transition":
-            record += len(event["observation"]) + len(event["say"] or "") + _WRAPPING // 4
-            if event["speaker"] == "user":
-                size += len(event["observation"]) + len(event["say"] or "")
-                sample.add("user", size)
-    sample.add("user", size)
+        if event["type"] not in ("transition", "message"):
+            continue
+        said = event.get("observation") or event.get("text") or ""
+        record += len(said) + len(event.get("say") or "") + _WRAPPING // 2
+        if event["type"] == "message" or event["speaker"] == "user":
+            size += len(event.get("say") or "") + _WRAPPING // 2
+            sample.add("user", size, _FORM + len(said))
+            size += _FORM + len(said)
     _add_judging(suite, task, sample, record)
-    return sample
+    size = 0
+    for message in episode.messages:
+        text = len(encode(dict(message)))
+        if message["role"] == "assistant":
+            sample.add("policy", size, text)
+        size += text
 
 
 def _at_most(suite: Suite, task: Task) -> _Sample:
     """An episode that uses all its turns."""
     sample = _Sample()
     domain, turns = suite.domain, suite.max_turns
-    size = len(domain.prompts["full"]) + len(encode(domain.tools)) + 4 * _WRAPPING
-    sample.add("simulator", size, turns)
-    sample.add("user", len(encode(task.user or {})) + _WRAPPING * turns, turns)
-    _add_judging(suite, task, sample, _WRAPPING * turns)
+    state, digest = domain.begin(task)
+    feedback = suite.config.feedback
+    prefix = reference_prefix if suite.config.strategy == "reference" else ledger_prefix
+    size = prefix(domain, Scene(task, state, Ledger(), 0, 0, digest), feedback).prompt.size
+    grown = _WRAPPING * turns
+    sample.add("simulator", size + (grown if suite.config.strategy == "reference" else 4 * _WRAPPING), calls=turns)
+    asked = _size_of_prompt(suite, "user") + len(encode(task.user or {}))
+    sample.add("user", asked + grown / 2, calls=turns + 1)
+    sample.add("policy", len(domain.prompts[suite.config.prompt]) + grown / 2, calls=turns)
+    _add_judging(suite, task, sample, grown)
     return sample
 
 
-def _add_judging(suite: Suite, task: Task, sample: _Sample, record: int) -> None:
-    criteria = [*suite.domain.rubric, *task.criteria]
-    asked = criteria if suite.config.judge == "llm-all" else [item for item in criteria if _is_llm(item)]
-    sample.add("judge", len(suite.domain.policy) + record + _WRAPPING, len(asked))
+def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> None:
+    criteria: dict[str, JsonObject] = {}
+    for item in [*suite.domain.rubric, *task.criteria]:
+        name = str(item.get("id"))
+        criteria[name] = {**criteria.get(name, {}), **item}
+    kept = [item for item in criteria.values() if not item.get("drop")]
+    asked = kept if suite.config.judge == "llm-all" else [item for item in kept if _is_llm(item)]
+    size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
+    sample.add("judge", size, calls=len(asked))
+
+
+def _size_of_prompt(suite: Suite, name: str) -> int:
+    return len(load_prompt(name, suite.domain.folder).text)
 
 
 def _is_llm(item: Mapping[str, object]) -> bool:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simia_gym.errors import InputError
+from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.parts import ROLES, Parts
+
+if TYPE_CHECKING:
+    from simia_gym.llm.cassette import Cassette
+
+POLICY = "policy"
+MAX_COST = "--max-cost"
+POLICY_SETTINGS = (
+    *("temperature", "max_tokens", "timeout", "retries", "backoff", "concurrency"),
+    *("price_in", "price_cached", "price_out", "native_tools", "extra"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +53,7 @@ class ModelOptions:
         Raises:
             InputError: A word cannot be read.
         """
-        roles = parse_roles(self.role)
+        roles = {role: given for role, given in parse_roles(self.role).items() if role != POLICY}
         for role, name in (("user", self.user_model), ("judge", self.judge_model)):
             if name is not None:
                 roles.setdefault(role, {})["model"] = name
@@ -57,6 +68,24 @@ class ModelOptions:
             "recorded": self.recorded,
             "shadow": self.shadow,
         }
+
+    def policy_settings(self) -> dict[str, Any]:
+        """The settings of the policy's model among them, as `PolicyOptions` has them.
+
+        Raises:
+            InputError: There is no such setting.
+        """
+        given = parse_roles(self.role).get(POLICY, {})
+        for name in given:
+            if name not in POLICY_SETTINGS:
+                fix = f"Known: {', '.join(POLICY_SETTINGS)}."
+                raise InputError(f"unknown setting {name!r}", where="--role policy", fix=fix)
+        return given
+
+    @property
+    def replaying(self) -> bool:
+        """Whether answers come from a file, so that no model is asked."""
+        return self.replay_cassette is not None
 
     def parts(self, *, resume: bool = False) -> Parts:
         """The live parts: addresses, cassette, budget.
@@ -82,9 +111,31 @@ class ModelOptions:
         if path is not None:
             from simia_gym.llm.cassette import Cassette
 
-            mode = "record" if self.replay_cassette is None else "replay"
-            cassette = Cassette(path, mode, resume=resume) if mode == "record" else Cassette(path, mode)
+            cassette = Cassette(path, "replay") if self.replaying else Cassette(path, "record", resume=resume)
         return Parts(base_url=self.base_url, base_urls=base_urls, budget=budget, cassette=cassette)
+
+
+def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
+    """Make sure that the cost of every model is known, where it is to be limited.
+
+    Args:
+        places: Settings and endpoint by role.
+
+    Raises:
+        InputError: The price of one is not.
+    """
+    for role, (settings, _) in places.items():
+        if settings.price_in is None or settings.price_out is None:
+            fix = f"Give its USD per million tokens: --role {role}.price_in=0.5 --role {role}.price_out=2."
+            raise InputError(f"the price of the {role}'s model {settings.model} is not known", where=MAX_COST, fix=fix)
+
+
+def drop_empty(cassette: Cassette | None) -> None:
+    """Leave no file behind where a run that was to be recorded did not begin."""
+    if cassette is not None and cassette.mode == "record":
+        cassette.close()
+        if cassette.path.is_file() and cassette.path.stat().st_size == 0:
+            cassette.path.unlink()
 
 
 def parse_roles(words: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -97,8 +148,8 @@ def parse_roles(words: Iterable[str]) -> dict[str, dict[str, Any]]:
     for word in words:
         place, equals, text = word.partition("=")
         role, dot, key = place.partition(".")
-        if not equals or not dot or not key or role not in ROLES:
-            fix = f"Write for example --role judge.temperature=0; roles: {', '.join(ROLES)}."
+        if not equals or not dot or not key or role not in (*ROLES, POLICY):
+            fix = f"Write for example --role judge.temperature=0; roles: {', '.join((*ROLES, POLICY))}."
             raise InputError(f"{word!r} is not ROLE.KEY=VALUE", where="--role", fix=fix)
         try:
             roles.setdefault(role, {})[key] = json.loads(text)

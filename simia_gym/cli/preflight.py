@@ -57,19 +57,17 @@ def targets(places: Places) -> list[Target]:
     return list(found.values())
 
 
-def look_at_models(suite: Suite, policy: tuple[ModelSettings, Endpoint] | None = None) -> None:
+def look_at_models(suite: Suite, policy: Places | None = None) -> None:
     """Ask every model of a run one short question, with as much to read as it will always have.
 
     Args:
         suite: The environment.
-        policy: The policy's model, where it is one.
+        policy: Where the policy's model is asked, if it is one.
 
     Raises:
         InputError: An endpoint is not there, refuses the key, does not know the model, or reads too little.
     """
-    places = suite.models.places(suite.model_names)
-    if policy is not None:
-        places["policy"] = policy
+    places = {**suite.models.places(suite.model_names), **(policy or {})}
     if places:
         asyncio.run(_look(suite, targets(places)))
 

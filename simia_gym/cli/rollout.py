@@ -5,33 +5,36 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from rich.console import RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from simia_gym.cli.envs import parse_options, record_path, resolve_env
 from simia_gym.cli.estimate import estimate
-from simia_gym.cli.model_options import ModelOptions
-from simia_gym.cli.output import Output, percent, tell
+from simia_gym.cli.model_options import POLICY, ModelOptions, check_prices, drop_empty
+from simia_gym.cli.output import Output, tell
+from simia_gym.cli.preflight import look_at_models
+from simia_gym.cli.progress import BudgetSpentError, Display
 from simia_gym.cli.results import check_picture, fault_lines, results_json, results_table, write_picture
-from simia_gym.cli.spending import in_short, route_lines, spending_json, spending_lines
+from simia_gym.cli.spending import route_lines, spending_json, spending_lines
 from simia_gym.cli.stopping import run_until_interrupted
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
-from simia_gym.policies import PolicyOptions, load_policy, policy_hash
+from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
+from simia_gym.parts import Parts
+from simia_gym.policies import Policy, PolicyOptions, load_policy, policy_hash
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.jobs import Plan, content_key
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore, create_store, resume_store
-from simia_gym.suite import Suite, load_suite
+from simia_gym.suite import LLM, Suite, load_suite
 from simia_gym.types import JsonObject
 
 
@@ -88,13 +91,18 @@ class RolloutOptions:
         Raises:
             InputError: A setting of the language model is missing, or there is none to set it for.
         """
-        options = PolicyOptions(model=self.policy_model, base_url=self.policy_base_url)
-        if self.policy == "llm":
-            from simia_gym.policies.llm import resolve_options
+        settings = self.models.policy_settings()
+        options = PolicyOptions(model=self.policy_model, base_url=self.policy_base_url, **settings)
+        if self.policy == LLM:
+            if self.models.replaying:
+                options = replace(options, model=resolve_model("policy", options.model))
+            else:
+                from simia_gym.policies.llm import resolve_options
 
-            options = resolve_options(options)
+                options = resolve_options(options)
             return f"llm:{options.model}", options
-        for name, value in (("--policy-model", self.policy_model), ("--policy-base-url", self.policy_base_url)):
+        given = (self.policy_model, self.policy_base_url, settings or None)
+        for name, value in zip(("--policy-model", "--policy-base-url", "--role policy"), given, strict=True):
             if value is not None:
                 raise InputError(f"it is for the policy llm, not {self.policy}", where=name, fix="Add --policy llm.")
         return self.policy, options
@@ -111,11 +119,19 @@ def run_rollout(asked: RolloutOptions) -> int:
     """
     output = Output(asked.json)
     config = asked.config()
+    parts = asked.models.parts(resume=asked.resume)
+    try:
+        return _run(output, asked, config, parts)
+    finally:
+        drop_empty(parts.cassette)
+
+
+def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts) -> int:
     with foreign_code(config.domain or config.env):
-        suite = load_suite(config, asked.models.parts(resume=asked.resume))
+        suite = load_suite(config, parts)
     policy, settings = asked.named_policy()
     own, folder = suite.domain.config.policies, suite.domain.folder
-    make_policy = load_policy(asked.policy, own, settings, folder=folder)
+    make_policy, place = _policy(asked, settings, suite)
     plan = Plan(
         config=plain_config(suite),
         domain_hash=suite.domain.hash,
@@ -123,7 +139,7 @@ def run_rollout(asked: RolloutOptions) -> int:
         seed=asked.seed,
         group=asked.group,
         episodes=asked.episodes,
-        policy_hash=policy_hash(asked.policy, own, folder=folder),
+        policy_hash=policy_hash(asked.policy, own, folder=folder) or _hash_of(asked),
     )
     if plan.torn:
         output.say(f"the last group has {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group")
@@ -132,12 +148,17 @@ def run_rollout(asked: RolloutOptions) -> int:
     facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
     if asked.svg is not None:
         check_picture(asked.svg, path)
+    if parts.budget is not None and parts.budget.max_cost is not None:
+        check_prices({**suite.models.places(suite.model_names), **place})
     began = time.monotonic()
-    display = Display(output, env)
+    display = Display(output, env, models=bool(suite.model_names or place))
     pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
+    if asked.resume or not path.exists():
+        look_at_models(suite, place)
     with resume_store(path, plan) if asked.resume else create_store(path) as store:
-        _announce(output, asked, pool, store)
+        _announce(output, asked, pool, store, settings if place else None)
         problem: InputError | None = None
+        spent_up: BudgetSpentError | None = None
         try:
             with display.progress(pool.total):
                 run_until_interrupted(pool.run(store))
@@ -145,6 +166,8 @@ def run_rollout(asked: RolloutOptions) -> int:
             _interrupted(output, pool, store)
             output.result(results_json(env, pool.summary, time.monotonic() - began, path, interrupted=True, **facts))
             return 130
+        except BudgetSpentError as error:
+            spent_up = error
         except InputError as error:
             problem = error
     summary, seconds = pool.summary, time.monotonic() - began
@@ -157,6 +180,10 @@ def run_rollout(asked: RolloutOptions) -> int:
     spent = accounts().snapshot()
     lines = [*fault_lines(summary), *route_lines(summary), *spending_lines(spent)]
     shown += [Text(line) for line in lines]
+    if spent_up is not None:
+        facts["stopped"] = "budget"
+        shown.append(Text(f"stopped: {spent_up}; {summary.all.valid} of {pool.total} episodes are done"))
+        shown.append(Text("continue with the same command and --resume; the budget then counts anew"))
     shown.append(Text(f"record: {path}"))
     for part in shown:
         output.console.print(part, soft_wrap=isinstance(part, Text))
@@ -166,6 +193,26 @@ def run_rollout(asked: RolloutOptions) -> int:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
     return 1 if summary.invalid else 0
+
+
+def _policy(
+    asked: RolloutOptions, settings: PolicyOptions, suite: Suite
+) -> tuple[Callable[[], Policy], dict[str, tuple[ModelSettings, Endpoint]]]:
+    """What makes the policy of one episode; and where its model is asked, if it is one that is asked."""
+    if asked.policy != LLM or LLM in suite.domain.config.policies:
+        own, folder = suite.domain.config.policies, suite.domain.folder
+        return load_policy(asked.policy, own, settings, folder=folder), {}
+    from simia_gym.policies.llm import LLMPolicy, endpoint_of, model_settings
+
+    parts = suite.parts
+    make = partial(LLMPolicy, settings, budget=parts.budget, cassette=parts.cassette)
+    return make, {} if asked.models.replaying else {POLICY: (model_settings(settings), endpoint_of(settings))}
+
+
+def _hash_of(asked: RolloutOptions) -> str | None:
+    """Stands in the record for how the policy's model is used, where that is not as it comes."""
+    given = {name: value for name, value in asked.models.policy_settings().items() if name not in _NO_MATTER}
+    return content_key("policy", given)[:16] if given else None
 
 
 def plain_config(suite: Suite) -> EnvConfig:
@@ -199,38 +246,9 @@ def _named_roles(roles: Mapping[str, Mapping[str, Any]], names: Mapping[str, str
     return out
 
 
-class Display:
-    """The progress bar with the running success rate."""
-
-    def __init__(self, output: Output, env: str) -> None:
-        self._env = env
-        self._successes = self._valid = 0
-        self._task = TaskID(0)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("success {task.fields[rate]}"),
-            TextColumn("{task.fields[spent]}"),
-            TimeElapsedColumn(),
-            console=output.console,
-        )
-
-    def progress(self, total: int) -> Progress:
-        """The bar, as a context."""
-        self._task = self._bar.add_task(self._env, total=total, rate="–", spent="")
-        return self._bar
-
-    def done(self, record: Record) -> None:
-        """Count one episode."""
-        self._valid += record.valid
-        self._successes += record.success
-        rate = percent(self._successes / self._valid if self._valid else None)
-        spent = accounts().snapshot()
-        self._bar.update(self._task, advance=1, rate=rate, spent=in_short(spent) if spent else "")
-
-
-def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordStore) -> None:
+def _announce(
+    output: Output, asked: RolloutOptions, pool: Pool, store: RecordStore, policy: PolicyOptions | None
+) -> None:
     suite = pool.suite
     user = suite.config.user or suite.domain.user
     parts = [suite.config.env, f"policy {pool.plan.policy}", f"simulator {suite.simulator_name}"]
@@ -239,7 +257,9 @@ def _announce(output: Output, asked: RolloutOptions, pool: Pool, store: RecordSt
     parts += [f"{role}'s model {name}" for role, name in suite.model_names.items()]
     parts += [f"prompt {asked.prompt}", f"seed {asked.seed}"]
     output.say(" · ".join(parts))
-    expected = estimate(suite, pool.total - len(store.finished))
+    expected = None
+    if not asked.models.replaying:
+        expected = estimate(suite, pool.total - len(store.finished), group=asked.group, policy=policy)
     if expected is not None:
         output.say(str(expected))
     if store.finished:

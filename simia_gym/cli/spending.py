@@ -27,7 +27,7 @@ def in_short(accounts: Mapping[str, Any]) -> str:
     calls = sum(role["calls"] for role in accounts.values())
     tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in accounts.values())
     cost = sum(role["cost_usd"] for role in accounts.values())
-    return f"{calls:,} calls · {compact(tokens)} tokens" + (f" · ${cost:,.2f}" if cost else "")
+    return f"{compact(calls)} calls · {compact(tokens)} tokens" + (f" · {dollars(cost)}" if cost else "")
 
 
 def spending_lines(accounts: Mapping[str, Any]) -> Iterator[str]:
@@ -46,7 +46,7 @@ def spending_lines(accounts: Mapping[str, Any]) -> Iterator[str]:
             words[-1] = words[-1][:-1] + f", at most {100 * spent['static_share']:.0f}% can be)"
         words.append(f"{compact(spent['completion_tokens'])} out")
         if spent["cost_usd"]:
-            words.append(f"${spent['cost_usd']:,.2f}")
+            words.append(dollars(spent["cost_usd"]))
         latency = spent["latency_ms"]
         if latency["n"]:
             words.append(f"p50 {latency['p50']:.0f} ms, p99 {latency['p99']:.0f} ms")
@@ -88,6 +88,11 @@ def compact(count: float) -> str:
             value = count / size
             return f"{value:.1f}{unit}" if value < 10 else f"{value:.0f}{unit}"
     return f"{count:.0f}"
+
+
+def dollars(cost: float) -> str:
+    """An amount for people: ``$12.34``, ``$0.0042``."""
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
 
 
 def _share(part: int, whole: int) -> str:

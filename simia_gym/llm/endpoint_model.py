@@ -1,8 +1,8 @@
 """A model behind an OpenAI-compatible endpoint: the way of every question, from bytes to a checked reply or a fault.
 
-Two kinds of further tries are counted apart. A try that failed on the way (429, 5xx, timeouts, resets) is made again
-after a pause, up to ``retries`` times. An answer that came but is worth nothing (no chat completion, empty, not in the
-form that was asked for) is asked for again twice at most, with another seed.
+Two kinds of further tries are counted apart. A try that failed on the way (429, 5xx, timeouts, resets, bodies that are
+no chat completion) is made again after a pause, up to ``retries`` times. What the model said but is worth nothing
+(empty, not in the form that was asked for) is asked for again twice at most, with another seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from simia_gym.llm.types import ChatRequest, Reply, Usage
 
 MAX_BAD_REPLIES = 2
 _BYTES_PER_TOKEN = 4
-_WORTHLESS = frozenset({"bad_reply", "empty_reply", "content_filter"})
 _jitter = random.Random()
 
 
@@ -120,15 +119,13 @@ class EndpointModel:
                 return reply
             if form is not None and lost.status:
                 self._features.forget_doubt()
-            if lost.kind in _WORTHLESS:
-                worthless += 1
-                if not lost.again or worthless > MAX_BAD_REPLIES or failed + worthless > self.settings.retries:
-                    raise self._fault(lost, tries, request.role)
-            else:
-                failed += 1
-                if not lost.again or failed + worthless > self.settings.retries:
-                    raise self._fault(lost, tries, request.role)
-            await asyncio.sleep(self._pause(lost, failed + worthless))
+            worthless += lost.said
+            failed += not lost.said
+            allowed = self.settings.retries
+            if not lost.again or failed > allowed or worthless > min(allowed, MAX_BAD_REPLIES):
+                raise self._fault(lost, tries, request.role)
+            if not lost.said:  # else the server is well, and there is nothing to wait for
+                await asyncio.sleep(self._pause(lost, failed))
 
     def _fields(self, request: ChatRequest, form: Form | None, mode: str, attempt: int) -> dict[str, Any]:
         """All of the body but the messages."""
@@ -212,7 +209,7 @@ class EndpointModel:
             return self._judge(said, form)
         except Failure as failure:
             self._accounts.failed(role, failure.kind, answered=True)
-            failure.wait = 0.0  # the server is well: there is nothing to wait for
+            failure.said = True
             raise
 
     def _judge(self, said: Said, form: Form | None) -> Reply:
@@ -254,8 +251,6 @@ class EndpointModel:
     def _pause(self, failure: Failure, number: int) -> float:
         """Seconds before the next try: what the server asks for, or a share of a bound that doubles."""
         bound = min(MAX_WAIT, self.settings.backoff * 2.0 ** min(number - 1, 30))
-        if failure.kind in _WORTHLESS and failure.wait is not None:
-            return failure.wait
         if failure.wait is not None:
             return float(failure.wait + min(0.1, bound) * _jitter.random())
         return float(bound * _jitter.random())

@@ -41,6 +41,9 @@ class Failure(Exception):
         status: The HTTP status, where there was an answer.
         code: The server's own name of the error.
         param: The parameter that the server complains of.
+
+    Attributes:
+        said: Whether the model answered, and only what it said is worth nothing.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Failure(Exception):
         super().__init__(kind, message)
         self.kind, self.message, self.again, self.wait = kind, message, again, wait
         self.status, self.code, self.param = status, code, param
+        self.said = False
 
 
 def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:

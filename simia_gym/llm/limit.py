@@ -175,3 +175,13 @@ def limit_of(url: str, model: str, ceiling: int | None = None) -> AdaptiveLimit:
             found = _limits[(url, model)] = AdaptiveLimit(ceiling)
     found.lower_ceiling(ceiling)
     return found
+
+
+def limits() -> JsonObject:
+    """The limits of this process, by model, as JSON; the addresses are left out."""
+    with _lock:
+        found = sorted(_limits.items())
+    result: JsonObject = {}
+    for (_, model), limit in found:
+        result.setdefault(model, []).append(limit.snapshot())
+    return result

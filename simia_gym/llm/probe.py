@@ -19,7 +19,6 @@ from simia_gym.llm.types import ChatRequest, ReplySchema
 
 _SHOWN = 8
 _ROUNDS = 3
-_PATIENCE = 30.0
 _FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply", "context_length"})
 _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
 """What servers call the longest context in their list of models."""
@@ -84,13 +83,14 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     return found
 
 
-async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role) -> None:
-    """Make sure, with one short request, that an endpoint is there, takes the key and knows the model.
+async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "") -> None:
+    """Make sure, with one request, that an endpoint is there, takes the key, knows the model and can read enough.
 
     Args:
         settings: The model and how it is used.
         endpoint: Where it is.
         role: Whose it is.
+        reading: A text that every request of the run will have to hold besides others.
 
     Raises:
         InputError: It does not; one line says what to mend. A server that is merely busy or slow is no such thing.
@@ -102,10 +102,11 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role) -> 
         max_tokens=settings.max_tokens or 16,
     )
     model = EndpointModel(role, quick, endpoint, accounts=Accounts())
+    words = "Reply with the word: ready"
     try:
-        await model.complete(_question(role, "Reply with the word: ready"))
+        await model.complete(_question(role, f"{reading}\n\n{words}" if reading else words))
     except Fault as fault:
-        if fault.kind in ("auth", "not_found", "connection", "bad_request"):
+        if fault.kind in _FINAL:
             raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
 
 

@@ -34,7 +34,8 @@ class EncodedTranscript:
         goes_on = len(messages) >= len(seen) and all(
             old is new or old == new for old, new in zip(seen, messages, strict=False)
         )
-        if not goes_on:
+        # What was kept ended before an assistant message; an answer in its place would belong to the turn before.
+        if not goes_on or (len(messages) > len(seen) > 0 and messages[len(seen)].get("role") == "tool"):
             seen = self._seen = []
             self._prompt = Prompt()
         done = len(seen)

@@ -49,11 +49,15 @@ class LLMPolicy:
         budget: Budget | None = None,
         cassette: Cassette | None = None,
     ) -> None:
-        self._options = resolve_options(options or PolicyOptions())
-        model: ChatModel = EndpointModel(
-            "policy", model_settings(self._options), endpoint_of(self._options), accounts=accounts, budget=budget
-        )
-        self._model = model if cassette is None else cassette.wrap(model, "policy")
+        self._options = options or PolicyOptions()
+        if cassette is not None and cassette.mode == "replay":  # nobody is asked, so no address is needed
+            self._model = cassette.wrap(None, "policy", name=resolve_model("policy", self._options.model))
+        else:
+            self._options = resolve_options(self._options)
+            model: ChatModel = EndpointModel(
+                "policy", model_settings(self._options), endpoint_of(self._options), accounts=accounts, budget=budget
+            )
+            self._model = model if cassette is None else cassette.wrap(model, "policy")
         self._scope = ""
         self._transcript = EncodedTranscript()
         self._body: JsonObject = {}

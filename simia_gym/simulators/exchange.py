@@ -117,7 +117,7 @@ async def settle(
                     violations=list(violations),
                 )
                 prompt = prompt.fork()
-                prompt.add("assistant", reply.raw)
+                prompt.add("assistant", block("answer", question.nonce, reply.data))
                 prompt.add("user", _REPAIR + block("violations", question.nonce, list(violations)))
                 continue
             route: Route = "escalated" if number else "repaired" if repair else "llm"

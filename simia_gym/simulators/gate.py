@@ -6,8 +6,12 @@ from dataclasses import replace
 
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
+from simia_gym.encoding import encode
 from simia_gym.types import ToolCall, Transition
-from simia_gym.world import refuse_call
+from simia_gym.world import error_transition, refuse_call
+
+MAX_ARGUMENTS = 10_000
+"""Most bytes of a call's arguments that a model is asked about; a flood in a call is a mistake and not a burden."""
 
 
 def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | None:
@@ -30,4 +34,7 @@ def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | Non
             refusal = refuse_call(domain.specs, call, feedback)
     else:
         refusal = refuse_call(domain.specs, call, feedback)
+    if refusal is None and (size := len(encode(call.arguments))) > MAX_ARGUMENTS:
+        text = f"Error: The arguments of {call.name} have {size} bytes; {MAX_ARGUMENTS} are the most."
+        refusal = error_transition(text, "invalid_arguments")
     return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})

@@ -215,11 +215,16 @@ class LedgerSimulator:
         spec, scene = asked.spec, asked.scene
         removed = _removed(scene) if data["reveals"] else frozenset()
         answer = check_answer(data, spec, scene.state, self.domain.state_schema, removed)
-        render = self.domain.renderer(spec.name) if answer.outcome == "ok" else None
+        failed = answer.outcome == "error"
+        render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:
             return _Accepted(answer, answer.observation)
         try:
-            return _Accepted(answer, render(answer.state, asked.call))
+            shown = render(answer.state, asked.call)
+            if failed and self.feedback == "explain":
+                said = answer.observation
+                shown = said if shown in said else f"{said}\n\n{shown}"  # a model may show the page by itself
+            return _Accepted(answer, shown)
         except PatchError as error:
             shown = f"{error.path}: {error.message}" if error.path else error.message
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
@@ -228,7 +233,10 @@ class LedgerSimulator:
         answer = accepted.answer
         meta = {"route": route}
         if answer.outcome == "error":
-            return Transition(accepted.text, (), "error", answer.error_code, meta=meta, state=asked.scene.state)
+            info = public_info(self.domain, asked.scene.state)
+            return Transition(
+                accepted.text, (), "error", answer.error_code, info=info, meta=meta, state=asked.scene.state
+            )
         return Transition(
             accepted.text,
             answer.ops,

@@ -12,7 +12,6 @@ from typing import Any
 
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
-from simia_gym.encoding import encode
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel
@@ -103,10 +102,12 @@ class ReferenceSimulator:
         settled = await settle((self._model,), question, _accept, scene)
         talk.asked += settled.asked
         talk.prompt = settled.prompt.fork()
-        talk.prompt.add("assistant", settled.reply.raw)
+        talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
         data, meta = settled.value, {"route": settled.route}
         if data["outcome"] == "error":
-            return Transition(as_error(data["observation"]), None, "error", data["error_code"], meta=meta)
+            # Where a page stays open whatever happens, it is what an error shows.
+            shown = data["observation"] if self.domain.specs[call.name].render_errors else as_error(data["observation"])
+            return Transition(shown, None, "error", data["error_code"], meta=meta)
         return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
 
     def _end(self, call: ToolCall, data: Mapping[str, Any]) -> str | None:
@@ -129,7 +130,7 @@ class ReferenceSimulator:
             elif kind == "transition" and event["meta"].get("route") not in ASKED:
                 call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
                 _say(talk, block("call", talk.nonce, call))
-                talk.prompt.add("assistant", encode(_as_answered(event)).decode())
+                talk.prompt.add("assistant", block("answer", talk.nonce, _as_answered(event)))
         talk.seen = len(events)
 
 

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simia_gym.encoding import encode
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import ask
 from simia_gym.llm.blocks import block, make_nonce
@@ -117,20 +116,20 @@ class LLMUser:
         """Ask for the next words; an answer that cannot be used is asked for once more."""
         self._prompt.mark_static()  # the conversation so far is the server's already
         self._prompt.add("user", block(kind, self._nonce, value))
-        said, raw = await self._request(self._prompt, "answer", scene)
+        said = await self._request(self._prompt, "answer", scene)
         problem = _problem(said)
         if problem:
             retry = self._prompt.fork()
-            retry.add("assistant", raw)
+            retry.add("assistant", block("answer", self._nonce, said))
             retry.add("user", block("violations", self._nonce, [problem]))
-            said, _ = await self._request(retry, "repair", scene)
+            said = await self._request(retry, "repair", scene)
             again = _problem(said)
             if again:
                 raise Fault("invalid_reply", f"{again} (asked twice)", role="user")
-        self._prompt.add("assistant", encode(said).decode())
+        self._prompt.add("assistant", block("answer", self._nonce, said))
         return said
 
-    async def _request(self, prompt: Prompt, purpose: str, scene: Scene) -> tuple[JsonObject, str]:
+    async def _request(self, prompt: Prompt, purpose: str, scene: Scene) -> JsonObject:
         number, self._asked = self._asked, self._asked + 1
         request = ChatRequest(
             role="user",
@@ -143,8 +142,7 @@ class LLMUser:
         )
         reply = await ask(self.model, request, scene.ledger, scene.turn)
         data: Any = reply.data
-        said = {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
-        return said, reply.text
+        return {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
 
 
 def heard(text: str) -> JsonObject:

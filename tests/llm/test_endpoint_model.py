@@ -119,8 +119,14 @@ async def test_failures_that_pass_are_forgotten(server: ChatServer) -> None:
         "rate_limit": 1,
         "server_error": 1,
     }
-    # Only answers that are worth nothing change the seed.
-    assert [body["seed"] for body in server.bodies] == [5, 5, 5, 5, 5, seed_of(5, 1), seed_of(5, 2)]
+    # Only what the model itself said changes the seed.
+    assert [body["seed"] for body in server.bodies] == [5, 5, 5, 5, 5, 5, seed_of(5, 1)]
+
+
+async def test_broken_bodies_and_worthless_words_are_counted_apart(server: ChatServer) -> None:
+    server.answers = [*[raw(b"{broken")] * 4, says(""), says("no"), *[error(500)] * 2, says('{"n": 1}')]
+    assert (await model(server, retries=6).complete(request(FORM, seed=5))).data == {"n": 1}
+    assert server.bodies[-1]["seed"] == seed_of(5, 2) != seed_of(5, 1)
 
 
 @pytest.mark.parametrize("form", ["seconds", "date", "ms"])

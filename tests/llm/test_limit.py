@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from simia_gym.llm.limit import AdaptiveLimit, limit_of
+from simia_gym.llm.limit import AdaptiveLimit, limit_of, limits
 
 from .server import ChatServer, error, model, request, says, waits
 
@@ -159,6 +159,8 @@ def test_one_limit_per_model_with_the_lowest_ceiling() -> None:
     assert limit_of("http://x/v1", "one") is first
     assert first.limit == 5
     assert limit_of("http://x/v1", "two") is not first
+    assert limits()["one"][0]["ceiling"] == 5
+    assert "http" not in str(limits())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")

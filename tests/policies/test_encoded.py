@@ -6,7 +6,7 @@ import copy
 import json
 import time
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simia_gym.policies.encoded import EncodedTranscript
@@ -41,7 +41,14 @@ def test_growing_by_any_steps_gives_what_one_step_gives(messages: list[Message],
         assert encoded(transcript, part) == openai_messages(part)
 
 
+ASKING: Message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+
+
 @given(st.lists(MESSAGES, max_size=8), st.lists(MESSAGES, max_size=8))
+@example(
+    [ASKING, ASKING, {"role": "assistant", "content": "Hello"}],
+    [ASKING, ASKING, {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "ok"}],
+)
 def test_a_transcript_that_does_not_go_on_is_encoded_anew(first: list[Message], second: list[Message]) -> None:
     transcript = EncodedTranscript()
     encoded(transcript, first)

@@ -25,10 +25,10 @@ ROUTED = {
 
 
 @lru_cache(maxsize=8)
-def real(env: str) -> dict[str, Outcome]:
+def real(env: str, policy: str = "expert", feedback: str = "terse") -> dict[str, Outcome]:
     """All fixed tasks in the world."""
-    suite = suite_of(env, split="all", simulator="world")
-    return play_all(suite, suite.tasks)
+    suite = suite_of(env, split="all", simulator="world", feedback=feedback)
+    return play_all(suite, suite.tasks, policy)
 
 
 def same(simulated: dict[str, Outcome], world: dict[str, Outcome], *, state: bool = True) -> None:
@@ -54,6 +54,16 @@ def test_the_ledger_strategy_is_the_world(env: str, oracle: OracleServer) -> Non
 
 
 @pytest.mark.parametrize("env", ENVS)
+@pytest.mark.parametrize("feedback", ["terse", "explain"])
+def test_errors_are_the_worlds_too(env: str, feedback: str, oracle: OracleServer) -> None:
+    """A policy that knows nothing makes all the mistakes that the experts do not make."""
+    world = real(env, "random", feedback)
+    assert sum(answer[1] == "error" for outcome in world.values() for answer in outcome.answers) > 100
+    suite = suite_of(env, oracle.base_url, split="all", simulator="llm", feedback=feedback)
+    same(play_all(suite, suite.tasks, "random"), world)
+
+
+@pytest.mark.parametrize("env", ENVS)
 def test_the_hybrid_is_the_world(env: str, oracle: OracleServer) -> None:
     tools = ROUTED[env]
     suite = suite_of(env, oracle.base_url, split="all", simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
@@ -69,10 +79,11 @@ def test_the_hybrid_is_the_world(env: str, oracle: OracleServer) -> None:
 
 
 @pytest.mark.parametrize("env", ENVS)
-def test_the_reference_strategy_answers_as_the_world(env: str, knowing_oracle: OracleServer) -> None:
+@pytest.mark.parametrize("policy", ["expert", "random"])
+def test_the_reference_strategy_answers_as_the_world(env: str, policy: str, knowing_oracle: OracleServer) -> None:
     suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference")
-    played = play_all(suite, suite.tasks)
-    same(played, real(env), state=False)
+    played = play_all(suite, suite.tasks, policy)
+    same(played, real(env, policy), state=False)
     for outcome in played.values():  # no state is kept, so nothing that rests on it is scored
         assert outcome.verdict.reward is None
         assert "no state" in outcome.verdict.reason

@@ -217,7 +217,7 @@ async def test_what_proves_nothing_is_asked_again_and_then_not_believed(
     assert words in problem
     assert second.contents[:2] == first.contents
     assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "user"]
-    assert json.loads(second.contents[2]) == says(verdict, *evidence)
+    assert next(read_blocks(second.contents[2])).value == says(verdict, *evidence)
     assert outside_blocks(second.contents[3]).strip() == ""
     assert first.body["seed"] != second.body["seed"]
 

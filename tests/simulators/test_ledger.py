@@ -118,7 +118,7 @@ async def test_a_broken_rule_is_mended_once_with_the_violation(domain: Domain, s
     first, second = (body["messages"] for body in server.asked)
     assert second[: len(first)] == first
     assert [message["role"] for message in second[len(first) :]] == ["assistant", "user"]
-    assert json.loads(second[-2]["content"]) == ok("renamed", STRAY)
+    assert blocks(second[-2])[0].value == ok("renamed", STRAY)
     (told,) = blocks(second[-1])
     assert told.kind == "violations"
     assert "/books/b1/copies: outside what rename may write" in told.value[0]

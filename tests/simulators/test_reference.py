@@ -78,7 +78,7 @@ async def test_the_conversation_only_grows(domain: Domain, server: Server) -> No
     ]
     assert blocks(third[1])[0].value == {"agent": "", "user": "Hello."}
     assert blocks(third[3])[1].value == {"agent": "Really?", "user": "Fine."}
-    assert json.loads(third[2]["content"]) == said("sea")
+    assert blocks(third[2])[0].value == said("sea")
     assert [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"] == [0, 1, 2]
 
 
@@ -93,8 +93,8 @@ async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Ser
     scene = after(scene, await simulator.call(poke, scene), poke)
     messages = server.asked[0]["messages"]
     assert [kinds(message) for message in messages[1:]] == [["call"], [], ["call"], [], ["call"]]
-    assert json.loads(json.loads(messages[2]["content"])["observation"])["id"] == "b1"
-    assert json.loads(messages[4]["content"])["error_code"] == "unknown_tool"
+    assert json.loads(blocks(messages[2])[0].value["observation"])["id"] == "b1"
+    assert blocks(messages[4])[0].value["error_code"] == "unknown_tool"
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ async def test_it_sees_its_part_and_the_words_that_were_delivered(domain: Domain
     assert first.value("domain")["name"] == "retail"
     assert second.value("agent") == {"text": "Which seat?"}
     assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "user"]
-    assert json.loads(second.contents[2]) == says()
+    assert next(read_blocks(second.contents[2])).value == says()
     everything = json.dumps(second.body)
     assert "my plan" not in everything
     assert "what a tool answered" not in everything
@@ -163,10 +163,10 @@ async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(domain: Domain
     repair, following = server.asked[2:]
     (problem,) = repair.value("violations")
     assert "message" in problem
-    assert json.loads(repair.contents[-2]) == bad
+    assert next(read_blocks(repair.contents[-2])).value == bad
     assert repair.body["seed"] != server.asked[1].body["seed"]
     assert not following.has("violations")
-    assert json.loads(following.contents[4]) == says("Better.")
+    assert next(read_blocks(following.contents[4])).value == says("Better.")
     purposes = [(e["purpose"], e["ordinal"]) for e in talk.ledger.events]
     assert purposes == [("answer", 0), ("answer", 1), ("repair", 2), ("answer", 3)]
 

@@ -11,15 +11,14 @@ from simia_gym.llm.settings import Endpoint, ModelSettings
 
 from .server import KEY, MODEL, VllmServer
 
-SETTINGS = ModelSettings(model=MODEL, temperature=1.0, max_tokens=300)
+SETTINGS = ModelSettings(model=MODEL, temperature=1.0, max_tokens=300, extra={"min_tokens": 4})
 
 
 async def test_it_finds_what_the_server_can_do(server: VllmServer) -> None:
     found = {one.name: one for one in await probe(SETTINGS, Endpoint(server.base_url, KEY), "simulator")}
     await close_connections()
-    assert {name: one.status for name, one in found.items()} == dict.fromkeys(
-        ("answers", "model", "structured", "seeds", "latency"), "ok"
-    )
+    assert {"answers", "model", "structured", "seeds", "latency"} <= set(found)
+    assert {one.status for one in found.values()} == {"ok"}, found
     assert "JSON Schema" in found["structured"].text
     assert found["seeds"].text == "the same seed gives the same text"
 

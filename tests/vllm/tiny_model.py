@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-WORDS = 1750
+WORDS = 1_500
 POSITIONS = 32_768
 WIDTH = 64
 LEAN, MORE = 5.0, 6.5

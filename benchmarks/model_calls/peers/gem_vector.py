@@ -1,5 +1,8 @@
 """GEM (`gem-llm`): its `AsyncVectorEnv`, whose environments ask the world's model, and a policy that is gathered."""
 
+# The framework is installed in a Python of its own.
+# mypy: disable-error-code="import-not-found, misc"
+
 from __future__ import annotations
 
 import asyncio
@@ -25,17 +28,20 @@ class ModelEnv(Env):
         self._world = ModelWorld(start, client)
 
     def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin the episode again."""
         super().reset(seed)
         self._world = ModelWorld(self._start, self._client)
         return self._start["opening"], {}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Have the world's model answer."""
         return self._world.answer(), 0.0, False, self._world.over, {}
 
 
 async def ask(policy: AsyncOpenAI, messages: list[Any]) -> str:
     said = await policy.chat.completions.create(model="policy", messages=messages)
     message = said.choices[0].message
+    assert message.tool_calls
     messages.append(message.model_dump(include={"role", "content", "tool_calls"}))
     return message.tool_calls[0].id
 
@@ -49,7 +55,7 @@ def main() -> None:
     gem.register("bench:Model-v0", "benchmarks.model_calls.peers.gem_vector:ModelEnv")
     lanes = [{"start": starts[lane % len(starts)], "client": client} for lane in range(concurrency)]
     environment = gem.make_vec(["bench:Model-v0"] * concurrency, vec_kwargs=lanes, async_mode=True)
-    histories = [opening(lane["start"]) for lane in lanes]
+    histories = [opening(starts[lane % len(starts)]) for lane in range(concurrency)]
     meter = Meter(concurrency, options["mean_latency"])
     loop = asyncio.new_event_loop()
 

@@ -4,6 +4,9 @@ The package has no driver of its own. SkyRL's generator runs one coroutine an ep
 pool; the pool has as many threads here as there are episodes, which is its best case.
 """
 
+# The framework is installed in a Python of its own.
+# mypy: disable-error-code="import-not-found, misc"
+
 from __future__ import annotations
 
 import asyncio
@@ -29,6 +32,7 @@ class ModelEnv(BaseTextEnv):
         self.max_turns = len(extras["start"]["asks"])
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
+        """Have the world's model answer."""
         self.turns += 1
         seen = told(action, self._world.answer())
         return BaseTextEnvStepOutput(observations=[seen], reward=0.0, done=self._world.over, metadata={})
@@ -43,6 +47,7 @@ async def play(start: dict[str, Any], policy: AsyncOpenAI, client: OpenAI, pool:
         began = time.perf_counter()
         said = await policy.chat.completions.create(model="policy", messages=messages)
         message = said.choices[0].message
+        assert message.tool_calls
         messages.append(message.model_dump(include={"role", "content", "tool_calls"}))
         output = await loop.run_in_executor(pool, environment.step, message.tool_calls[0].id)
         messages += output["observations"]

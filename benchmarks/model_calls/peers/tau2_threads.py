@@ -4,6 +4,9 @@ A turn is an answer of its agent and one of its simulated user, both asked throu
 code, so the user's model call stands for the simulator's.
 """
 
+# The framework is installed in a Python of its own.
+# mypy: disable-error-code="import-not-found, misc"
+
 from __future__ import annotations
 
 import os
@@ -12,16 +15,16 @@ from typing import Any
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-from importlib.metadata import version  # noqa: E402
+from importlib.metadata import version
 
-from loguru import logger  # noqa: E402
-from tau2.agent.llm_agent import LLMAgent  # noqa: E402
-from tau2.domains.retail.environment import get_environment, get_tasks  # noqa: E402
-from tau2.orchestrator.orchestrator import Orchestrator  # noqa: E402
-from tau2.user.user_simulator import UserSimulator  # noqa: E402
+from loguru import logger
+from tau2.agent.llm_agent import LLMAgent
+from tau2.domains.retail.environment import get_environment, get_tasks
+from tau2.orchestrator.orchestrator import Orchestrator
+from tau2.user.user_simulator import UserSimulator
 
-from benchmarks.model_calls.measure import Meter, report  # noqa: E402
-from benchmarks.model_calls.peers.shared import setting  # noqa: E402
+from benchmarks.model_calls.measure import Meter, report
+from benchmarks.model_calls.peers.shared import setting
 
 _TURNS = 10
 _MODEL = "openai/gpt-4.1"  # a name whose price it knows, or it logs an error at every answer

@@ -1,5 +1,8 @@
 """verifiers: its classic `MultiTurnEnv` with an environment response that asks the world's model."""
 
+# The framework is installed in a Python of its own.
+# mypy: disable-error-code="import-not-found, misc"
+
 from __future__ import annotations
 
 import asyncio
@@ -25,6 +28,7 @@ class ModelEnv(vf.MultiTurnEnv):
         self._starts, self._client = starts, client
 
     async def env_response(self, messages: Any, state: Any, **_: Any) -> Any:
+        """Have the world's model answer."""
         return [await self._answer(messages[-1], state, len(state["trajectory"]) - 1)]
 
     async def _answer(self, last: Any, state: Any, turn: int) -> ToolMessage:
@@ -37,7 +41,7 @@ class ModelEnv(vf.MultiTurnEnv):
             ],
             response_format={"type": "json_object"},
         )
-        observation = json.loads(answered.choices[0].message.content)["observation"]
+        observation = json.loads(answered.choices[0].message.content or "")["observation"]
         return ToolMessage(tool_call_id=last.tool_calls[0].id, content=observation)
 
 

@@ -1,0 +1,1 @@
+"""Measurements of the suite; no part of what is installed."""

@@ -1,0 +1,166 @@
+"""The faces of an environment whose world is a model: Gymnasium's, the vectors', the command line's records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import openai
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import simia_gym  # noqa: F401 - registers the environments
+from simia_gym.cli.app import run
+from simia_gym.errors import Fault, InputError
+from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.server import OracleServer
+from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.registration import env_ids
+from simia_gym.rollout.replay import replay_file
+from simia_gym.scene import Scene
+from simia_gym.types import ToolCall, Transition
+
+from .stage import MODEL
+
+CALLS = {
+    "simia/retail-v0": '<tool_call>{"name": "list_all_product_types", "arguments": {}}</tool_call>',
+    "simia/webshop-v0": "search[running shoes]",
+}
+
+
+@pytest.mark.parametrize("env", env_ids())
+def test_gymnasium_finds_nothing_to_complain_about(env: str, oracle: OracleServer) -> None:
+    made = gym.make(env, simulator="llm", model=MODEL, base_url=oracle.base_url).unwrapped
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(made)
+    made.close()
+
+
+@pytest.mark.parametrize("env", env_ids())
+@pytest.mark.parametrize("mode", ["vector_entry_point", "sync", "async"])
+def test_vectors_ask_the_model_in_every_lane(env: str, mode: str, oracle: OracleServer) -> None:
+    extra: dict[str, Any] = {"vector_kwargs": {"shared_memory": False}} if mode == "async" else {}
+    settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": oracle.base_url}
+    vector = gym.make_vec(env, num_envs=3, vectorization_mode=mode, **settings, **extra)
+    single = gym.make(env, simulator="world")
+    before = oracle.counts["requests"].get("ledger", 0)
+    vector.reset(seed=5)
+    observations, _, _, truncated, _ = vector.step([CALLS[env]] * 3)
+    assert oracle.counts["requests"]["ledger"] >= before + 3
+    assert not any(truncated)
+    for lane, observation in enumerate(observations):
+        single.reset(seed=5 + lane)
+        assert observation == single.step(CALLS[env])[0]
+    vector.close()
+
+
+def test_a_client_object_is_asked_with_its_own_key() -> None:
+    with serve_in_thread(OracleOptions(api_key="sk-the-right-key")) as server:
+        client = openai.AsyncOpenAI(base_url=server.base_url, api_key="sk-the-right-key")
+        env = gym.make("simia/retail-v0", simulator="llm", model=MODEL, client=client)
+        env.reset(seed=1)
+        assert env.step(CALLS["simia/retail-v0"])[0].startswith("{")
+        wrong = openai.AsyncOpenAI(base_url=server.base_url, api_key="sk-another-key")
+        env = gym.make("simia/retail-v0", simulator="llm", model=MODEL, client=wrong)
+        env.reset(seed=1)
+        _, reward, terminated, truncated, info = env.step(CALLS["simia/retail-v0"])
+        assert (reward, terminated, truncated, info["reward_valid"]) == (0.0, False, True, False)
+        assert "(auth)" in info["fault"]
+        assert "sk-another-key" not in str(info)
+        env = gym.make("simia/retail-v0", simulator="llm", model=MODEL, client=wrong, on_fault="raise")
+        env.reset(seed=1)
+        with pytest.raises(Fault, match="auth"):
+            env.step(CALLS["simia/retail-v0"])
+
+
+def test_a_configured_endpoint_makes_the_model_the_default(
+    oracle: OracleServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gym.make("simia/retail-v0").reset(seed=1)[1]["simulator"] == "world"
+    monkeypatch.setenv("SIMIA_MODEL", MODEL)
+    assert gym.make("simia/retail-v0").reset(seed=1)[1]["simulator"] == "world"
+    monkeypatch.setenv("SIMIA_BASE_URL", oracle.base_url)
+    info = gym.make("simia/retail-v0").reset(seed=1)[1]
+    assert (info["simulator"], info["models"]) == ("llm", {"simulator": MODEL})
+    assert gym.make("simia/retail-v0", simulator="world").reset(seed=1)[1]["simulator"] == "world"
+
+
+class Parrot:
+    """A simulator of one's own."""
+
+    name = "parrot"
+    io = False
+
+    def begin(self, scene: Scene) -> None:
+        """Nothing to get ready."""
+
+    async def open(self, scene: Scene) -> Transition:
+        """Say hello."""
+        return Transition("hello", speaker="env")
+
+    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+        """Say the tool's name."""
+        return Transition(call.name)
+
+
+@pytest.mark.parametrize("given", [Parrot, Parrot()], ids=["made for each", "one for all"])
+def test_a_simulator_of_ones_own(given: Any) -> None:
+    env = gym.make("simia/retail-v0", simulator=given)
+    assert env.reset(seed=1)[1]["simulator"] == "parrot"
+    assert env.step(CALLS["simia/retail-v0"])[0] == "list_all_product_types"
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"simulator": "llm"}, "no model is named"),
+        ({"simulator": "llm", "model": "m"}, "neither an endpoint nor a key"),
+        ({"simulator": "dream"}, "simulator is 'dream'"),
+        ({"simulator": 3}, "no simulator"),
+        ({"judge": "jury"}, "judge is 'jury'"),
+        ({"simulator": "hybrid", "model": "m", "base_url": "http://127.0.0.1:9/v1", "routes": {"fly": "llm"}}, "fly"),
+        ({"simulator": "replay"}, "no record is named"),
+        ({"roles": {"jester": {}}}, "no role 'jester'"),
+        ({"simulator": "llm", "model": "m", "base_url": "ftp://x"}, "no address"),
+        ({"simulator": "llm", "model": "m", "base_url": "http://x/v1", "roles": {"simulator": {"tem": 1}}}, "'tem'"),
+    ],
+)
+def test_wrong_settings_are_named(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        gym.make("simia/retail-v0", **settings)
+
+
+@pytest.fixture
+def record(oracle: OracleServer, tmp_path: Path) -> Iterator[Path]:
+    """A rollout of groups with a model for every role."""
+    out = tmp_path / "run.jsonl"
+    words = ["rollout", "simia/retail-v0", "--simulator", "llm", "--model", MODEL, "--base-url", oracle.base_url]
+    code = run([*words, "--user", "llm", "--episodes", "8", "--group", "4", "--out", str(out), "--json"])
+    assert code == 0
+    yield out
+
+
+def test_a_record_is_proven_without_the_model(record: Path) -> None:
+    proofs = list(replay_file(record))
+    assert len(proofs) == 8
+    assert all(proof.proven for proof in proofs), [proof.reason for proof in proofs]
+
+
+def test_a_record_with_a_forged_reply_is_not_proven(record: Path) -> None:
+    text = record.read_text(encoding="utf-8")
+    assert text.count('\\"outcome\\":\\"ok\\"') > 8
+    record.write_text(text.replace('\\"outcome\\":\\"ok\\"', '\\"outcome\\":\\"error\\"', 1), encoding="utf-8")
+    assert not all(proof.proven for proof in replay_file(record))
+
+
+def test_a_record_answers_calls(record: Path) -> None:
+    """``simulator="replay"`` gives the recorded answers to the recorded calls, and a fault for any other."""
+    out = record.with_name("again.jsonl")
+    words = ["rollout", "simia/retail-v0", "--simulator", "replay", "--recorded", str(record)]
+    assert run([*words, "--episodes", "8", "--group", "4", "--out", str(out), "--json"]) == 0
+    other = record.with_name("other.jsonl")
+    assert run([*words, "--episodes", "2", "--policy", "pushover", "--out", str(other), "--json"]) in (0, 1)
