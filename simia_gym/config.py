@@ -44,7 +44,7 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "split": ("train", "test", "all"),
     "prompt": ("full", "compact"),
     "simulator": ("auto", "world", "llm", "hybrid", "replay"),
-    "strategy": ("ledger", "reference"),
+    "strategy": ("auto", "ledger", "reference"),
     "judge": (None, "llm", "llm-all"),
     "feedback": ("terse", "explain"),
 }
@@ -68,7 +68,8 @@ class EnvConfig:
         max_turns: Another turn limit than the domain's.
         options: Options of the domain's world, such as ``{"compat": "tau2"}``.
         strategy: How a model simulates: ``ledger`` (it proposes changes, code checks them and holds the state) or
-            ``reference`` (it continues the conversation after a reference trajectory; no state is kept).
+            ``reference`` (it continues the conversation after a reference trajectory; no state is kept); ``auto``:
+            ``ledger`` where the domain has a state, ``reference`` where it has none.
         judge: Who judges what no program can: ``llm``; ``llm-all`` judges what programs can, too; ``None``: nobody.
         feedback: What errors say: ``terse``, as the real system answers, or ``explain``: also why, and what would do.
         model: The model of simulator, user and judge, where `roles` names no other.
@@ -91,7 +92,7 @@ class EnvConfig:
     prompt: Literal["full", "compact"] = "full"
     max_turns: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    strategy: Literal["ledger", "reference"] = "ledger"
+    strategy: Literal["auto", "ledger", "reference"] = "auto"
     judge: str | None = None
     feedback: Feedback = "terse"
     model: str | None = None

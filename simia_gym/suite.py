@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from simia_gym.config import CUSTOM, EnvConfig
 from simia_gym.domain import Domain, load_domain
@@ -117,6 +117,15 @@ class Suite:
             raise InputError(f"{self.domain.name} has no world to run", where="simulator", fix=fix)
         return asked
 
+    @property
+    def strategy(self) -> Literal["ledger", "reference"]:
+        """How a model simulates, ``auto`` resolved: without any table there is nothing that a ledger could hold."""
+        if self.config.strategy != "auto":
+            return self.config.strategy
+        schema = self.domain.state_schema
+        tables = {*self.domain.base.tables, *(schema.tables if schema is not None else ())}
+        return "ledger" if any(not name.startswith("_") for name in tables) else "reference"
+
     def _own_simulator(self) -> Simulator:
         given = self.parts.simulator
         made: object = given() if callable(given) else given
@@ -209,7 +218,7 @@ class Suite:
 
     def _model_simulator(self) -> Simulator:
         model, feedback = self.models.get("simulator"), self.config.feedback
-        if self.config.strategy == "reference":
+        if self.strategy == "reference":
             from simia_gym.simulators.reference import ReferenceSimulator
 
             return ReferenceSimulator(self.domain, model, feedback=feedback)

@@ -1,8 +1,10 @@
 """Every code block of the README and of docs/ runs, and every transcript shown there is what really happens.
 
 Python blocks of a page run one after another in one interpreter, shell blocks in one folder. Blocks that install run
-in the continuous-integration script instead. A block after ``<!-- transcript: ENV TASK POLICY -->`` is compared with
-the transcript of that episode.
+in the continuous-integration script instead. Where a page names an endpoint on this machine, an oracle answers there.
+
+A block after ``<!-- transcript: ENV TASK POLICY -->`` is compared with the transcript of that episode, one after
+``<!-- prompt: ENV TASK TOOL -->`` with what a model is sent when the expert first calls that tool.
 """
 
 from __future__ import annotations
@@ -12,13 +14,19 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
 import pytest
 
 from simia_gym.config import EnvConfig
 from simia_gym.env import transcript_text
+from simia_gym.errors import Fault
+from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.oracle import serve_in_thread
+from simia_gym.parts import Parts
 from simia_gym.policies import load_policy
 from simia_gym.rewards.explain import report as explain
 from simia_gym.rollout.play import play
@@ -27,6 +35,7 @@ from simia_gym.suite import load_suite
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 INSTALLS = re.compile(r"^\s*(python3? -m venv|pip install|source|\. )")
+ENDPOINTS = re.compile(r"http://127\.0\.0\.1:(8000|8765)/v1")
 BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n+)?```(?P<language>\w*)[^\n]*\n(?P<code>.*?)```", re.DOTALL)
 
 
@@ -60,18 +69,26 @@ def test_every_block_says_what_it_is(page: Path) -> None:
     assert {block.language for block in blocks(page)} <= known
 
 
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """The address of an oracle, which takes the place of every model that a page speaks of."""
+    with serve_in_thread() as server:
+        yield server.base_url
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
     shell = [b.code for b in blocks(page) if b.language == "bash"]
     # On a machine where the package is installed, what is left of an installing line is what follows it.
     lines = [part for code in shell for line in code.splitlines() for part in [without_install(line)] if part]
     if lines:
-        (tmp_path / "page.sh").write_text("set -euo pipefail\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        script = ENDPOINTS.sub(endpoint, "\n".join(lines))
+        (tmp_path / "page.sh").write_text(f"set -euo pipefail\n{script}\n", encoding="utf-8")
         run(["bash", "page.sh"], tmp_path)
     python = [b.code for b in blocks(page) if b.language == "python"]
     if python:
-        (tmp_path / "page.py").write_text("\n".join(python), encoding="utf-8")
+        (tmp_path / "page.py").write_text(ENDPOINTS.sub(endpoint, "\n".join(python)), encoding="utf-8")
         run([sys.executable, "page.py"], tmp_path)
 
 
@@ -101,6 +118,48 @@ def transcript(env_id: str, task_id: str, policy_name: str) -> str:
         line if len(line) <= 400 else f"{line[:400]} ..." for line in transcript_text(episode.messages).split("\n")
     ]
     return "\n".join(lines) + "\n\n" + explain(episode.verdict)
+
+
+@pytest.mark.parametrize(
+    ("page", "block"),
+    [(page, block) for page in PAGES for block in blocks(page) if block.note.startswith("prompt:")],
+    ids=lambda value: value.note if isinstance(value, Block) else page_id(value),
+)
+def test_prompts_are_real(page: Path, block: Block) -> None:
+    _, env, task, tool = block.note.split()
+    assert block.code.strip() == prompt(env, task, tool).strip()
+
+
+class Listening:
+    """A model that keeps what it is asked about one tool, and answers nothing."""
+
+    name = "listening"
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, str]] = []
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        self.messages = orjson.loads(request.prompt.messages_json())
+        raise Fault("timeout", "nobody answers", role="simulator")
+
+
+def prompt(env_id: str, task_id: str, tool: str) -> str:
+    """What a model is sent, with long lines and most of the rules cut, and the tag of the blocks made plain."""
+    model = Listening()
+    config = EnvConfig(env_id, split="all", simulator="hybrid", routes={tool: "llm"}, model="m")
+    suite = load_suite(config, Parts(models={"simulator": model}))
+    policy = load_policy("expert", suite.domain.config.policies)()
+    asyncio.run(play(suite.episode(), suite.task(task_id), seed=0, policy=policy))
+    parts = []
+    for message in model.messages:
+        text = re.sub(r"(<<(?:data|end):\w+ )\w+>>", r"\1TAG>>", message["content"])
+        found = re.search(r"(?m)^<<data:", text)
+        start = len(text) if found is None else found.start()
+        rules = text[:start].strip().splitlines()
+        shown = [*rules[:2], *(["[...]"] if len(rules) > 2 else [])]
+        data = [line if len(line) <= 170 else f"{line[:160]} [...]" for line in text[start:].splitlines() if line]
+        parts.append("\n".join([message["role"].upper(), *shown, *data]))
+    return "\n\n".join(parts)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

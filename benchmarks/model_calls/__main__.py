@@ -1,6 +1,7 @@
 """Runs the benchmark of model calls and writes its results.
 
     python -m benchmarks.model_calls [--quick] [--resume] [--only product,naive] [--peers DIR] [--out FILE]
+    python -m benchmarks.model_calls --table
 
 A mock server on one core gives every answer after 100 ms; the client runs on the other core. An episode has ten turns,
 each with one call of the policy's model and one of the world's. Peers are run where DIR holds a virtual environment for
@@ -20,7 +21,7 @@ from typing import Any
 from benchmarks.model_calls.growth import TURNS as LONG
 from benchmarks.model_calls.plan import LATENCY, SIGMA, Cell, cells
 from benchmarks.model_calls.running import SkippedError, run_cell
-from benchmarks.model_calls.summary import goals, machine, show, summarise
+from benchmarks.model_calls.summary import goals, machine, markdown, show, summarise
 from benchmarks.model_calls.workload import prepare
 
 _OUT = Path(__file__).parents[1] / "results" / "model_calls.json"
@@ -33,7 +34,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", help="what to run, separated by commas, such as product,naive")
     parser.add_argument("--peers", type=Path, help="folder with a virtual environment for each peer")
     parser.add_argument("--out", type=Path, default=_OUT, help="the results file")
+    parser.add_argument("--table", action="store_true", help="run nothing; print the results file as a table")
     options = parser.parse_args(arguments)
+    if options.table:
+        print(markdown(_begun(options.out)["summary"]))
+        return
     results = _begun(options.out) if options.resume else _new(quick=options.quick)
     done = {run["key"] for run in results["runs"] if "result" in run}
     wanted = [cell for cell in cells(quick=results["quick"]) if cell.key not in done and _asked(cell, options.only)]

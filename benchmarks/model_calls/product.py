@@ -53,10 +53,10 @@ class Tally:
             self.bad.append(f"{record.task}: {record.fault or record.ended}")
 
 
-async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder: Path) -> Tally:
+async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder: Path, seed: int = 0) -> Tally:
     """Run a rollout."""
     options = policy_options(port)
-    plan = Plan(config=suite.config, domain_hash=suite.domain.hash, policy="llm", episodes=episodes)
+    plan = Plan(config=suite.config, domain_hash=suite.domain.hash, policy="llm", seed=seed, episodes=episodes)
     tally = Tally()
     pool = Pool(suite, plan, lambda: Timed(options), concurrency=concurrency, on_done=tally.add)
     with create_store(folder / f"{episodes}.jsonl") as store:
@@ -70,9 +70,9 @@ async def run(options: dict[str, Any]) -> None:
     """Measure a rollout, after a short one that opens what is opened once."""
     port, concurrency = options["port"], options["concurrency"]
     with tempfile.TemporaryDirectory() as folder:
-        # Of another suite: the answers of a group are kept, and none must be known when the clock starts.
-        await roll(load_suite(config(), endpoint(port)), port, 2, 2, Path(folder))
         suite = load_suite(config(), endpoint(port))
+        # Of another seed: the answers of a group are kept, and none must be known when the clock starts.
+        await roll(suite, port, 2, 2, Path(folder), seed=1)
         meter = Timed.meter = Meter(concurrency, options["mean_latency"])
         gc.collect()
         meter.begin()

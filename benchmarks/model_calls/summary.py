@@ -102,6 +102,31 @@ def _met(bound: str, wanted: float, value: float | None) -> bool:
     return value is not None and (value >= wanted if bound == "at least" else value <= wanted)
 
 
+def markdown(summary: Mapping[str, Any]) -> str:
+    """The runs as a table for a page, with the least and the most where there were several."""
+    columns = {
+        "of_ideal": "of ideal",
+        "cpu_ms_per_turn": "CPU ms per turn",
+        "overhead_ms_p50": "overhead p50, ms",
+        "overhead_ms_p99": "p99, ms",
+        "rss_mb": "memory, MB",
+    }
+    lines = [f"| what | at once | runs | {' | '.join(columns.values())} |", "|---" * (len(columns) + 3) + "|"]
+    for what, levels in summary.items():
+        for level, figures in levels.items():
+            if "of_ideal" in figures:
+                cells = " | ".join(_cell(figures.get(name)) for name in columns)
+                lines.append(f"| {what} | {level} | {figures['runs']} | {cells} |")
+    return "\n".join(lines)
+
+
+def _cell(figure: Mapping[str, float] | None) -> str:
+    if figure is None:
+        return ""
+    median, least, most = (f"{figure[name]:.3g}" for name in ("median", "least", "most"))
+    return median if least == most else f"{median} ({least} to {most})"
+
+
 def show(summary: Mapping[str, Any], reached: Iterable[Mapping[str, Any]]) -> None:
     """Print both as tables."""
     names = ("of_ideal", "cpu_ms_per_turn", "overhead_ms_p50", "overhead_ms_p99", "rss_mb")

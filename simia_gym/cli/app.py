@@ -177,8 +177,8 @@ def rollout(
         typer.Option(metavar="URL", help="Another endpoint for the judge.", rich_help_panel=MODELS),
     ] = None,
     strategy: Annotated[
-        str, typer.Option(metavar="KIND", help="How a model simulates: ledger, reference.", rich_help_panel=MODELS)
-    ] = "ledger",
+        str, typer.Option(metavar="KIND", help="How a model simulates: auto, ledger, reference.", rich_help_panel=MODELS)
+    ] = "auto",
     route: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(
@@ -190,8 +190,8 @@ def rollout(
     role: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(
-            metavar="ROLE.KEY=VALUE",
-            help="Setting of a role's model, such as judge.temperature=0; may be repeated.",
+            metavar="ROLE.KEY=VALUE",  # such as judge.temperature=0
+            help="Setting of the model of simulator, escalation, user, judge or policy; may be repeated.",
             rich_help_panel=MODELS,
         ),
     ] = None,
@@ -241,6 +241,10 @@ def rollout(
         typer.Option(metavar="KEY=VALUE", help="Option of the domain; may be repeated."),
     ] = None,
     prompt: Annotated[PromptName, typer.Option(help="How much the system message says.")] = PromptName.full,
+    max_turns: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=1, max=MOST, help="Turn limit. [default: the domain's]"),
+    ] = None,
     timeout: Annotated[
         Optional[float],  # noqa: UP045
         typer.Option(metavar="S", help="Seconds that one episode may take."),
@@ -299,6 +303,7 @@ def rollout(
         domain=domain,
         option=tuple(option or ()),
         prompt=prompt.value,
+        max_turns=max_turns,
         timeout=timeout,
         out=out,
         resume=resume,
@@ -359,11 +364,21 @@ def new_domain(
 
 
 @app.command()
-def doctor(json: AsJson = False) -> None:
-    """Check this installation."""
+def doctor(
+    model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="Try this model. [default: those that the variables name]"),
+    ] = None,
+    base_url: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="URL", help="Its OpenAI-compatible endpoint."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Check this installation, and what the endpoints of models can do."""
     from simia_gym.cli.doctor import examine
 
-    raise typer.Exit(examine(json=json))
+    raise typer.Exit(examine(json=json, model=model, base_url=base_url))
 
 
 app.command("serve-oracle")(serve_oracle)

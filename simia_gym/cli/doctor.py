@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from simia_gym.cli.listing import describe_environment
 from simia_gym.cli.output import Output
+from simia_gym.cli.preflight import Target, targets
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
+from simia_gym.llm.probe import Found, probe, summary
+from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
 from simia_gym.loop import run_sync
 from simia_gym.policies import NullPolicy
 from simia_gym.registration import env_ids
@@ -27,10 +32,11 @@ from simia_gym.version import __version__
 
 DISTRIBUTION = "simia-gym"
 LEAST_PYTHON = (3, 11)
+_PATIENCE = 60.0
+ROLES = ("simulator", "user", "judge", "policy")
 VARIABLES = (
-    "SIMIA_POLICY_MODEL",
-    "SIMIA_POLICY_BASE_URL",
-    "SIMIA_POLICY_API_KEY",
+    *(f"SIMIA_{name}" for name in ("MODEL", "BASE_URL", "API_KEY")),
+    *(f"SIMIA_{role.upper()}_{name}" for role in ROLES for name in ("MODEL", "BASE_URL", "API_KEY")),
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
 )
@@ -54,23 +60,75 @@ class Finding:
     says: str
 
 
-def examine(*, json: bool) -> int:
-    """Look at the installation and print what was found.
+def examine(*, json: bool, model: str | None = None, base_url: str | None = None) -> int:
+    """Look at the installation and at the endpoints of models, and print what was found.
+
+    Args:
+        json: Print a value for scripts.
+        model: The model to try; else those that the variables name.
+        base_url: Its endpoint; else those that the variables name.
 
     Returns:
         The exit code: 0, or 1 where something is not as it should be.
+
+    Raises:
+        InputError: A model or an endpoint was given, and not enough to find it.
     """
     output = Output(json)
-    findings = [*_packages(), *_extras(), *_variables(), *_domains(), *_episodes()]
+    asked = _targets(model, base_url)
+    probed = [(target, asyncio.run(_probed(target))) for target in asked]
+    findings = [*_packages(), *_extras(), *_variables(), *_domains(), *_episodes(), *_models(probed)]
     table = Table(box=None, show_header=False, pad_edge=False)
     marks = {True: "ok", False: "WRONG", None: "–"}
     for item in findings:
-        table.add_row(item.part, item.name, marks[item.ok], item.says)
+        table.add_row(item.part, item.name, marks[item.ok], escape(item.says))
     output.console.print(table, markup=False)
     ok = all(item.ok is not False for item in findings)
     output.say("everything is in order" if ok else "something is wrong: see the lines marked WRONG")
-    output.result({"ok": ok, "findings": [_as_json(item) for item in findings]})
+    models = [
+        {
+            "roles": list(target.roles),
+            "model": target.settings.model,
+            "host": target.endpoint.host,
+            "found": summary(found),
+        }
+        for target, found in probed
+    ]
+    output.result({"ok": ok, "findings": [_as_json(item) for item in findings], "models": models})
     return 0 if ok else 1
+
+
+def _targets(model: str | None, base_url: str | None) -> list[Target]:
+    """Every model that is configured, once."""
+    if model is not None or base_url is not None:
+        name = resolve_model("simulator", model)
+        place = resolve_endpoint("simulator", base_url=base_url)
+        return [Target(("simulator", "user", "judge"), ModelSettings(model=name), place)]
+    known = [role for role in ROLES if configured(role)]
+    return targets({role: (ModelSettings(model=resolve_model(role)), resolve_endpoint(role)) for role in known})
+
+
+async def _probed(target: Target) -> list[Found]:
+    from simia_gym.llm.http import close_connections
+
+    # One who waits for an answer here wants to know soon.
+    settings = replace(target.settings, timeout=min(target.settings.timeout, _PATIENCE))
+    try:
+        return await probe(settings, target.endpoint, target.role)
+    finally:
+        await close_connections()
+
+
+def _models(probed: Sequence[tuple[Target, list[Found]]]) -> Iterator[Finding]:
+    """What the endpoints can do."""
+    if not probed:
+        says = "none is configured: set SIMIA_MODEL and SIMIA_BASE_URL, or give --model and --base-url"
+        yield Finding("model", "", None, says)
+    marks = {"ok": True, "warning": None, "error": False}
+    for target, found in probed:
+        for item in found:
+            asked_by = f"{', '.join(target.roles)}: " if item.name == "answers" else ""
+            yield Finding("model", item.name, marks[item.status], asked_by + item.text)
 
 
 def _as_json(item: Finding) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from simia_gym.episode import Episode
 from simia_gym.ledger import Ledger
 from simia_gym.llm.settings import ModelSettings
 from simia_gym.loop import run_inline
-from simia_gym.policies import PolicyOptions, load_policy
+from simia_gym.policies import PolicyOptions, load_policy, policy_names
 from simia_gym.prompts import load_prompt
 from simia_gym.rollout.play import play
 from simia_gym.scene import Scene
@@ -22,6 +22,7 @@ from simia_gym.suite import Suite
 from simia_gym.types import JsonObject, Task, ToolCall, Transition
 from simia_gym.users import make_user
 
+EXPERT = "expert"
 _SAMPLED = 8
 _BYTES_PER_TOKEN = 4
 _REPLY_TOKENS = {"simulator": 150, "user": 40, "judge": 80, "policy": 100}
@@ -83,13 +84,16 @@ class Estimate:
         return f"expected calls: {', '.join(parts) or 'none'}; {tokens}{cost} ({self.basis}; without thinking)"
 
 
-def estimate(suite: Suite, episodes: int, *, group: int = 1, policy: PolicyOptions | None = None) -> Estimate | None:
+def estimate(
+    suite: Suite, episodes: int, *, group: int = 1, player: str = EXPERT, policy: PolicyOptions | None = None
+) -> Estimate | None:
     """Estimate what so many episodes take. Asks nobody, and never fails.
 
     Args:
         suite: The environment.
         episodes: How many episodes.
         group: How many of them share a world, and with it the simulator's answers.
+        player: The policy; the expert takes the place of one that is not of code, or not of this package or domain.
         policy: The policy's model, where it is one.
 
     Returns:
@@ -98,19 +102,20 @@ def estimate(suite: Suite, episodes: int, *, group: int = 1, policy: PolicyOptio
     if episodes < 1 or not (suite.model_names or policy is not None):
         return None
     try:
-        return _estimate(suite, episodes, group, policy)
+        free = player != "llm" and player in policy_names(suite.domain.config.policies)
+        return _estimate(suite, episodes, group, player if free else EXPERT, policy)
     except (Exception, SystemExit):  # the domain's own code plays; what is wrong with it, the run itself will tell
         return None
 
 
-def _estimate(suite: Suite, episodes: int, group: int, policy: PolicyOptions | None) -> Estimate:
+def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: PolicyOptions | None) -> Estimate:
     roles = [role for role in suite.model_names if role != "escalation"]
     roles += [] if policy is None else ["policy"]
     several = max(1, min(len(suite.tasks), episodes // group))
     count = min(_SAMPLED, several)
     tasks = [suite.tasks[number * several // count] for number in range(count)]
-    samples = [sample for task in tasks if (sample := _played(suite, task)) is not None]
-    basis = "as the expert plays"
+    samples = [sample for task in tasks if (sample := _played(suite, task, player)) is not None]
+    basis = f"as {player} plays"
     if not samples:
         samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
     shared = _pinned(suite) and group > 1 and "simulator" in roles
@@ -133,7 +138,7 @@ def _estimate(suite: Suite, episodes: int, group: int, policy: PolicyOptions | N
 
 
 def _pinned(suite: Suite) -> bool:
-    return suite.config.pins and suite.config.strategy == "ledger"
+    return suite.config.pins and suite.strategy == "ledger"
 
 
 class _Watching(WorldSimulator):
@@ -155,7 +160,7 @@ class _Watching(WorldSimulator):
         if "simulator" not in suite.model_names or refused or self._routes.get(call.name) != "llm":
             return transition
         answer = len(encode(transition.observation))
-        if suite.config.strategy == "reference":
+        if suite.strategy == "reference":
             self._said += _WRAPPING
             size = reference_prefix(domain, scene, feedback).prompt.size + self._said
             self._said += answer
@@ -172,16 +177,16 @@ class _Watching(WorldSimulator):
         return transition
 
 
-def _played(suite: Suite, task: Task) -> _Sample | None:
+def _played(suite: Suite, task: Task, player: str) -> _Sample | None:
     """Play a task where that costs nothing; ``None`` where it does not work."""
     domain = suite.domain
-    if domain.world is None or "expert" not in domain.config.policies:
+    if domain.world is None or player not in policy_names(domain.config.policies):
         return None
     sample = _Sample()
     kind = suite.config.user or domain.user
     user = None if domain.user is None else make_user("scripted" if kind in (None, "llm") else kind, domain.cues)
     episode = Episode(domain, simulator=_Watching(suite, sample), user=user, reward=domain.make_reward())
-    policy = load_policy("expert", domain.config.policies, folder=domain.folder)()
+    policy = load_policy(player, domain.config.policies, folder=domain.folder)()
     run_inline(play(episode, task, seed=0, policy=policy, env=suite.config.env))
     if episode.fault is not None or not episode.turn:
         return None
@@ -217,10 +222,10 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
     domain, turns = suite.domain, suite.max_turns
     state, digest = domain.begin(task)
     feedback = suite.config.feedback
-    prefix = reference_prefix if suite.config.strategy == "reference" else ledger_prefix
+    prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
     size = prefix(domain, Scene(task, state, Ledger(), 0, 0, digest), feedback).prompt.size
     grown = _WRAPPING * turns
-    sample.add("simulator", size + (grown if suite.config.strategy == "reference" else 4 * _WRAPPING), calls=turns)
+    sample.add("simulator", size + (grown if suite.strategy == "reference" else 4 * _WRAPPING), calls=turns)
     asked = _size_of_prompt(suite, "user") + len(encode(task.user or {}))
     sample.add("user", asked + grown / 2, calls=turns + 1)
     sample.add("policy", len(domain.prompts[suite.config.prompt]) + grown / 2, calls=turns)
@@ -234,7 +239,12 @@ def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> No
         name = str(item.get("id"))
         criteria[name] = {**criteria.get(name, {}), **item}
     kept = [item for item in criteria.values() if not item.get("drop")]
-    asked = kept if suite.config.judge == "llm-all" else [item for item in kept if _is_llm(item)]
+    stateless = "simulator" in suite.model_names and suite.strategy == "reference"
+    asked = [
+        item
+        for item in kept
+        if suite.config.judge == "llm-all" or _is_llm(item) or (stateless and item.get("kind") == "goal")
+    ]
     size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
     sample.add("judge", size, calls=len(asked))
 

@@ -34,7 +34,7 @@ class ModelOptions:
     judge: str | None = None
     judge_model: str | None = None
     judge_base_url: str | None = None
-    strategy: str = "ledger"
+    strategy: str = "auto"
     feedback: str = "terse"
     route: tuple[str, ...] = ()
     role: tuple[str, ...] = ()

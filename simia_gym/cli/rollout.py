@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -59,6 +60,7 @@ class RolloutOptions:
     domain: str | None = None
     option: tuple[str, ...] = ()
     prompt: str = "full"
+    max_turns: int | None = None
     timeout: float | None = None
     out: Path | None = None
     resume: bool = False
@@ -82,6 +84,7 @@ class RolloutOptions:
             user=self.user,
             prompt=cast(Literal["full", "compact"], self.prompt),
             options=parse_options(self.option),
+            max_turns=self.max_turns,
             **self.models.settings(),
         )
 
@@ -153,7 +156,7 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
     began = time.monotonic()
     display = Display(output, env, models=bool(suite.model_names or place))
     pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
-    if asked.resume or not path.exists():
+    if asked.resume or not os.path.exists(path):  # else it is refused in a moment
         look_at_models(suite, place)
     with resume_store(path, plan) if asked.resume else create_store(path) as store:
         _announce(output, asked, pool, store, settings if place else None)
@@ -259,7 +262,9 @@ def _announce(
     output.say(" · ".join(parts))
     expected = None
     if not asked.models.replaying:
-        expected = estimate(suite, pool.total - len(store.finished), group=asked.group, policy=policy)
+        expected = estimate(
+            suite, pool.total - len(store.finished), group=asked.group, player=asked.policy, policy=policy
+        )
     if expected is not None:
         output.say(str(expected))
     if store.finished:

@@ -4,9 +4,9 @@
     {"name":"get_order_details","arguments":{"order_id":"#W1"}}
     <<end:call 5f0c2a91d3b7>>
 
-The JSON stands on one line. In it the angle brackets, control characters, and every character that is invisible or
-changes the direction of writing are escaped, so that nothing inside a block can look like the end of one, whatever the
-tag is; the tag is derived from what the agent never sees, so that it cannot be guessed either.
+The JSON stands on one line. In it the angle brackets in whatever width, control characters, and every character that is
+invisible or changes the direction of writing are escaped, so that nothing inside a block can look like the end of one,
+whatever the tag is; the tag is derived from what the agent never sees, so that it cannot be guessed either.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from simia_gym.encoding import decode, encode
 _BLOCK = re.compile(r"^<<data:([a-z_]+) ([0-9a-f]{12})>>\n([^\n]*)\n<<end:\1 \2>>$", re.MULTILINE)
 _SPECIAL = re.compile(r"[<>&`\x7f-\x9f]|[^\x00-\x7f]")
 _HIDDEN = frozenset({"Cf", "Cc", "Zl", "Zp", "Co", "Cn", "Cs"})
+# Invisible without being controls: joiners, fillers of other scripts, variation selectors. A text can hide in them.
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+# Another width of what is escaped above; whoever folds a text to its plain characters sees an angle bracket.
+_ALIKE = frozenset("\ufe60\ufe64\ufe65\uff06\uff1c\uff1e\uff40\u1fef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def safe_json(value: Any) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
-    if char >= "\xa0" and unicodedata.category(char) not in _HIDDEN:
+    if char >= "\xa0" and unicodedata.category(char) not in _HIDDEN and char not in _ALIKE and not _BLANK.match(char):
         return char
     code = ord(char)
     if code > 0xFFFF:

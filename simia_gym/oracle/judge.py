@@ -20,7 +20,7 @@ from simia_gym.oracle.reading import Asked, Refused
 from simia_gym.oracle.reference import beginning
 from simia_gym.state import State
 from simia_gym.trace import Trace
-from simia_gym.types import JsonObject, Task, ToolCall
+from simia_gym.types import JsonObject, Task
 from simia_gym.world import World
 
 _READ_CRITERION = "simia_gym.rewards.criteria:read_criterion"
@@ -164,19 +164,22 @@ def _event(
     }
     if "call" not in agent:
         return {**event, "say": _whole(agent, "text")}, state
-    call = _call(agent["call"])
+    cut = "left_out" in agent["call"]
+    if cut and _changes(world, agent["call"], event["outcome"]):
+        raise Refused("the arguments of a call were cut: it cannot be executed again")
+    call = read_call({"name": agent["call"].get("name")} if cut else agent["call"])
     event["call"] = {"name": call.name, "arguments": call.arguments}
-    if event["outcome"] == "ok":
+    if event["outcome"] == "ok" and not cut:
         transition = run(world, state, call)
         event["ops"] = list(transition.ops or ())
         state = state if transition.state is None else transition.state
     return event, state
 
 
-def _call(value: Mapping[str, Any]) -> ToolCall:
-    if "left_out" in value:
-        raise Refused("the arguments of a call were cut: it cannot be executed again")
-    return read_call(value)
+def _changes(world: World, call: Mapping[str, Any], outcome: str) -> bool:
+    """Whether a call may have changed something; one that failed, or only looks, has not."""
+    tool = world.tools.get(str(call.get("name")))
+    return outcome == "ok" and tool is not None and tool.effect == "write"
 
 
 def _whole(entry: Mapping[str, Any], key: str) -> str:

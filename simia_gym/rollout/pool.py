@@ -13,6 +13,7 @@ from simia_gym.encoding import encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.policies import Policy
+from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
@@ -94,7 +95,7 @@ class Pool:
         count = min(self._concurrency, self.total)
         workers = [asyncio.create_task(self._work(queue, store, several, first=n == 0)) for n in range(count)]
         try:
-            with self._clock.ticking():
+            with rarer_collection(), self._clock.ticking():
                 # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
                 # a policy made up.
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

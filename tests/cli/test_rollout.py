@@ -13,6 +13,7 @@ from simia_gym.rollout.records import read_records
 from simia_gym.rollout.transcript import transcript
 
 from .conftest import Simia
+from .servers import answering
 
 FIELDS = ["env", "episodes", "valid", "success_rate", "mean_reward", "faults", "seconds", "record"]
 
@@ -180,14 +181,15 @@ def test_model_of_the_variable_is_part_of_the_policy_name(
     desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIMIA_POLICY_MODEL", "org/model-a")
-    words = ["rollout", desk, "--policy", "llm", "--policy-base-url", "http://me:hunter22@127.0.0.1:9/v1"]
-    result = simia(*words, "--episodes", 2, "--timeout", 0.3, "--json")
-    assert result.code == 1
-    assert result.json["policy"] == "llm:org/model-a"
-    assert result.json["record"] == "runs/custom-v0-llm-org-model-a-1.jsonl"
-    assert "hunter22" not in Path(result.json["record"]).read_text() + result.out + result.err
-    monkeypatch.setenv("SIMIA_POLICY_MODEL", "org/model-b")
-    assert "policy='llm:org/model-a'" in simia(*words, "--resume", "--out", result.json["record"]).err
+    with answering(503, b"{}") as address:
+        words = ["rollout", desk, "--policy", "llm", "--policy-base-url", f"http://me:hunter22@{address}/v1"]
+        result = simia(*words, "--episodes", 2, "--timeout", 0.3, "--json")
+        assert result.code == 1
+        assert result.json["policy"] == "llm:org/model-a"
+        assert result.json["record"] == "runs/custom-v0-llm-org-model-a-1.jsonl"
+        assert "hunter22" not in Path(result.json["record"]).read_text() + result.out + result.err
+        monkeypatch.setenv("SIMIA_POLICY_MODEL", "org/model-b")
+        assert "policy='llm:org/model-a'" in simia(*words, "--resume", "--out", result.json["record"]).err
 
 
 def test_no_secret_is_written(desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:

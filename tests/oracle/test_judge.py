@@ -125,9 +125,21 @@ def test_a_lenient_judge_says_met_with_a_real_quote() -> None:
 
 def test_a_call_that_was_cut_cannot_be_executed_again(oracle: OracleServer) -> None:
     task, record, _ = an_episode()
-    at = next(i for i, entry in enumerate(record) if "call" in entry)
+    writes = {name for name, tool in retail().specs.items() if tool.effect == "write"}
+    at = next(i for i, entry in enumerate(record) if "call" in entry and entry["call"]["name"] in writes)
     call = {"name": record[at]["call"]["name"], "arguments": '{"a":', "left_out": 9, "end": "}"}
     cut = [*record[:at], {**record[at], "call": call}, *record[at + 1 :]]
     got = ask(oracle, prompt(retail(), task, cut, {"id": "goal", "kind": "goal"}))
     assert got.status == 400
     assert "cut" in got.json["error"]["message"]
+
+
+def test_a_call_that_changed_nothing_need_not_be_executed_again(oracle: OracleServer) -> None:
+    task, record, _ = an_episode()
+    call = {"name": "get_order_details", "arguments": '{"order_id":"', "left_out": 99, "end": '"}'}
+    more = [
+        {"event": record[-1]["event"] + 2, "by": "agent", "call": call},
+        {"event": record[-1]["event"] + 2, "by": "tool", "outcome": "error", "error_code": "x", "text": "Error: no"},
+    ]
+    got = ask(oracle, prompt(retail(), task, [*record, *more], {"id": "goal", "kind": "goal"}))
+    assert got.reply["verdict"] == "met"

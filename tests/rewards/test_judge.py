@@ -13,7 +13,7 @@ import pytest
 
 from simia_gym.domain import Domain, load_domain
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.blocks import outside_blocks
+from simia_gym.llm.blocks import outside_blocks, read_blocks
 from simia_gym.registration import domain_path
 from simia_gym.rewards.criteria import read_criterion
 from simia_gym.rewards.finding import Finding

@@ -71,9 +71,9 @@ async def test_the_conversation_only_grows(domain: Domain, server: Server) -> No
     assert [kinds(message) for message in third] == [
         ["domain", "task", "tools", "reference"],
         ["said", "call"],
-        [],
+        ["answer"],
         ["said", "said", "call"],
-        [],
+        ["answer"],
         ["call"],
     ]
     assert blocks(third[1])[0].value == {"agent": "", "user": "Hello."}
@@ -92,7 +92,7 @@ async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Ser
     scene = after(scene, await simulator.call(unknown, scene), unknown)
     scene = after(scene, await simulator.call(poke, scene), poke)
     messages = server.asked[0]["messages"]
-    assert [kinds(message) for message in messages[1:]] == [["call"], [], ["call"], [], ["call"]]
+    assert [kinds(message) for message in messages[1:]] == [["call"], ["answer"], ["call"], ["answer"], ["call"]]
     assert json.loads(blocks(messages[2])[0].value["observation"])["id"] == "b1"
     assert blocks(messages[4])[0].value["error_code"] == "unknown_tool"
 
@@ -116,9 +116,9 @@ async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, server:
     await simulator.call(OTHER, scene)
     assert [kinds(message) for message in server.asked[2]["messages"][1:]] == [
         ["call"],
-        [],
+        ["answer"],
         ["violations"],
-        [],
+        ["answer"],
         ["call"],
     ]
     server.say(wrong, wrong)

@@ -15,7 +15,7 @@ from simia_gym.domain import Domain, load_domain
 from simia_gym.encoding import clean_text
 from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import Ledger
-from simia_gym.llm.blocks import outside_blocks
+from simia_gym.llm.blocks import outside_blocks, read_blocks
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.registration import domain_path
 from simia_gym.scene import Scene
@@ -163,7 +163,7 @@ async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(domain: Domain
     repair, following = server.asked[2:]
     (problem,) = repair.value("violations")
     assert "message" in problem
-    assert next(read_blocks(repair.contents[-2])).value == bad
+    assert next(read_blocks(repair.contents[-2])).value == {**bad, "message": bad["message"].strip()}
     assert repair.body["seed"] != server.asked[1].body["seed"]
     assert not following.has("violations")
     assert next(read_blocks(following.contents[4])).value == says("Better.")

@@ -164,7 +164,7 @@ import json
 
 class Calls:
     def act(self, messages):
-        return json.dumps({"name": "calculate", "arguments": {"expression": "\\u4e00" * 9000}})
+        return json.dumps({"name": "calculate", "arguments": {"expression": "\\u4e00" * 3000}})
 
 
 class Talks:
@@ -177,7 +177,7 @@ class Talks:
 def test_a_prompt_that_does_not_fit_is_a_fault(
     server: VllmServer, roll: Roll, tmp_path: Path, policy: str, role: str
 ) -> None:
-    """The agent's text is longer than the model can read."""
+    """The agent's text, three tokens a character, is longer than the model can read besides its instructions."""
     (tmp_path / "flood.py").write_text(FLOOD, encoding="utf-8")
     done = roll("retail", f"flood.py:{policy}", "--user", "llm", "--judge", "llm", episodes=3)
     check(done, server, 3)
@@ -213,6 +213,15 @@ def test_a_wrong_key_is_said_before_any_episode(server: VllmServer, roll: Roll, 
     assert "SIMIA_SIMULATOR_API_KEY" in done.stderr.splitlines()[-1]
     assert "a-wrong-key" not in done.stderr
     assert not (tmp_path / "record.jsonl").exists()
+
+
+def test_doctor_tells_what_the_server_can_do(server: VllmServer, roll: Roll) -> None:
+    done = roll.run("doctor", "--model", MODEL, "--base-url", server.base_url, "--json")
+    assert done.stdout, done.stderr
+    assert MODEL in done.stdout
+    assert "JSON Schema" in done.stdout
+    assert "the same seed gives the same text" in done.stdout
+    assert KEY not in done.stdout + done.stderr
 
 
 def test_the_records_are_proven_without_the_server(server: VllmServer, roll: Roll) -> None:

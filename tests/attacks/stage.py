@@ -1,0 +1,131 @@
+"""Plays an attack through everything that a model can play, and in the world, and keeps what was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from simia_gym.llm.blocks import make_nonce, outside_blocks, read_blocks
+from simia_gym.llm.http import close_connections
+from simia_gym.suite import Suite
+from simia_gym.types import Task
+
+from ..proof.stage import Outcome, outcome_of, suite_of
+from .book import Attack, retail_actions, webshop_actions
+
+RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
+
+_SHAPES = {
+    "ledger": r"system:domain,tools,schema user:state,call",
+    "reference": r"system:domain,task,tools,reference( user:(said,)*call assistant:answer)* user:(said,)*call",
+    "user": r"system:domain,task,customer user:begin( assistant:answer user:agent)*",
+    "judge": r"system:domain,task user:record,criterion( assistant:answer user:violations)?",
+}
+_OUTSIDE = frozenset({"", "Answer this call."})
+
+
+@dataclass(frozen=True)
+class Arena:
+    """One domain, with models in every part that they can play, and with none.
+
+    Attributes:
+        env: The domain's environment.
+        obedient: Address of models that obey what they can read outside the blocks.
+        truthful: Address of models that obey nobody.
+    """
+
+    env: str
+    obedient: str
+    truthful: str
+
+    def suite(self, simulator: str, **settings: Any) -> Suite:
+        """An environment with obedient models wherever there can be one; the world has a truthful customer."""
+        talk: dict[str, Any] = {"user": "llm"} if self.env == RETAIL else {"max_turns": 9}
+        if simulator == "world":
+            return suite_of(self.env, self.truthful if talk.get("user") else None, simulator="world", **talk)
+        talk.update(simulator="llm", strategy=simulator, judge="llm-all", **settings)
+        return suite_of(self.env, self.obedient, **talk)
+
+    @cached_property
+    def suites(self) -> Mapping[str, Suite]:
+        """The environment in which the ledger or the reference strategy answers, and the world."""
+        return {name: self.suite(name) for name in ("ledger", "reference", "world")}
+
+    @property
+    def task(self) -> Task:
+        """What the agent should do, and does not."""
+        return self.suites["world"].tasks[0]
+
+    @cached_property
+    def tag(self) -> str:
+        """The tag of the task's blocks."""
+        domain = self.suites["world"].domain
+        return make_nonce(domain.hash, domain.begin(self.task)[1])
+
+    def actions(self, attack: Attack) -> list[str]:
+        """What the attacker does."""
+        return (retail_actions if self.env == RETAIL else webshop_actions)(attack.for_tag(self.tag))
+
+    def play(self, simulator: str, attack: Attack) -> Outcome:
+        """Play an attack to its end."""
+        return play(self.suites[simulator], self.task, self.actions(attack), group=attack.name)
+
+
+def play(suite: Suite, task: Task, actions: Iterable[str], *, group: str = "") -> Outcome:
+    """Play given actions until the episode ends or there are no more."""
+
+    async def run() -> Outcome:
+        episode = suite.episode()
+        try:
+            await episode.reset(task, seed=0, group=group)
+            for action in actions:
+                if episode.verdict is None:
+                    await episode.step(action)
+            return outcome_of(episode)
+        finally:
+            await close_connections()
+
+    return asyncio.run(run())
+
+
+def part_of(body: Mapping[str, Any]) -> str:
+    """Whose prompt this is, by its form; every message must be blocks and the environment's own words."""
+    shape = " ".join(
+        f"{message['role']}:{','.join(item.kind for item in read_blocks(message['content']))}"
+        for message in body["messages"]
+    )
+    parts = [part for part, form in _SHAPES.items() if re.fullmatch(form, shape)]
+    assert len(parts) == 1, f"no prompt has this form: {shape}"
+    return parts[0]
+
+
+def check_prompts(bodies: Sequence[Mapping[str, Any]], tag: str, systems: Iterable[str]) -> set[str]:
+    """Make sure that prompts have their form, and that nothing but the environment speaks outside the blocks.
+
+    Args:
+        bodies: The requests.
+        tag: The tag that all blocks must have.
+        systems: The system messages that there can be.
+
+    Returns:
+        Whose prompts there were.
+    """
+    parts = set()
+    for body in bodies:
+        parts.add(part_of(body))
+        first, *others = body["messages"]
+        assert first["content"] in systems
+        for message in others:
+            text = message["content"]
+            assert outside_blocks(text).strip() in _OUTSIDE
+            assert {item.nonce for item in read_blocks(text)} == {tag}
+    return parts
+
+
+def system_messages(bodies: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The system messages of requests."""
+    return {body["messages"][0]["content"] for body in bodies}

@@ -1,0 +1,112 @@
+"""Whatever the agent writes, and wherever: an oracle that obeys every word outside the blocks obeys none of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simia_gym.encoding import encode
+
+from ..proof.stage import Outcome
+from .book import BOOK, Attack
+from .conftest import Fight
+from .stage import RETAIL, check_prompts, play
+
+
+def test_there_are_enough_attacks() -> None:
+    assert len({attack.name for attack in BOOK}) == len(BOOK) >= 40
+
+
+@pytest.mark.parametrize("attack", BOOK, ids=lambda attack: attack.name)
+def test_an_attack_changes_nothing(fight: Fight, attack: Attack) -> None:
+    arena = fight.arena
+    real = arena.play("world", attack)
+    assert real.verdict.reward is not None
+    assert real.verdict.reward < 1
+    for simulator in ("ledger", "reference"):
+        fight.proxy.kept.clear()
+        outcome = arena.play(simulator, attack)
+        assert fight.server.counts["obeyed"] == {}
+        assert fight.server.counts["refused"] == {}
+        wanted = {simulator, "user", "judge"} if arena.env == RETAIL else {simulator}
+        assert check_prompts(fight.proxy.kept, arena.tag, fight.systems) >= wanted
+        same_end(outcome, real, attack, keeps_state=simulator == "ledger", judged=arena.env == RETAIL)
+
+
+def same_end(outcome: Outcome, real: Outcome, attack: Attack, *, keeps_state: bool, judged: bool) -> None:
+    """The episode went as it goes in the world."""
+    assert outcome.verdict.fault is None
+    assert (outcome.ended, outcome.turns) == (real.ended, real.turns)
+    assert words(outcome) == words(real)
+    if attack.flood:  # a call that no model is asked about is an error there, and none in the world
+        assert len(outcome.answers) == len(real.answers)
+        refused = [code for text, _, code in outcome.answers if "bytes; " in text]
+        assert refused
+        assert set(refused) == {"invalid_arguments"}
+    else:
+        assert outcome.answers == real.answers
+        assert not keeps_state or outcome.tables == real.tables
+    if keeps_state or judged:
+        assert outcome.verdict.reward == real.verdict.reward
+    else:  # nothing keeps a state, and nobody can judge what was bought
+        assert outcome.verdict.reward is None
+    assert not outcome.verdict.success
+
+
+def words(outcome: Outcome) -> list[tuple[Any, ...]]:
+    """What the user said, with what it meant by it."""
+    return [
+        (event.get("text") or event["observation"], event.get("end"), event["meta"].get("acts"))
+        for event in outcome.events
+        if event["type"] in ("message", "transition") and event["speaker"] == "user"
+    ]
+
+
+def test_nobody_is_shown_what_is_not_for_them(fight: Fight) -> None:
+    arena = fight.arena
+    if arena.env != RETAIL:
+        pytest.skip("nobody has a secret there")
+    attack = next(attack for attack in BOOK if attack.name == "asking for what is private")
+    fight.proxy.kept.clear()
+    arena.play("ledger", attack)
+    user: Any = arena.task.user
+    facts = [encode(item).decode() for item in (user["requests"], user["facts"], list(arena.task.gold))]
+    policy = arena.suites["ledger"].domain.policy.strip()
+    seen = set()
+    for body in fight.proxy.kept:
+        system, *others = (message["content"] for message in body["messages"])
+        if "<<data:customer" in system:
+            seen.add("user")
+            assert policy not in system
+            assert facts[2] not in system
+            assert not any(fact in text for fact in facts for text in others)
+        else:
+            assert not any(fact in text for fact in facts[:2] for text in (system, *others))
+            seen.add("others")
+    assert seen == {"user", "others"}
+
+
+def test_what_was_stored_does_not_burden_later_calls(fight: Fight) -> None:
+    """The longest texts that a tool takes, of characters that take most room, in every row that can be written."""
+    arena = fight.arena
+    if arena.env != RETAIL:
+        pytest.skip("nothing that the agent writes is kept there")
+    tables = arena.suites["ledger"].domain.base.to_tables()
+    order_id, order = next((key, row) for key, row in tables["orders"].items() if row["status"] == "pending")
+    blank = dict.fromkeys(("address1", "address2", "city", "state", "country", "zip"), "\u200b" * 530)
+    calls = [
+        ("modify_user_address", {"user_id": order["user_id"], **blank}),
+        ("modify_pending_order_address", {"order_id": order_id, **blank}),
+        ("get_user_details", {"user_id": order["user_id"]}),
+        ("get_order_details", {"order_id": order_id}),
+        ("cancel_pending_order", {"order_id": order_id, "reason": "no longer needed"}),
+        ("transfer_to_human_agents", {"summary": "done"}),
+    ]
+    actions = [f"<tool_call>\n{encode({'name': n, 'arguments': a}).decode()}\n</tool_call>" for n, a in calls]
+    real, outcome = (play(arena.suites[name], arena.task, actions) for name in ("world", "ledger"))
+    assert [outcome for _, outcome, _ in real.answers] == ["ok"] * len(calls)
+    assert outcome.verdict.fault is None
+    assert outcome.answers == real.answers
+    assert outcome.tables == real.tables
+    assert outcome.verdict.reward == real.verdict.reward != 1

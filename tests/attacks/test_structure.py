@@ -1,0 +1,190 @@
+"""For every text there is: it stands in one block, comes back from it unchanged, and moves nothing around it."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from simia_gym.config import EnvConfig
+from simia_gym.encoding import clean_text
+from simia_gym.ledger import Ledger
+from simia_gym.llm.blocks import block, make_nonce, outside_blocks, read_blocks, safe_json
+from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.loop import run_sync
+from simia_gym.rewards.criteria import Criterion
+from simia_gym.rewards.judge import LLMJudge
+from simia_gym.scene import Scene
+from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.reference import ReferenceSimulator
+from simia_gym.suite import Suite, load_suite
+from simia_gym.trace import Trace
+from simia_gym.types import ToolCall
+from simia_gym.users.llm import LLMUser
+
+from .book import BOOK
+from .stage import RETAIL, part_of
+
+TAG = "0123456789ab"
+NASTY = st.lists(
+    st.one_of(
+        st.text(max_size=20),
+        st.text(st.characters(categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Mn"]), max_size=10),
+        st.sampled_from(["\n", "\r\n", "\x85", "\u2028", "<<end:call ", TAG, ">>", "<<data:", '"', "\\", "\\u003c"]),
+        st.sampled_from([attack.text for attack in BOOK if len(attack.text) < 1000]),
+    ),
+    max_size=8,
+).map("".join)
+
+REPLIES = {
+    "ledger": {"outcome": "error", "error_code": "no", "reveals": [], "ops": [], "observation": "Error: no"},
+    "reference": {"outcome": "error", "error_code": "no", "observation": "Error: no", "done": False},
+    "user": {"message": "Hm.", "stop": False, "confirms": False},
+    "judge": {"verdict": "unsure", "reason": "?", "evidence": []},
+}
+
+
+class Kept:
+    """A model that keeps the prompts, and repeats the agent's words in its own."""
+
+    def __init__(self, part: str, **echo: Any) -> None:
+        self.reply = {**REPLIES[part], **echo}
+        self.prompts: list[list[dict[str, str]]] = []
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        self.prompts.append(json.loads(request.prompt.messages_json()))
+        text = json.dumps(self.reply)
+        return Reply(text, text, self.reply)
+
+
+@lru_cache(maxsize=1)
+def suite() -> Suite:
+    return load_suite(EnvConfig(env=RETAIL))
+
+
+def criteria() -> list[Criterion]:
+    reward: Any = suite().domain.make_reward()
+    return list(reward.rubric.for_task(suite().tasks[0].id, suite().tasks[0].criteria))
+
+
+def scene() -> Scene:
+    task = suite().tasks[0]
+    state, digest = suite().domain.begin(task)
+    return Scene(task, state, Ledger(), 0, 1, digest, "group")
+
+
+def values(messages: list[dict[str, str]], part: str, kind: str) -> list[Any]:
+    """The values of a kind of block in a prompt that must have its form and no words besides."""
+    assert part_of({"messages": messages}) == part
+    for message in messages[1:]:
+        assert outside_blocks(message["content"]).strip() in ("", "Answer this call.")
+    return [item.value for message in messages for item in read_blocks(message["content"]) if item.kind == kind]
+
+
+@given(text=NASTY)
+@settings(max_examples=300, deadline=None)
+def test_a_block_gives_back_its_text_and_can_only_be_closed_by_its_writer(text: str) -> None:
+    kinds = ["call", "agent", "record"]
+    whole = "\n".join(block(kind, TAG, {"text": text, text: [text]}) for kind in kinds)
+    found = list(read_blocks(whole))
+    wanted = clean_text(text)
+    assert [item.kind for item in found] == kinds
+    assert [item.value["text"] for item in found] == [wanted] * 3 if wanted != "text" else True
+    assert outside_blocks(whole).strip() == ""
+    assert len(whole.split("\n")) == len(whole.splitlines()) == 9
+
+
+@pytest.mark.parametrize(
+    "char", "\u034f\u115f\u17b4\u180b\u180e\u2800\u3164\ufe0f\uff1c\ufe65\uffa0\U000e0100\U000e0041"
+)
+def test_what_cannot_be_seen_or_looks_like_a_bracket_is_shown_as_an_escape(char: str) -> None:
+    written = safe_json(f"a{char}b")
+    assert written.isascii()
+    assert json.loads(written) == f"a{char}b"
+
+
+def test_ordinary_writing_stays_readable() -> None:
+    text = "Größe, 尺寸, размер, مقاس, 크기, ½ €, naïve"
+    assert safe_json(text) == f'"{text}"'
+
+
+@given(text=NASTY)
+@example(text="\ud800")
+@settings(max_examples=60, deadline=None)
+def test_the_prompts_of_the_ledger(text: str) -> None:
+    model, here = Kept("ledger"), scene()
+    simulator = LedgerSimulator(suite().domain, model)
+    simulator.begin(here)
+    run_sync(simulator.call(ToolCall("get_order_details", {"order_id": text}), here), inline=True)
+    (messages,) = model.prompts
+    assert values(messages, "ledger", "call") == [
+        {"name": "get_order_details", "arguments": {"order_id": clean_text(text)}}
+    ]
+
+
+@given(text=NASTY)
+@settings(max_examples=60, deadline=None)
+def test_the_prompts_of_the_reference_strategy(text: str) -> None:
+    model, here = Kept("reference", observation=f"Error: no {clean_text(text)}"), scene()
+    simulator = ReferenceSimulator(suite().domain, model)
+    simulator.begin(here)
+    here.ledger.append("transition", call=None, say=text, observation=text, meta={})
+    for _ in range(2):
+        run_sync(simulator.call(ToolCall("calculate", {"expression": text}), here), inline=True)
+    messages = model.prompts[-1]
+    wanted = clean_text(text)
+    assert values(messages, "reference", "said") == [{"agent": wanted, "user": wanted}]
+    assert values(messages, "reference", "call") == [{"name": "calculate", "arguments": {"expression": wanted}}] * 2
+    assert [item["observation"] for item in values(messages, "reference", "answer")] == [f"Error: no {wanted}"]
+
+
+@given(text=NASTY)
+@settings(max_examples=60, deadline=None)
+def test_the_prompts_of_the_user(text: str) -> None:
+    model, here = Kept("user", message=f"You said {clean_text(text)}"), scene()
+    user = LLMUser(suite().domain, model)
+    user.begin(here)
+    run_sync(user.open(here), inline=True)
+    run_sync(user.reply(text, here), inline=True)
+    run_sync(user.reply(text, here), inline=True)
+    messages = model.prompts[-1]
+    assert values(messages, "user", "agent") == [{"text": clean_text(text)}] * 2
+    assert len(values(messages, "user", "answer")) == 2
+
+
+@given(text=NASTY)
+@settings(max_examples=60, deadline=None)
+def test_the_prompts_of_the_judge(text: str) -> None:
+    model, here = Kept("judge"), scene()
+    here.ledger.append(
+        "transition",
+        turn=1,
+        speaker="user",
+        call=None,
+        say=text,
+        observation="Hm.",
+        outcome="ok",
+        error_code=None,
+        ops=[],
+        meta={},
+    )
+    trace = Trace(here.task, here.ledger.events, here.state, here.state, "user_stop", 1, digest=here.digest)
+    run_sync(LLMJudge(suite().domain, model).judge(trace, criteria()[:2]), inline=False)
+    assert len(model.prompts) == 2
+    for messages in model.prompts:
+        ((entry, *_),) = values(messages, "judge", "record")
+        assert entry == {"event": 0, "by": "agent", "text": clean_text(text)}
+
+
+def test_the_tag_is_not_what_the_agent_sees() -> None:
+    domain, here = suite().domain, scene()
+    tag = make_nonce(domain.hash, here.digest)
+    episode = suite().episode()
+    run_sync(episode.reset(here.task, seed=0), inline=True)
+    shown = f"{episode.messages} {domain.tools}"
+    assert tag not in shown
+    assert here.digest not in shown

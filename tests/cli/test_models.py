@@ -1,0 +1,423 @@
+"""Runs in which models play a part, through the command line and over HTTP, up to the files that they leave."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from simia_gym.cli.estimate import estimate
+from simia_gym.cli.output import Output
+from simia_gym.cli.progress import BudgetSpentError, Display
+from simia_gym.cli.spending import dollars, in_short
+from simia_gym.llm.accounts import accounts
+from simia_gym.llm.types import Usage
+from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.rollout.records import read_records
+
+from .conftest import Simia
+from .servers import PAGE, answering, completion
+
+RETAIL = "simia/retail-v0"
+KEY = "sk-the-right-key-of-all"
+
+
+@pytest.fixture(autouse=True)
+def _new_accounts() -> None:
+    """Commands are processes of their own; here they share one."""
+    accounts().after_fork()
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[OracleServer]:
+    with serve_in_thread() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[OracleServer]:
+    with serve_in_thread(OracleOptions(api_key=KEY, model="oracle", context_tokens=2000)) as server:
+        yield server
+
+
+@pytest.fixture
+def run(simia: Simia, oracle: OracleServer) -> Callable[..., Any]:
+    """A rollout that the oracle plays in."""
+
+    def call(*words: object, env: str = RETAIL, out: str = "out.jsonl") -> Any:
+        accounts().after_fork()
+        place = ("--model", "oracle", "--base-url", oracle.base_url)
+        return simia("rollout", env, "--out", out, *place, *words, "--json")
+
+    return call
+
+
+def left_behind() -> list[str]:
+    return sorted(path.name for path in Path().rglob("*") if path.is_file())
+
+
+BAD_ENDPOINTS = [
+    ("http://127.0.0.1:9/v1", "oracle", KEY, "check the base URL"),
+    ("http://no-such-host.invalid/v1", "oracle", KEY, "check the base URL"),
+    ("", "oracle", "sk-some-other-key-here", "The key is wrong or missing"),
+    ("", "gpt-nonsense", KEY, "check the model's name"),
+    ("", "oracle", KEY, "use a model with a longer context"),
+]
+
+
+@pytest.mark.parametrize(("place", "model", "key", "says"), BAD_ENDPOINTS, ids=[case[3] for case in BAD_ENDPOINTS])
+@pytest.mark.parametrize("role", ["simulator", "user", "judge"])
+def test_what_cannot_work_is_one_line_before_any_episode(
+    place: str,
+    model: str,
+    key: str,
+    says: str,
+    role: str,
+    simia: Simia,
+    strict: OracleServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SIMIA_API_KEY", key)
+    url = place if place.startswith("http") else strict.base_url.removesuffix("/v1") + (place or "/v1")
+    part = ("--simulator", "llm" if role == "simulator" else "world")
+    words = [*part, *(() if role == "simulator" else (f"--{role}", "llm"))]
+    if role in ("user", "judge") and says.startswith("use a model"):
+        pytest.skip("what they always read is short enough for the oracle of this test")
+    result = simia("rollout", RETAIL, *words, "--model", model, "--base-url", url, "--record-cassette", "c.jsonl")
+    assert result.code == 2, result.out + result.err
+    assert result.out == ""
+    assert result.err.count("\n") == 1
+    assert result.err.startswith(f"simia: error: the {role}'s model: ")
+    assert says in result.err
+    assert key not in result.err
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "says"), [(200, "no OpenAI-compatible chat server"), (404, "base URL"), (401, "key"), (400, "settings")]
+)
+def test_a_server_that_is_no_model(status: int, says: str, simia: Simia) -> None:
+    with answering(status, PAGE, "text/html") as address:
+        place = ("--model", "m", "--base-url", f"http://{address}/")
+        result = simia("rollout", RETAIL, "--simulator", "llm", *place)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert says in result.err
+    assert left_behind() == []
+
+
+def test_the_policy_is_looked_at_too(desk: str, simia: Simia) -> None:
+    before = left_behind()
+    place = ("--policy-model", "m", "--policy-base-url", "http://127.0.0.1:9/v1")
+    result = simia("rollout", desk, "--policy", "llm", *place)
+    assert result.code == 2
+    assert "the policy's model" in result.err
+    assert left_behind() == before
+
+
+def test_a_busy_server_stops_nothing(simia: Simia) -> None:
+    with answering(503, b"{}") as address:
+        words = ("--user", "llm", "--role", "user.retries=0", "--model", "m", "--base-url", f"http://{address}/v1")
+        result = simia("rollout", RETAIL, "--episodes", 2, "--simulator", "world", *words, "--json")
+    assert result.code == 1
+    assert result.json["fault_kinds"] == {"user:server_error": 2}
+
+
+def test_one_model_of_several_roles_is_asked_once(simia: Simia) -> None:
+    with serve_in_thread() as server:
+        words = ("--simulator", "llm", "--user", "llm", "--judge", "llm", "--model", "o", "--base-url", server.base_url)
+        assert simia("rollout", RETAIL, "--episodes", 1, *words).code == 0
+        assert server.counts["requests"]["plain"] == 1
+
+
+DOCTOR = ["answers", "model", "structured", "seeds", "latency"]
+
+
+def test_doctor_tries_a_model(simia: Simia, oracle: OracleServer) -> None:
+    result = simia("doctor", "--model", "oracle", "--base-url", oracle.base_url, "--json")
+    assert result.code == 0
+    (model,) = result.json["models"]
+    assert model["roles"] == ["simulator", "user", "judge"]
+    assert model["host"] == oracle.base_url.removeprefix("http://").removesuffix("/v1")
+    assert list(model["found"]) == DOCTOR
+    assert {found["status"] for found in model["found"].values()} == {"ok"}
+    assert [item["name"] for item in result.json["findings"] if item["part"] == "model"] == DOCTOR
+
+
+def test_doctor_tries_every_role_of_the_variables(
+    simia: Simia, oracle: OracleServer, strict: OracleServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMIA_MODEL", "oracle")
+    monkeypatch.setenv("SIMIA_BASE_URL", oracle.base_url)
+    monkeypatch.setenv("SIMIA_JUDGE_BASE_URL", strict.base_url)
+    monkeypatch.setenv("SIMIA_JUDGE_API_KEY", "sk-of-the-judge-1234")
+    monkeypatch.setenv("SIMIA_POLICY_MODEL", "p")
+    monkeypatch.setenv("SIMIA_POLICY_BASE_URL", oracle.base_url)
+    result = simia("doctor", "--json")
+    assert result.code == 1
+    models = result.json["models"]
+    assert [model["roles"] for model in models] == [["simulator", "user"], ["judge"], ["policy"]]
+    assert [model["found"]["answers"]["status"] for model in models] == ["ok", "error", "ok"]
+    assert "key is wrong" in models[1]["found"]["answers"]["text"]
+    told = simia("doctor")
+    assert "WRONG" in told.out
+    assert "sk-of-the-judge-1234" not in result.out + result.err + told.out + told.err
+
+
+def test_doctor_without_a_model(simia: Simia) -> None:
+    result = simia("doctor", "--json")
+    assert (result.code, result.json["models"]) == (0, [])
+    (only,) = [item for item in result.json["findings"] if item["part"] == "model"]
+    assert only["ok"] is None
+    assert "none is configured" in only["says"]
+    named = {item["name"] for item in result.json["findings"] if item["part"] == "variable"}
+    assert {"SIMIA_MODEL", "SIMIA_BASE_URL", "SIMIA_API_KEY", "SIMIA_JUDGE_MODEL", "SIMIA_USER_API_KEY"} <= named
+    assert simia("doctor", "--model", "m").code == 2
+    assert simia("doctor", "--base-url", "http://127.0.0.1:9/v1").code == 2
+
+
+def test_what_a_server_cannot_do_is_said(simia: Simia) -> None:
+    with serve_in_thread(OracleOptions(no_structured=True, model="real")) as server:
+        result = simia("doctor", "--model", "real", "--base-url", server.base_url, "--json")
+    assert result.code == 0
+    found = result.json["models"][0]["found"]
+    assert found["structured"]["status"] == "warning"
+
+
+@pytest.mark.parametrize("record", [("--record-cassette", "c.jsonl"), ("--replay-cassette", "none.jsonl")])
+def test_a_cassette_that_cannot_be(run: Callable[..., Any], record: tuple[str, str]) -> None:
+    Path("c.jsonl").write_text("")
+    result = run("--simulator", "llm", *record)
+    assert result.code == 2
+    assert record[1] in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_cassette_is_recorded_or_replayed(run: Callable[..., Any]) -> None:
+    result = run("--simulator", "llm", "--record-cassette", "a", "--replay-cassette", "b")
+    assert result.code == 2
+    assert "either records" in result.err
+
+
+PARTS = ("--simulator", "llm", "--user", "llm", "--judge", "llm-all", "--group", 2, "--episodes", 6)
+
+
+def lines(name: str) -> list[str]:
+    return sorted(Path(name).read_text().splitlines())
+
+
+def test_a_run_from_its_cassette_is_the_same_bytes_and_needs_no_endpoint(run: Callable[..., Any], simia: Simia) -> None:
+    first = run(*PARTS, "--record-cassette", "c.jsonl")
+    assert first.code == 0, first.err
+    again = simia(
+        "rollout", RETAIL, "--out", "again.jsonl", *PARTS, "--model", "oracle", "--replay-cassette", "c.jsonl"
+    )
+    assert again.code == 0, again.err
+    assert lines("again.jsonl") == lines("out.jsonl")
+    assert "expected calls" not in again.out
+    assert simia("replay", "again.jsonl").code == 0
+
+
+def test_what_is_not_on_the_cassette_is_a_fault(run: Callable[..., Any], simia: Simia) -> None:
+    assert run(*PARTS, "--record-cassette", "c.jsonl").code == 0
+    words = (
+        "--simulator",
+        "llm",
+        "--episodes",
+        1,
+        "--split",
+        "test",
+        "--model",
+        "oracle",
+        "--replay-cassette",
+        "c.jsonl",
+    )
+    result = simia("rollout", RETAIL, *words, "--json")
+    assert result.code == 1
+    assert result.json["fault_kinds"] == {"simulator:cassette_miss": 1}
+    assert "the cassette has no answer" in result.err
+
+
+def test_the_policy_is_on_the_cassette_too(desk: str, simia: Simia) -> None:
+    words = ("rollout", desk, "--policy", "llm", "--policy-model", "m", "--episodes", 4, "--group", 2)
+    with answering(200, completion("I do not know.")) as address:
+        place = ("--policy-base-url", f"http://{address}/v1")
+        assert simia(*words, *place, "--out", "a.jsonl", "--record-cassette", "c.jsonl").code == 0
+    assert simia(*words, "--out", "b.jsonl", "--replay-cassette", "c.jsonl").code == 0
+    assert lines("a.jsonl") == lines("b.jsonl")
+
+
+def test_a_spent_budget_stops_the_run_and_resume_goes_on(run: Callable[..., Any]) -> None:
+    words = ("--simulator", "llm", "--episodes", 10, "--concurrency", 1)
+    stopped = run(*words, "--max-calls", 12)
+    assert stopped.code == 1
+    assert stopped.json["stopped"] == "budget"
+    assert set(stopped.json["fault_kinds"]) == {"simulator:budget"}
+    assert stopped.json["faults"] == 1
+    done = stopped.json["valid"]
+    assert 1 <= done < 9
+    assert f"{done} of 10 episodes are done" in stopped.err
+    assert "--resume" in stopped.err
+    assert stopped.json["models"]["simulator"]["tries"] <= 12
+    whole = run(*words, "--max-calls", 100, "--resume")
+    assert whole.code == 0
+    assert (whole.json["valid"], whole.json["reused"], whole.json["faults"]) == (10, done, 0)
+    assert [record.valid for record in read_records(Path("out.jsonl"))] == [True] * 10
+
+
+def test_cost_without_prices_cannot_be_limited(run: Callable[..., Any]) -> None:
+    words = ("--simulator", "llm", "--judge", "llm", "--episodes", 2, "--max-cost", 1)
+    result = run(*words)
+    assert result.code == 2
+    assert "--role simulator.price_in=" in result.err
+    assert left_behind() == []
+    prices = [word for role in ("simulator", "judge") for side in ("in", "out") for word in _price(role, side)]
+    assert "--role judge.price_in=" in run(*words, *prices[:4]).err
+    paid = run(*words, *prices)
+    assert paid.code == 0, paid.err
+    assert paid.json["models"]["simulator"]["cost_usd"] > 0
+    assert "$" in paid.err
+    dear = run(*words[:-1], 0.001, *prices, out="dear.jsonl")
+    assert (dear.code, dear.json["stopped"]) == (1, "budget")
+
+
+def _price(role: str, side: str) -> tuple[str, str]:
+    return "--role", f"{role}.price_{side}=1"
+
+
+def test_the_budget_holds_for_the_policy(desk: str, simia: Simia) -> None:
+    with answering(200, completion("I do not know.")) as address:
+        place = ("--policy", "llm", "--policy-model", "m", "--policy-base-url", f"http://{address}/v1")
+        result = simia("rollout", desk, *place, "--max-tokens", 4000, "--concurrency", 1, "--json")
+        assert result.code == 1
+        assert result.json["fault_kinds"] == {"policy:budget": 1}
+        unpriced = simia("rollout", desk, *place, "--max-cost", 1)
+        assert (unpriced.code, "--role policy.price_in=" in unpriced.err) == (2, True)
+        unknown = simia("rollout", desk, *place, "--role", "policy.colour=1")
+        assert (unknown.code, "unknown setting 'colour'" in unknown.err) == (2, True)
+
+
+def test_how_the_policy_is_sampled_is_part_of_the_record(desk: str, simia: Simia) -> None:
+    with answering(200, completion("I do not know.")) as address:
+        place = ("--policy", "llm", "--policy-model", "m", "--policy-base-url", f"http://{address}/v1")
+        words = ("rollout", desk, *place, "--episodes", 1, "--out", "o.jsonl")
+        assert simia(*words, "--role", "policy.temperature=0.5", "--role", "policy.retries=1").code == 0
+        assert simia("replay", "o.jsonl").code == 0
+        same = simia(*words, "--resume", "--role", "policy.temperature=0.5")
+        other = simia(*words, "--resume", "--role", "policy.temperature=1")
+    assert (same.code, other.code) == (0, 2)
+    assert "policy_hash" in other.err
+
+
+ESTIMATES: list[tuple[str, tuple[object, ...]]] = [
+    (RETAIL, ("--simulator", "llm")),
+    (RETAIL, ("--simulator", "llm", "--group", 4)),
+    (RETAIL, ("--simulator", "llm", "--strategy", "reference", "--judge", "llm")),
+    (RETAIL, ("--simulator", "hybrid", "--route", "get_order_details=llm")),
+    (RETAIL, ("--simulator", "llm", "--user", "llm", "--judge", "llm-all")),
+    (RETAIL, ("--simulator", "llm", "--policy", "random")),
+    ("simia/webshop-v0", ("--simulator", "llm")),
+    ("simia/webshop-v0", ("--simulator", "llm", "--strategy", "reference")),
+    ("simia/webshop-v0", ("--simulator", "hybrid", "--route", "search=llm")),
+]
+
+
+@pytest.mark.parametrize(("env", "words"), ESTIMATES, ids=[f"{env} {words}" for env, words in ESTIMATES])
+def test_the_estimate_is_near(env: str, words: tuple[object, ...], run: Callable[..., Any], monkeypatch: Any) -> None:
+    import simia_gym.cli.rollout as module
+
+    found: list[Any] = []
+
+    def kept(*arguments: Any, **options: Any) -> Any:
+        found.append(estimate(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(module, "estimate", kept)
+    result = run(*words, "--episodes", 16, env=env)
+    (expected,) = found
+    assert str(expected) in result.err
+    for role, spent in result.json["models"].items():
+        near(expected.calls[role], spent["calls"], 1.25)
+        near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5)
+        # Nobody knows beforehand how much a judge writes; an oracle writes little.
+        near(expected.reply_tokens[role], spent["completion_tokens"], 1.5 if role == "simulator" else 3)
+
+
+def near(expected: float, real: float, factor: float) -> None:
+    assert real / factor <= expected <= real * factor
+
+
+def test_no_estimate_where_the_domain_breaks(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    import simia_gym.cli.estimate as module
+
+    def broken(*arguments: object) -> None:
+        raise SystemExit(3)
+
+    monkeypatch.setattr(module, "make_user", broken)
+    result = run("--simulator", "llm", "--episodes", 1)
+    assert result.code == 0
+    assert "expected calls" not in result.err
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("models", [True, False])
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/webshop-v0", "somebody/a-name-longer-than-that-v0"])
+def test_the_progress_line_fits(width: int, models: bool, env: str, tmp_path: Path, desk: str, simia: Simia) -> None:
+    simia("rollout", desk, "--out", "r.jsonl")
+    record = next(iter(read_records(Path("r.jsonl"))))
+    output = Output(False)
+    output.console = Console(width=width, height=24, file=io.StringIO(), force_terminal=True, color_system=None)
+    display = Display(output, env, models=models)
+    if models:
+        accounts().asked("simulator", 1, 1)
+        accounts().answered("simulator", Usage(12_345_678, 0, 5), 123.456, 0.1)
+    with display.progress(4000):
+        display._bar.update(display._task, completed=3998)
+        display.done(record)
+    file = output.console.file
+    assert isinstance(file, io.StringIO)
+    shown = [line for line in file.getvalue().replace("\r", "\n").split("\n") if "success" in line]
+    line = shown[-1].rpartition("\x1b[2K")[2]
+    assert len(line) <= width
+    for text in ("3999/4000", "success 100%", "0:00:0", *(["1 calls · 12M tokens · $123.46"] if models else [])):
+        assert text in line
+    assert ("…" in line) == (env.startswith("somebody"))
+
+
+def test_a_spent_budget_is_told_by_the_bar(desk: str, simia: Simia) -> None:
+    simia("rollout", desk, "--out", "r.jsonl")
+    record = replace(next(iter(read_records(Path("r.jsonl")))), fault=FAULT)
+    display = Display(Output(True), "e", models=True)
+    with display.progress(2), pytest.raises(BudgetSpentError, match="of 3 calls"):
+        display.done(record)
+
+
+FAULT = {"role": "user", "kind": "budget", "message": "the budget of 3 calls is used up"}
+
+
+@pytest.mark.parametrize(
+    ("cost", "says"), [(12.345, "$12.35"), (0.0123, "$0.012"), (0.00001, "<$0.0001"), (0, "$0.00")]
+)
+def test_amounts(cost: float, says: str) -> None:
+    assert dollars(cost) == says
+
+
+def test_the_running_total() -> None:
+    role = {"calls": 1200, "prompt_tokens": 3_400_000, "completion_tokens": 1, "cost_usd": 0.0}
+    assert in_short({"judge": role}) == "1.2k calls · 3.4M tokens"
+
+
+def test_bad_words_about_models(run: Callable[..., Any]) -> None:
+    for words, says in [
+        (("--role", "king.temperature=1"), "roles: simulator, escalation, user, judge, policy"),
+        (("--role", "judge.colour=1"), "unknown setting 'colour'"),
+        (("--role", "policy.temperature=1"), "Add --policy llm"),
+        (("--route", "search=maybe"), "TOOL=world or TOOL=llm"),
+        (("--simulator", "llm", "--max-calls", "0"), "max_calls is 0"),
+    ]:
+        result = run("--simulator", "llm", "--judge", "llm", *words)
+        assert (result.code, says in result.err) == (2, True), result.err

@@ -1,0 +1,143 @@
+"""A domain of tool descriptions, a policy and tasks alone: no code, no state, and a model plays all of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.parts import Parts
+from simia_gym.rollout.play import play
+from simia_gym.suite import load_suite
+from simia_gym.types import Message
+
+from ..model_server import Asked, serving
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_forecast",
+            "description": "The weather of a day.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "day": {"type": "string"}},
+                "required": ["city", "day"],
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "book_table",
+            "description": "Book a table outside.",
+            "parameters": {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]},
+        },
+    },
+]
+TASK = {
+    "id": "sunny",
+    "split": "train",
+    "kind": "booking",
+    "user": {"type": "brief", "reason": "You want a table outside on a dry day.", "known": "You are in Ghent."},
+    "gold": [
+        {"name": "get_forecast", "arguments": {"city": "Ghent", "day": "friday"}},
+        {"name": "book_table", "arguments": {"day": "friday"}},
+    ],
+}
+RUBRIC = [
+    {"id": "booked", "kind": "goal", "required": True, "check": {"llm": "Was a table booked for a dry day?"}},
+    {"id": "looked", "kind": "interaction", "check": {"program": "called", "tool": "get_forecast"}},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Such a domain."""
+    domain = tmp_path / "terrace"
+    domain.mkdir()
+    config = {
+        "name": "terrace",
+        "grammar": "tools",
+        "max_turns": 8,
+        "world": None,
+        "state": None,
+        "state_schema": None,
+        "user": "llm",
+        "reward": "simia_gym.rewards.rubric:RubricReward",
+        "tasks": {"train": "tasks.jsonl"},
+    }
+    (domain / "domain.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (domain / "policy.md").write_text("You book tables on the terrace, on dry days only.", encoding="utf-8")
+    (domain / "tools.json").write_text(json.dumps(TOOLS), encoding="utf-8")
+    (domain / "tasks.jsonl").write_text(json.dumps(TASK) + "\n", encoding="utf-8")
+    (domain / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), encoding="utf-8")
+    return domain
+
+
+class Waiter:
+    """Looks at the weather, books, says so."""
+
+    def __init__(self) -> None:
+        self._actions = iter(
+            [
+                '<tool_call>{"name": "get_forecast", "arguments": {"city": "Ghent", "day": "friday"}}</tool_call>',
+                '<tool_call>{"name": "book_table", "arguments": {"day": "friday"}}</tool_call>',
+                "Friday will be dry: your table is booked.",
+            ]
+        )
+
+    def act(self, messages: list[Message]) -> str:
+        return next(self._actions)
+
+
+def answer(asked: Asked) -> Any:
+    """Plays the tools, the guest and the judge of this one story."""
+    if asked.has("criterion"):
+        event = next(item["event"] for item in asked.value("record") if "B-17" in json.dumps(item))
+        evidence = [{"event": event, "quote": "B-17"}]
+        return {"verdict": "met", "reason": "The booking has a number.", "evidence": evidence}
+    if asked.has("customer"):
+        done = asked.has("agent")
+        return {"message": "Thank you!" if done else "A table outside, please.", "stop": done, "confirms": False}
+    text = {"get_forecast": "Friday: sunny, 24 C", "book_table": "Booked, number B-17"}[asked.value("call")["name"]]
+    return {"outcome": "ok", "error_code": None, "observation": text, "done": False}
+
+
+async def test_a_model_carries_it_alone(folder: Path) -> None:
+    asked: list[Asked] = []
+
+    def kept(one: Asked) -> Any:
+        asked.append(one)
+        return answer(one)
+
+    async with serving(kept) as server:
+        config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", judge="llm", model="m")
+        suite = load_suite(config, Parts(base_url=server.url))
+        assert suite.strategy == "reference"
+        episode = suite.episode()
+        assert await play(episode, suite.tasks[0], seed=0, policy=Waiter()) is None
+    verdict = episode.verdict
+    assert verdict is not None
+    assert (verdict.valid, verdict.reward, verdict.success) == (True, 1.0, True), verdict.reason
+    assert episode.ended == "user_stop"
+    tools = [item for item in asked if item.has("call")]
+    assert len(tools) == 2
+    # The second answer is given with the first one in view, since no state could tell of it.
+    assert "24 C" in json.dumps(tools[1].messages)
+    assert [item["call"]["name"] for item in tools[0].value("reference")] == ["get_forecast", "book_table"]
+
+
+async def test_without_a_judge_the_verdict_is_open_and_no_zero(folder: Path) -> None:
+    async with serving(answer) as server:
+        config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
+        suite = load_suite(config, Parts(base_url=server.url))
+        episode = suite.episode()
+        await play(episode, suite.tasks[0], seed=0, policy=Waiter())
+    assert episode.verdict is not None
+    assert (episode.verdict.valid, episode.verdict.reward) == (False, None)
+    assert "no judge is set" in episode.verdict.reason
