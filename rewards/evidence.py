@@ -54,9 +54,17 @@ def _sides(events: Sequence[Event], piece: Evidence) -> set[Side] | None:
     if not stands_in(events[piece.event], piece.quote):
         return set()
     sides = {side for side, parts in texts.items() if any(piece.quote in part for part in parts)}
-    if events[piece.event]["type"] == "invalid" and piece.quote in _refused(events, piece.event):
-        sides.add("called")  # an error message may repeat what it refuses
+    # A tool may repeat what it was given in other letters or quotation marks; an error, what it refuses.
+    given = texts["called"] if events[piece.event]["type"] != "invalid" else [_refused(events, piece.event)]
+    words = _plain(piece.quote)
+    if words and any(words in _plain(part) for part in given):
+        sides.add("called")
     return sides
+
+
+def _plain(text: str) -> str:
+    """The letters and digits of a text, in one case."""
+    return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _refused(events: Sequence[Event], index: int) -> str:

@@ -12,7 +12,8 @@ One entry a happening, each with the number of its event in the ledger and who b
 
 What the agent thought, wrote beside its calls or wrote in vain is not in it, nor what any model said on the way, nor
 anything that only the user knows. Texts that are too long keep their beginning as ``text`` and their end as ``end``;
-``left_out`` is the number of characters between. Such a mark is a key, so that no text can contain one.
+``left_out`` is the number of characters between. Such a mark is a key, so that no text can contain one. In a record
+that is too long even so, ``{"by": "env", "idle": 700}`` stands for so many actions that changed nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def judge_record(trace: Trace, most: int = MAX_RECORD) -> list[JsonObject]:
     """Write an episode down for a judge.
 
     Where the whole is too long, the answers of tools are cut in the middle, as little as is enough; if that is not
-    enough, so is what the agent wrote: a flood of words neither hides the rest nor spares anybody the judgement.
+    enough, so is what the agent wrote; and if that is not enough, calls are left out that changed nothing, the middle
+    ones first: a flood of words or calls neither hides the rest nor spares anybody the judgement.
 
     Args:
         trace: The episode.
@@ -61,6 +63,11 @@ def judge_record(trace: Trace, most: int = MAX_RECORD) -> list[JsonObject]:
             size = len(safe_json(cut))
             if size <= most:
                 return cut
+    for kept in (64, 16, 4, 0):
+        cut = list(_without_idle(trace, entries, kept))
+        size = len(safe_json(cut))
+        if size <= most:
+            return cut
     message = f"the record has {size} characters even when it is cut, more than the {most} that a judge may get"
     raise Fault("record_too_large", message, role="judge")
 
@@ -122,6 +129,24 @@ def _cut(entry: JsonObject, limit: int) -> JsonObject:
         if len(entry.get(key, "")) > limit:
             return {**entry, **_halves(key, entry[key], limit)}
     return entry
+
+
+def _without_idle(trace: Trace, entries: list[JsonObject], kept: int) -> Iterator[JsonObject]:
+    """Leave out calls that failed or only looked, and actions that were none, but for some at both ends."""
+    idle = {call.event for call in trace.calls if not (call.ok and call.writes)}
+    idle |= {event["i"] for event in trace.events if event["type"] == "invalid"}
+    gone = set(sorted(idle)[kept : max(kept, len(idle) - kept)])
+    run: set[int] = set()
+    for entry in entries:
+        if entry["event"] in gone:
+            run.add(entry["event"])
+            continue
+        if run:
+            yield {"by": "env", "idle": len(run)}
+            run = set()
+        yield _cut(entry, _LIMITS[-1])
+    if run:
+        yield {"by": "env", "idle": len(run)}
 
 
 def _halves(key: str, text: str, limit: int) -> JsonObject:

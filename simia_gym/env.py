@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 import gymnasium
@@ -21,6 +21,12 @@ from simia_gym.types import Message, Start, Step, Task
 OnFault = Literal["truncate", "raise"]
 _SETTINGS = tuple(item.name for item in dataclasses.fields(EnvConfig) if item.name not in ("env", "options"))
 
+_BOTH: Mapping[str, Callable[[Any], bool]] = {
+    "simulator": lambda value: not isinstance(value, str),
+    "pins": lambda value: hasattr(value, "answer"),
+}
+"""Names of settings that are also those of live parts, and which values are such parts."""
+
 
 def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Parts]:
     """Sort the keyword arguments of `gymnasium.make` into settings, live parts and options of the domain's world.
@@ -30,10 +36,11 @@ def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Part
     """
     if not isinstance(kwargs.get("options", {}), Mapping):
         raise InputError(f"options is {kwargs['options']!r}", where="options", fix="Give a dictionary.")
-    live = {name: value for name, value in kwargs.items() if name in PART_NAMES and name != "simulator"}
+    live = {name: value for name, value in kwargs.items() if name in PART_NAMES and name not in _BOTH}
     settings = {name: value for name, value in kwargs.items() if name in _SETTINGS}
-    if not isinstance(kwargs.get("simulator", ""), str):
-        live["simulator"] = settings.pop("simulator")
+    for name, is_part in _BOTH.items():
+        if name in settings and is_part(settings[name]):
+            live[name] = settings.pop(name)
     options = {
         **kwargs.get("options", {}),
         **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, *PART_NAMES, "options")},

@@ -177,7 +177,8 @@ def rollout(
         typer.Option(metavar="URL", help="Another endpoint for the judge.", rich_help_panel=MODELS),
     ] = None,
     strategy: Annotated[
-        str, typer.Option(metavar="KIND", help="How a model simulates: auto, ledger, reference.", rich_help_panel=MODELS)
+        str,
+        typer.Option(metavar="KIND", help="How a model simulates: auto, ledger, reference.", rich_help_panel=MODELS),
     ] = "auto",
     route: Annotated[
         Optional[list[str]],  # noqa: UP045

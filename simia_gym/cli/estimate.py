@@ -120,7 +120,7 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
         samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
     shared = _pinned(suite) and group > 1 and "simulator" in roles
     if shared:
-        basis += f"; groups of {group} share the simulator's answers, more where they differ"
+        basis += f"; groups of {group} share the simulator's answers"
     share = {role: episodes / len(samples) / (group if shared and role == "simulator" else 1) for role in roles}
 
     def total(name: str, role: str) -> float:

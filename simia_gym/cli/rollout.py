@@ -284,8 +284,11 @@ def _typed(asked: RolloutOptions) -> list[str]:
     """The command for the picture, without where its files went."""
     words = [asked.env]
     default = RolloutOptions(env=asked.env)
-    for name in ("policy", "policy_model", "episodes", "split", "generated", "group", "seed"):
-        value = getattr(asked, name)
-        if value != getattr(default, name):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+    of_models = ("model", "user_model", "judge", "judge_model", "strategy", "feedback")
+    names = ("policy", "policy_model", "episodes", "split", "generated", "group", "seed", "simulator", "user")
+    for typed, plain, some in ((asked, default, names), (asked.models, default.models, of_models)):
+        for name in some:
+            value = getattr(typed, name)
+            if value != getattr(plain, name):
+                words += [f"--{name.replace('_', '-')}", str(value)]
     return words

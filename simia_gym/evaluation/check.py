@@ -27,6 +27,7 @@ from simia_gym.files import read_json
 from simia_gym.goal import check_goal, first_difference
 from simia_gym.loop import run_sync
 from simia_gym.policies import Policy, load_policy
+from simia_gym.prompts import prompt_problems
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play_new
 from simia_gym.state_schema import read_state_schema
@@ -124,6 +125,7 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
         return report
     report.loaded, report.name, report.tools = True, domain.name, len(domain.specs)
     _collect(report, lambda: _check_texts(domain))
+    report.problems += prompt_problems(domain.folder)
     _collect(report, lambda: _check_task_files(domain, report))
     _collect(report, lambda: _check_tools(domain, report, write_tools))
     progress("state")

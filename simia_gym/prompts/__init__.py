@@ -7,6 +7,7 @@ for placeholders, so no text that ends up in a prompt can pull in another.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -16,6 +17,14 @@ from simia_gym.errors import InputError
 
 FOLDER = "prompts"
 """Where a domain's own prompts stand, in its folder."""
+
+PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
+    "simulator_ledger": ("errors", "policy"),
+    "simulator_reference": ("errors", "policy"),
+    "user": ("most",),
+    "judge": ("policy",),
+}
+"""What a prompt's file may have a place for; nothing, where it is not listed."""
 
 _HERE = Path(__file__).resolve().parent
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -100,18 +109,23 @@ def load_prompt(name: str, folder: Path | None = None) -> PromptFile:
 
 
 def prompt_problems(folder: Path) -> list[InputError]:
-    """Say which of a domain's own prompts take the place of none, such as one whose name is misspelt.
+    """Say what is wrong with a domain's own prompts: names that are misspelt, places that nothing fills.
 
     Args:
         folder: The domain's folder.
 
     Returns:
-        One error for each such file.
+        One error for each file that has something wrong.
     """
     known = prompt_names()
     fix = f"Name it after one of: {', '.join(known)}."
-    return [
-        InputError("this prompt takes the place of none", where=str(path), fix=fix)
-        for path in sorted((folder / FOLDER).glob("*.md"))
-        if path.stem not in known
-    ]
+    problems = []
+    for path in sorted((folder / FOLDER).glob("*.md")):
+        if path.stem not in known:
+            problems.append(InputError("this prompt takes the place of none", where=str(path), fix=fix))
+            continue
+        try:
+            load_prompt(path.stem, folder).fill(**dict.fromkeys(PLACEHOLDERS.get(path.stem, ()), ""))
+        except InputError as error:
+            problems.append(error)
+    return problems

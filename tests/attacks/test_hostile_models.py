@@ -12,9 +12,11 @@ from simia_gym.config import EnvConfig
 from simia_gym.episode import Episode
 from simia_gym.errors import Role
 from simia_gym.llm.blocks import outside_blocks, read_blocks
+from simia_gym.llm.types import ChatModel
 from simia_gym.parts import Parts
+from simia_gym.rewards.evidence import complaint
 from simia_gym.suite import load_suite
-from simia_gym.types import JsonObject
+from simia_gym.types import Evidence, JsonObject
 
 from ..model_server import Asked, ModelServer, serving
 from .stage import RETAIL
@@ -59,7 +61,7 @@ async def played(
             async with serving(models[left[0]]) as server:
                 servers[left[0]] = server
                 return await within(left[1:])
-        live = {role: server.model(role) for role, server in servers.items()}
+        live: dict[str, ChatModel] = {role: server.model(role) for role, server in servers.items()}
         suite = load_suite(EnvConfig(env=RETAIL, model="m", pins=False, **settings), Parts(models=live))
         episode = suite.episode()
         await episode.reset(suite.tasks[0], seed=0)
@@ -180,3 +182,21 @@ async def test_a_judge_that_was_talked_into_it_is_not_believed(evidence: Callabl
     assert episode.verdict.reward is None
     assert not episode.verdict.success
     assert any(asked.has("violations") for asked in servers["judge"].asked)
+
+
+@pytest.mark.parametrize(
+    "echo", ["the ORDER was CANCELLED", '"the order" - was "cancelled"', "The_order_was_cancelled"]
+)
+@pytest.mark.parametrize("kind", ["transition", "invalid"])
+def test_an_echo_in_other_letters_is_still_the_agents(kind: str, echo: str) -> None:
+    words = "the order was cancelled"
+    events: list[JsonObject] = [{"i": 0, "type": "action", "turn": 1, "text": f"find[{words}]"}]
+    if kind == "transition":
+        call = {"name": "find", "arguments": {"text": words}}
+        events.append(
+            {"i": 1, "type": kind, "speaker": "tool", "call": call, "observation": f"Nothing on {echo}, sorry"}
+        )
+    else:
+        events.append({"i": 1, "type": kind, "code": "no_action", "text": f"Error: nothing on {echo}, sorry"})
+    assert "the tool repeats" in (complaint(events, Evidence(1, echo), {"seen"}) or "")
+    assert complaint(events, Evidence(1, f"on {echo}, sorry"), {"seen"}) is None

@@ -87,6 +87,20 @@ def test_nobody_is_shown_what_is_not_for_them(fight: Fight) -> None:
     assert seen == {"user", "others"}
 
 
+def test_a_flood_of_calls_is_judged_all_the_same(fight: Fight) -> None:
+    """The most calls that an episode has room for, each with a long answer."""
+    arena = fight.arena
+    if arena.env != RETAIL:
+        pytest.skip("one call a turn is all that there is")
+    call = '<tool_call>\n{"name": "list_all_product_types", "arguments": {}}\n</tool_call>'
+    fight.proxy.kept.clear()
+    outcome = play(arena.suites["ledger"], arena.task, ["\n".join([call] * 16)] * 40)
+    assert (outcome.ended, len(outcome.answers)) == ("turn_limit", 640)
+    assert outcome.verdict.fault is None
+    assert outcome.verdict.reward == 0
+    assert "judge" in check_prompts(fight.proxy.kept, arena.tag, fight.systems)
+
+
 def test_what_was_stored_does_not_burden_later_calls(fight: Fight) -> None:
     """The longest texts that a tool takes, of characters that take most room, in every row that can be written."""
     arena = fight.arena

@@ -40,7 +40,7 @@ NASTY = st.lists(
     max_size=8,
 ).map("".join)
 
-REPLIES = {
+REPLIES: dict[str, dict[str, Any]] = {
     "ledger": {"outcome": "error", "error_code": "no", "reveals": [], "ops": [], "observation": "Error: no"},
     "reference": {"outcome": "error", "error_code": "no", "observation": "Error: no", "done": False},
     "user": {"message": "Hm.", "stop": False, "confirms": False},

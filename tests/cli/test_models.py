@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 from rich.console import Console
 
@@ -15,10 +16,12 @@ from simia_gym.cli.estimate import estimate
 from simia_gym.cli.output import Output
 from simia_gym.cli.progress import BudgetSpentError, Display
 from simia_gym.cli.spending import dollars, in_short
+from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.rollout.records import read_records
+from simia_gym.simulators.pins import MemoryPins
 
 from .conftest import Simia
 from .servers import PAGE, answering, completion
@@ -421,3 +424,43 @@ def test_bad_words_about_models(run: Callable[..., Any]) -> None:
     ]:
         result = run("--simulator", "llm", "--judge", "llm", *words)
         assert (result.code, says in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_pins_from_python_are_a_switch_or_a_store(stored: bool, oracle: OracleServer) -> None:
+    store = MemoryPins()
+    place: dict[str, Any] = {"simulator": "llm", "model": "oracle", "base_url": oracle.base_url}
+    env: Any = gym.make(RETAIL, **place, pins=store if stored else False)
+    action = '<tool_call>{"name": "find_user_id_by_email", "arguments": {"email": "a@b.c"}}</tool_call>'
+    routes = []
+    for _ in range(2):
+        env.reset(seed=1, options={"group": "g"})
+        env.step(action)
+        asked = sum(event["type"] == "model" for event in env.unwrapped.episode.ledger.events)
+        routes.append(asked)
+    assert routes == [1, 1]
+    assert oracle.counts["requests"]["ledger"] >= 1
+    assert (store.made if stored else 0) == int(stored)
+    with pytest.raises(InputError, match="pins is 3"):
+        gym.make(RETAIL, **place, pins=3)
+
+
+def test_check_looks_at_the_prompts_of_a_domain(desk: str, simia: Simia) -> None:
+    folder = Path(desk, "prompts")
+    folder.mkdir()
+    (folder / "errors_terse.md").write_text("Say `Error: ` and the rule.")
+    assert simia("check", desk).code == 0
+    (folder / "errors_terse.md").write_text("Say\n{{policy}}")
+    (folder / "simulator_legder.md").write_text("You are the back end.")
+    (folder / "judge.md").write_text("{{policy}} {{polity}}")
+    problems = simia("check", desk, "--json").json["problems"]
+    text = str(problems)
+    assert len(problems) == 3
+    for says in ("errors_terse.md:2", "simulator_legder.md", "takes the place of none", "{{polity}}"):
+        assert says in text
+
+
+def test_the_picture_says_who_played(run: Callable[..., Any]) -> None:
+    assert run("--simulator", "llm", "--judge", "llm", "--episodes", 1, "--svg", "p.svg").code == 0
+    text = Path("p.svg").read_text().replace("&#160;", " ")
+    assert "--episodes 1 --simulator llm --model oracle --judge llm" in " ".join(text.split())

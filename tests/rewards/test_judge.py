@@ -341,10 +341,21 @@ async def test_a_flood_of_the_agents_is_cut_too(domain: Domain) -> None:
     assert called["call"]["name"] == "cancel_order"
 
 
+async def test_a_flood_of_calls_that_change_nothing_spares_nobody(domain: Domain) -> None:
+    it = Story(opening="Hi.")
+    for number in range(300):
+        it.call("cancel_order" if number == 150 else "get_order", observation="x" * 500)
+    _, asked = await judged(domain, GOAL, says("unsure"), of=trace(it), max_record=20_000)
+    record = asked[0].value("record")
+    assert sum(entry.get("idle", 0) for entry in record) + len({e["event"] for e in record if "event" in e}) == 302
+    assert [entry["call"]["name"] for entry in record if "call" in entry].count("cancel_order") == 1
+    assert record[0]["text"] == "Hi."
+
+
 async def test_a_record_that_is_too_long_even_so_is_a_fault(domain: Domain) -> None:
     it = Story(opening="Hi.")
     for _ in range(30):
-        it.call("get_order", observation="x" * 500)
+        it.call("cancel_order", observation="x" * 500)
     with pytest.raises(Fault, match="5000") as caught:
         await judged(domain, GOAL, says("unsure"), of=trace(it), max_record=5_000)
     assert (caught.value.kind, caught.value.role) == ("record_too_large", "judge")

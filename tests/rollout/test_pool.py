@@ -133,7 +133,7 @@ def test_bug_of_the_world_is_a_fault(roll: Roll, expert: Make, monkeypatch: pyte
 def test_bug_of_the_engine_is_recorded_with_its_text(roll: Roll, expert: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     from simia_gym.episode import Episode
 
-    async def broken(self: Episode, task: Any, *, seed: int = 0) -> Any:
+    async def broken(self: Episode, task: Any, *, seed: int = 0, group: str = "") -> Any:
         raise OSError("the floor is gone")
 
     monkeypatch.setattr(Episode, "reset", broken)
