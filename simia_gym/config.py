@@ -31,6 +31,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "options": (Mapping,),
     "strategy": (str,),
     "judge": (str, type(None)),
+    "votes": (int,),
     "feedback": (str,),
     "model": (str, type(None)),
     "roles": (Mapping,),
@@ -71,6 +72,8 @@ class EnvConfig:
             ``reference`` (it continues the conversation after a reference trajectory; no state is kept); ``auto``:
             ``ledger`` where the domain has a state, ``reference`` where it has none.
         judge: Who judges what no program can: ``llm``; ``llm-all`` judges what programs can, too; ``None``: nobody.
+        votes: How many of the judge's votes decide a required or forbidden criterion; a majority does. More than one
+            makes sense with a temperature above 0 for the judge.
         feedback: What errors say: ``terse``, as the real system answers, or ``explain``: also why, and what would do.
         model: The model of simulator, user and judge, where `roles` names no other.
         roles: Settings of the models by role (``simulator``, ``escalation``, ``user``, ``judge``), as in
@@ -94,6 +97,7 @@ class EnvConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     strategy: Literal["auto", "ledger", "reference"] = "auto"
     judge: str | None = None
+    votes: int = 1
     feedback: Feedback = "terse"
     model: str | None = None
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -123,6 +127,8 @@ class EnvConfig:
         if not 0 <= self.generated <= MOST_GENERATED:
             fix = f"Use 0 to {MOST_GENERATED}."
             raise InputError(f"generated is {self.generated}", where="generated", fix=fix)
+        if self.votes < 1 or self.votes % 2 == 0:
+            raise InputError(f"votes is {self.votes}", where="votes", fix="Use an odd number, such as 1 or 3.")
         if self.max_turns is not None and self.max_turns < 1:
             raise InputError(f"max_turns is {self.max_turns}", where="max_turns", fix="Use 1 or more.")
         if self.env == CUSTOM and not self.domain:

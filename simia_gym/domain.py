@@ -201,12 +201,13 @@ class Domain:
             return None
         return cast("Callable[[Split, int], Task]", load_object(self.config.generator, folder=self.folder))
 
-    def make_reward(self, judge_model: ChatModel | None = None, judge_scope: str = "llm") -> Reward:
+    def make_reward(self, judge_model: ChatModel | None = None, judge_scope: str = "llm", votes: int = 1) -> Reward:
         """A reward function for one episode after another.
 
         Args:
             judge_model: Who judges what no program can; ``None``: nobody.
             judge_scope: ``llm``: only that; ``all``: everything.
+            votes: How many of its votes decide a criterion that the reward hangs on.
         """
         spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
         cls = cast("type[Any]", load_object(spec, folder=self.folder, where=str(self.folder / "domain.yaml")))
@@ -214,7 +215,7 @@ class Domain:
         judged: dict[str, Any] = {}
         if judge_model is not None:
             make = cast("Callable[..., Any]", load_object(self.config.judge, folder=self.folder, where=where))
-            judged = {"judge": make(self, judge_model), "judge_scope": judge_scope}
+            judged = {"judge": make(self, judge_model, votes_gating=votes), "judge_scope": judge_scope}
         made = cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where, **judged)
         return cast(Reward, made)
 

@@ -223,8 +223,7 @@ class Episode:
             info: Facts of the broken step.
         """
         fault = Fault(fault.kind, without_secrets(fault.message), role=fault.role)
-        events = self.ledger.events
-        judged = len(events) > 0 and events[-1]["type"] == "end"  # the part that broke was the judge
+        judged = any(event["type"] == "end" for event in self.ledger.events)  # the part that broke was the judge
         self.ended, self.fault, self.verdict = "fault", fault, faulted(fault)
         self.ledger.append("fault", role=fault.role, kind=fault.kind, message=fault.message)
         if not judged:

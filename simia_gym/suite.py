@@ -153,7 +153,8 @@ class Suite:
         judge = self.config.judge
         if judge is None:
             return self.domain.make_reward()
-        return self.domain.make_reward(self.models.get("judge"), "all" if judge == "llm-all" else "llm")
+        scope = "all" if judge == "llm-all" else "llm"
+        return self.domain.make_reward(self.models.get("judge"), scope, self.config.votes)
 
     def _make_pins(self) -> PinStore | None:
         if not self.config.pins or self.simulator_name not in (LLM, "hybrid"):

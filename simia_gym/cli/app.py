@@ -168,6 +168,9 @@ def rollout(
         Optional[str],  # noqa: UP045
         typer.Option(metavar="KIND", help="Who judges what no program can: llm; llm-all judges everything."),
     ] = None,
+    votes: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Judge's votes on a gating criterion, odd.", rich_help_panel=MODELS)
+    ] = 1,
     judge_model: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="NAME", help="Another model for the judge.", rich_help_panel=MODELS),
@@ -271,6 +274,7 @@ def rollout(
         user_model=user_model,
         user_base_url=user_base_url,
         judge=judge,
+        votes=votes,
         judge_model=judge_model,
         judge_base_url=judge_base_url,
         strategy=strategy,

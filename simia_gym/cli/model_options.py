@@ -32,6 +32,7 @@ class ModelOptions:
     user_model: str | None = None
     user_base_url: str | None = None
     judge: str | None = None
+    votes: int = 1
     judge_model: str | None = None
     judge_base_url: str | None = None
     strategy: str = "auto"
@@ -62,6 +63,7 @@ class ModelOptions:
             "roles": roles,
             "routes": parse_routes(self.route),
             "judge": self.judge,
+            "votes": self.votes,
             "strategy": self.strategy,
             "feedback": self.feedback,
             "pins": self.pins,

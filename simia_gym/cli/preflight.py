@@ -57,32 +57,37 @@ def targets(places: Places) -> list[Target]:
     return list(found.values())
 
 
-def look_at_models(suite: Suite, policy: Places | None = None) -> None:
+def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
     """Ask every model of a run one short question, with as much to read as it will always have.
 
     Args:
         suite: The environment.
         policy: Where the policy's model is asked, if it is one.
 
+    Returns:
+        What went wrong and may pass, in a line each.
+
     Raises:
         InputError: An endpoint is not there, refuses the key, does not know the model, or reads too little.
     """
     places = {**suite.models.places(suite.model_names), **(policy or {})}
-    if places:
-        asyncio.run(_look(suite, targets(places)))
+    return asyncio.run(_look(suite, targets(places))) if places else []
 
 
-async def _look(suite: Suite, asked: Iterable[Target]) -> None:
+async def _look(suite: Suite, asked: Iterable[Target]) -> list[str]:
     from simia_gym.llm.http import close_connections
     from simia_gym.llm.probe import preflight
 
+    worries = []
     try:
         for target in asked:
             reading = max((_reading(suite, role) for role in target.roles), key=len)
             # As plain text: no reader should take this for a question of the run itself.
-            await preflight(target.settings, target.endpoint, target.role, reading=reading.replace("<<", "< <"))
+            plain = reading.replace("<<", "< <")
+            worries.append(await preflight(target.settings, target.endpoint, target.role, reading=plain))
     finally:
         await close_connections()
+    return [worry for worry in worries if worry is not None]
 
 
 def _reading(suite: Suite, role: str) -> str:

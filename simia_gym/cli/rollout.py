@@ -157,7 +157,8 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
     display = Display(output, env, models=bool(suite.model_names or place))
     pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
     if asked.resume or not os.path.exists(path):  # else it is refused in a moment
-        look_at_models(suite, place)
+        for worry in look_at_models(suite, place):
+            output.say(f"{worry} Going on all the same.")
     with resume_store(path, plan) if asked.resume else create_store(path) as store:
         _announce(output, asked, pool, store, settings if place else None)
         problem: InputError | None = None

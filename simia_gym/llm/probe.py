@@ -83,7 +83,7 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     return found
 
 
-async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "") -> None:
+async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "") -> str | None:
     """Make sure, with one request, that an endpoint is there, takes the key, knows the model and can read enough.
 
     Args:
@@ -91,6 +91,9 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
         endpoint: Where it is.
         role: Whose it is.
         reading: A text that every request of the run will have to hold besides others.
+
+    Returns:
+        What went wrong and may pass; ``None`` where all is well.
 
     Raises:
         InputError: It does not; one line says what to mend. A server that is merely busy or slow is no such thing.
@@ -108,6 +111,8 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
     except Fault as fault:
         if fault.kind in _FINAL:
             raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
+        return f"{_where(role)}: {advice(fault, endpoint)}"
+    return None
 
 
 def advice(fault: Fault, endpoint: Endpoint) -> str:

@@ -11,6 +11,9 @@ from simia_gym.encoding import decode, encode
 from simia_gym.llm.failures import Failure
 from simia_gym.llm.types import Usage
 
+_KEPT = 2000
+"""Characters of an answer that is none; far more than is shown, since a key cut in two would not be found in it."""
+
 
 class Said(NamedTuple):
     """What a chat completion says.
@@ -77,14 +80,14 @@ def _unusual(body: bytes) -> Any:
     try:
         return orjson.loads(encode(decode(body)))
     except (ValueError, RecursionError):
-        start = " ".join(body[:80].decode("utf-8", "replace").split())
+        start = " ".join(body[:_KEPT].decode("utf-8", "replace").split())
         raise Failure("bad_reply", f"the answer is no JSON: {start!r}", again=True) from None
 
 
 def _complaint(data: Any) -> str:
     """Some servers answer 200 with an error in it."""
     error = data.get("error") if isinstance(data, dict) else None
-    return f": {orjson.dumps(error).decode()[:200]}" if error else ""
+    return f": {orjson.dumps(error).decode()[:_KEPT]}" if error else ""
 
 
 def _text(content: Any) -> str:

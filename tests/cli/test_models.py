@@ -102,7 +102,15 @@ def test_what_cannot_work_is_one_line_before_any_episode(
 
 
 @pytest.mark.parametrize(
-    ("status", "says"), [(200, "no OpenAI-compatible chat server"), (404, "base URL"), (401, "key"), (400, "settings")]
+    ("status", "says"),
+    [
+        (200, "no OpenAI-compatible chat server"),
+        (404, "base URL"),
+        (405, "base URL"),
+        (501, "base URL"),
+        (401, "key"),
+        (400, "settings"),
+    ],
 )
 def test_a_server_that_is_no_model(status: int, says: str, simia: Simia) -> None:
     with answering(status, PAGE, "text/html") as address:
@@ -128,6 +136,8 @@ def test_a_busy_server_stops_nothing(simia: Simia) -> None:
         result = simia("rollout", RETAIL, "--episodes", 2, "--simulator", "world", *words, "--json")
     assert result.code == 1
     assert result.json["fault_kinds"] == {"user:server_error": 2}
+    assert "the user's model: HTTP 503" in result.err
+    assert "Going on all the same." in result.err
 
 
 def test_one_model_of_several_roles_is_asked_once(simia: Simia) -> None:
