@@ -23,8 +23,8 @@ Event = Mapping[str, Any]
 _START = "0" * 64
 
 
-def _link(previous: str, event: Event) -> str:
-    return sha256(previous.encode() + encode(event)).hexdigest()
+def _link(previous: str, encoded: bytes) -> str:
+    return sha256(previous.encode() + encoded).hexdigest()
 
 
 class EventsView(Sequence[FrozenDict]):
@@ -67,10 +67,11 @@ class Ledger:
     the caller does to the values later reaches the record.
     """
 
-    __slots__ = ("_events", "_hashes", "_view")
+    __slots__ = ("_encoded", "_events", "_hashes", "_view")
 
     def __init__(self) -> None:
         self._events: list[FrozenDict] = []
+        self._encoded: list[bytes] = []
         self._hashes: list[str] = []
         self._view = EventsView(self._events)
 
@@ -133,11 +134,19 @@ class Ledger:
         self._catch_up()
         return self._hashes[-1] if self._hashes else _START
 
+    @property
+    def encoded(self) -> Sequence[bytes]:
+        """The canonical bytes of each event, as they were hashed; whoever writes them need not encode them again."""
+        self._catch_up()
+        return tuple(self._encoded)
+
     def _catch_up(self) -> None:
         hashes = self._hashes
         previous = hashes[-1] if hashes else _START
         for event in self._events[len(hashes) :]:
-            previous = _link(previous, event)
+            encoded = encode(event)
+            previous = _link(previous, encoded)
+            self._encoded.append(encoded)
             hashes.append(previous)
 
     def __len__(self) -> int:
@@ -158,7 +167,7 @@ class Ledger:
         previous, position = _START, -1
         for position, event in enumerate(events):
             _check_shape(event, position)
-            previous = _link(previous, event)
+            previous = _link(previous, encode(event))
             if hashes is not None:
                 if position >= len(hashes):
                     raise InputError(

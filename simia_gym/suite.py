@@ -22,7 +22,7 @@ from simia_gym.scene import Scene, Simulator, User
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.tasks import TaskList
 from simia_gym.trace import Reward
-from simia_gym.types import Split, Task
+from simia_gym.types import JsonObject, Split, Task
 from simia_gym.users import make_user
 
 if TYPE_CHECKING:
@@ -234,7 +234,14 @@ class Suite:
             feedback=feedback,
             # On a cassette nobody asks again what failed for another: whose turn it was is a matter of timing.
             share_faults=self.parts.cassette is not None,
+            asked_as=self._asked_as,
         )
+
+    @cached_property
+    def _asked_as(self) -> JsonObject:
+        """Which models answer calls, and how they are asked."""
+        roles = (role for role in ("simulator", "escalation") if role in self.model_names)
+        return {role: self.models.settings(role).to_answers() for role in roles}
 
     def make_user(self) -> User | None:
         """The user of one episode, where the domain has one."""

@@ -21,7 +21,8 @@ from typing import Any
 from simia_gym.encoding import decode, encode
 
 _BLOCK = re.compile(r"^<<data:([a-z_]+) ([0-9a-f]{12})>>\n([^\n]*)\n<<end:\1 \2>>$", re.MULTILINE)
-_SPECIAL = re.compile(r"[<>&`\x7f-\x9f]|[^\x00-\x7f]")
+_ASCII_SPECIAL = "<>&`\x7f"
+_SPECIAL = re.compile(f"[{_ASCII_SPECIAL}]|[^\x00-\x7f]")
 _HIDDEN = frozenset({"Cf", "Cc", "Zl", "Zp", "Co", "Cn", "Cs"})
 # Invisible without being controls: joiners, fillers of other scripts, variation selectors. A text can hide in them.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
@@ -64,12 +65,34 @@ def block(kind: str, nonce: str, value: Any) -> str:
         nonce: The tag from `make_nonce`.
         value: A JSON value.
     """
-    return f"<<data:{kind} {nonce}>>\n{safe_json(value)}\n<<end:{kind} {nonce}>>"
+    return encoded_block(kind, nonce, encode(value))
+
+
+def encoded_block(kind: str, nonce: str, value: bytes) -> str:
+    """Write a block whose value is encoded already.
+
+    Args:
+        kind: What it holds: lower-case letters and underscores.
+        nonce: The tag from `make_nonce`.
+        value: What `simia_gym.encoding.encode` has made of the value.
+    """
+    return f"<<data:{kind} {nonce}>>\n{_safe(value.decode())}\n<<end:{kind} {nonce}>>"
 
 
 def safe_json(value: Any) -> str:
     """JSON on one line that shows everything it holds and can close nothing."""
-    text = encode(value).decode()
+    return _safe(encode(value).decode())
+
+
+def _safe(text: str) -> str:
+    # Nearly all texts are ASCII and hold nothing special. Finding that out costs a few looks in C; the pattern goes
+    # through the text character by character.
+    if text.isascii():
+        for char in _ASCII_SPECIAL:
+            if char in text:
+                break
+        else:
+            return text
     return _SPECIAL.sub(_escape, text)
 
 

@@ -67,7 +67,7 @@ class EndpointModel:
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
         self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
         self._made_target = sdk.Targets(endpoint.client, self.name)
-        self._target = Target(f"{url}{sdk.CHAT}", headers_of(endpoint)) if endpoint.client is None else None
+        self._target = Target(endpoint.address(sdk.CHAT), headers_of(endpoint)) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Answer one request.

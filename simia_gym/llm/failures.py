@@ -16,6 +16,7 @@ from simia_gym.secrets_filter import without_secrets
 MAX_WAIT = 60.0
 _TEXT = 300
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 413: "context_length", 429: "rate_limit"}
+_KIND_OF_STATUS |= dict.fromkeys((405, 501), "not_found")  # something answers there that takes no questions
 _PASSING = frozenset({408, 409, 425, 429})
 _TOO_LONG = re.compile(
     r"context[_ ]length|context window|maximum context|context size|too many tokens|prompt is too long"
@@ -82,7 +83,7 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
     kind = _KIND_OF_STATUS.get(status)
     if kind is None:
         kind = "server_error" if status >= 500 or status in _PASSING else "bad_request"
-    again = status in _PASSING or status >= 500
+    again = status in _PASSING or kind == "server_error"
     whole = f"{code} {text}"
     if kind == "rate_limit" and code in _NO_CREDIT:
         again = False

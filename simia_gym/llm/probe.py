@@ -23,6 +23,7 @@ _FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply
 _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
 """What servers call the longest context in their list of models."""
 _QUICK = 30.0
+_AGAIN = 3
 _FORM = ReplySchema(
     "probe",
     {
@@ -106,12 +107,18 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
     )
     model = EndpointModel(role, quick, endpoint, accounts=Accounts())
     words = "Reply with the word: ready"
-    try:
-        await model.complete(_question(role, f"{reading}\n\n{words}" if reading else words))
-    except Fault as fault:
-        if fault.kind in _FINAL:
-            raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
-        return f"{_where(role)}: {advice(fault, endpoint)}"
+    question = _question(role, f"{reading}\n\n{words}" if reading else words)
+    for left in reversed(range(_AGAIN)):
+        try:
+            await model.complete(question)
+        except Fault as fault:
+            # A bad line may break several times in a row; who is not there refuses at once.
+            if left and fault.kind in ("connection", "bad_reply") and "refused" not in fault.message:
+                continue
+            if fault.kind in _FINAL:
+                raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
+            return f"{_where(role)}: {advice(fault, endpoint)}"
+        break
     return None
 
 
@@ -145,7 +152,7 @@ def _fix(fault: Fault) -> str:
 async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
     """Whether the server's list of models has this one, and how much it reads; not every server has a list."""
     try:
-        target = sdk.Target(f"{endpoint.url}/models", headers_of(endpoint))
+        target = sdk.Target(endpoint.address("/models"), headers_of(endpoint))
         if endpoint.client is not None:
             if not sdk.is_plain(endpoint.client):
                 return [Found("model", "warning", "the client object sends by itself: models are not listed")]

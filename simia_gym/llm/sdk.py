@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
 from simia_gym.encoding import decode, encode
@@ -112,12 +113,16 @@ def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
     """A client object of the running loop for an endpoint that was given without one."""
     import openai
 
-    key = (endpoint.url, endpoint.api_key, frozenset(endpoint.headers.items()))
+    key = (endpoint.address(""), endpoint.api_key, frozenset(endpoint.headers.items()))
     of_loop = _stand_ins.setdefault(asyncio.get_running_loop(), {})
     if key not in of_loop:
         headers = {name: value for name, value in headers_of(endpoint).items() if name.lower() != "content-type"}
         of_loop[key] = openai.AsyncOpenAI(
-            base_url=endpoint.url, api_key=endpoint.api_key or NO_KEY, default_headers=headers, max_retries=0
+            base_url=endpoint.url,
+            api_key=endpoint.api_key or NO_KEY,
+            default_headers=headers,
+            default_query=dict(parse_qsl(endpoint.query)),
+            max_retries=0,
         )
     return of_loop[key]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
@@ -21,6 +22,9 @@ Structured = Literal["auto", "json_schema", "json_object", "none"]
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
 _RESERVED = frozenset({"messages", "stream", "n"})
+_SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|authorization|secret|password|(?:access|auth|bearer)[-_]?token)$", re.I)
+_LEAST_IN_QUERY = 8
+"""Characters of a value in an address's query from which on it may be a key."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,9 @@ class ModelSettings:
         extra: Any = self.extra
         if not isinstance(extra, Mapping) or not all(isinstance(key, str) for key in extra):
             refuse("extra", "an object of further fields of the request body")
+        if (secret := _secret_in(self.extra)) is not None:
+            fix = "Settings stand in every record: give keys by api_key or the environment's variables."
+            raise InputError(f"extra holds a secret, {secret!r}", where=where, fix=fix)
         taken = sorted(_RESERVED & self.extra.keys())
         if taken:
             raise InputError(f"extra sets {', '.join(taken)}", where=where, fix="Leave it out: it is set by the suite.")
@@ -136,6 +143,10 @@ class ModelSettings:
             result["extra"] = dict(self.extra)
         return result
 
+    def to_answers(self) -> JsonObject:
+        """The part of `to_json` on which the answers depend; patience, concurrency and prices change none."""
+        return {name: value for name, value in self.to_json().items() if name not in _NO_MATTER}
+
     def price(self, prompt: int, cached: int, completion: int) -> float:
         """What so many tokens cost, in USD; 0 where no price is known."""
         price_in = self.price_in or 0.0
@@ -144,6 +155,20 @@ class ModelSettings:
         return whole / 1e6
 
 
+def _secret_in(value: Any) -> str | None:
+    """The name of a key or password in a value, if there is one."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if isinstance(item, str) and _SECRET.search(str(name)):
+                return str(name)
+            if (found := _secret_in(item)) is not None:
+                return found
+    elif isinstance(value, list | tuple):
+        return next((found for item in value if (found := _secret_in(item)) is not None), None)
+    return None
+
+
+_NO_MATTER = frozenset({"timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out"})
 _OPTIONAL = frozenset(
     {"temperature", "top_p", "max_tokens", "concurrency", "price_in", "price_cached", "price_out", "model"}
 )
@@ -168,10 +193,23 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The base address, without credentials and without a slash at its end."""
+        """The base address, without credentials, query and fragment, and without a slash at its end."""
         base = str(self.client.base_url) if self.client is not None else self.base_url or OPENAI_URL
         parts = urlsplit(base)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+
+    @property
+    def query(self) -> str:
+        """The query of the address, which belongs behind the path of each request."""
+        return urlsplit(self.base_url or "").query
+
+    def address(self, path: str) -> str:
+        """Where the requests of a path of the API go.
+
+        Args:
+            path: Such as ``/chat/completions``.
+        """
+        return f"{self.url}{path}?{self.query}" if self.query else f"{self.url}{path}"
 
     @property
     def host(self) -> str:
@@ -190,6 +228,7 @@ class Endpoint:
         parts = urlsplit(self.base_url or "")
         found = {self.api_key, parts.password, *self.headers.values(), *(self.credentials or ())[1:]}
         found.add(parts.netloc.rpartition("@")[0])
+        found.update(value for _, value in parse_qsl(parts.query) if len(value) >= _LEAST_IN_QUERY)
         if self.client is not None:
             found.update(getattr(self.client, name, None) for name in ("api_key", "_azure_ad_token"))
         known = {text for text in found if isinstance(text, str) and len(text) > 3 and text != NO_KEY}
@@ -263,7 +302,7 @@ def resolve_endpoint(
     key = api_key or _variable(role, "API_KEY", env) or env.get("OPENAI_API_KEY") or None
     if url is not None and not _is_address(url):
         fix = "Give a URL such as http://127.0.0.1:8000/v1."
-        shown = url.rpartition("@")[2]
+        shown = url.rpartition("@")[2].partition("?")[0]
         raise InputError(f"{shown!r} is no address of an endpoint", where=_where(role), fix=fix)
     if url is None and not key:
         names = f"{_option(role, 'base-url')} or SIMIA_{role.upper()}_BASE_URL"

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from simia_gym.encoding import encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.policies import Policy
@@ -132,12 +131,12 @@ class Pool:
     async def _run(self, job: Job, store: RecordStore, on_wait: Callable[[], None]) -> Record:
         began = time.monotonic()
         episode, trace = await self._episode(job, on_wait)
-        record = self._record(job, episode)
+        record, line = self._record(job, episode)
         times: JsonObject = {"key": job.key, "task": job.task.id, "member": job.member, "turns": episode.turn}
         times["seconds"] = round(time.monotonic() - began, 6)
         if trace is not None:
             times["traceback"] = trace
-        store.write(record.to_json(), times)
+        store.write(line, times)
         return record
 
     async def _episode(self, job: Job, on_wait: Callable[[], None]) -> tuple[Episode, str | None]:
@@ -169,17 +168,17 @@ class Pool:
             )
         return episode, trace
 
-    def _record(self, job: Job, episode: Episode) -> Record:
-        """The record; of an episode whose events are no JSON, the fault that they are."""
+    def _record(self, job: Job, episode: Episode) -> tuple[Record, bytes]:
+        """The record and its line; of an episode that cannot be written as JSON, the fault that it cannot."""
         try:
             record = make_record(self.plan, job, episode)
-            encode(record.to_json())
+            return record, record.to_line(episode.ledger.encoded)
         except (InputError, TypeError, ValueError, RecursionError) as error:
             episode = self.suite.episode()
             message = f"the episode cannot be written as JSON: {type(error).__name__}: {error}"
             episode.fail(Fault("bad_record", message, role="episode"))
-            return make_record(self.plan, job, episode)
-        return record
+            record = make_record(self.plan, job, episode)
+            return record, record.to_line(episode.ledger.encoded)
 
     def _complete(self) -> None:
         """Make sure that nothing is missing.
@@ -253,6 +252,6 @@ def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
         ended=episode.ended or "",
         verdict=written,
         fault=written["fault"],
-        events=[dict(event) for event in episode.ledger.events],
+        events=list(map(dict, episode.ledger.events)),
         head=episode.ledger.head,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from simia_gym.encoding import decode
+from simia_gym.encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
@@ -42,6 +42,7 @@ _FIELDS: dict[str, _Types] = {
     "events": list,
     "head": str,
 }
+"""The keys of a line in their order; `Record.to_line` relies on the last two being the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,22 @@ class Record:
     def to_json(self) -> JsonObject:
         """The line's JSON object, in the file's key order."""
         return {"v": VERSION, **{name: getattr(self, name) for name in _FIELDS if name != "v"}}
+
+    def to_line(self, events: Sequence[bytes] | None = None) -> bytes:
+        """The line as it is written, its end included: `to_json`, encoded.
+
+        Args:
+            events: The canonical bytes of the events, where they are known: the ledger has hashed them, and they are
+                most of the line.
+
+        Raises:
+            InputError: Something in the record is no JSON.
+        """
+        fields = self.to_json()
+        head = encode(fields.pop("head"))
+        recorded = fields.pop("events")
+        body = b",".join(map(encode, recorded) if events is None else events)
+        return b"".join((encode(fields)[:-1], b',"events":[', body, b'],"head":', head, b"}\n"))
 
     @property
     def actions(self) -> list[str]:

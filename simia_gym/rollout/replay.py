@@ -119,11 +119,16 @@ class Replayer:
         started = record.events[0] if record.events else {}
         if config.simulator == "auto" and isinstance(started.get("simulator"), str):
             config = replace(config, simulator=started["simulator"])
-        asked = sorted(started.get("models") or {})
+        models = started.get("models") or {}
+        asked = sorted(models)
+        # A model may have been named by a variable, which is gone.
+        named = {role: {**config.roles.get(role, {}), "model": models[role]} for role in asked if models[role]}
+        config = replace(config, roles={**config.roles, **named})
         name = encode([config.to_json(), asked])
         if name not in self._suites:
             with foreign_code(config.domain or config.env):
-                self._suites[name] = load_suite(config, Parts(models=dict.fromkeys(asked, self._models), pins=self._pins))
+                parts = Parts(models=dict.fromkeys(asked, self._models), pins=self._pins)
+                self._suites[name] = load_suite(config, parts)
             self._tasks[name] = _Tasks(self._suites[name])
         return self._suites[name], self._tasks[name]
 
@@ -254,7 +259,7 @@ def _compare_job(record: Record, task: Task) -> Proof:
 
 def _compare_bytes(record: Record, raw: bytes) -> Proof:
     """Nothing else may stand in the line, and nothing may be written another way."""
-    fresh = encode(record.to_json())
+    fresh = record.to_line().removesuffix(b"\n")
     if fresh == raw:
         return _proven(record)
     further = [name for name in decode(raw) if name not in record.to_json()]

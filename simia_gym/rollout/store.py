@@ -46,14 +46,18 @@ class RecordStore:
         self._lines = lines
         self._times: IO[bytes] = sidecar(path).open("ab", buffering=0)
 
-    def write(self, line: JsonObject, times: JsonObject) -> None:
+    def write(self, line: bytes, times: JsonObject) -> None:
         """Append one finished episode.
+
+        Args:
+            line: Its line, as `Record.to_line` gives it.
+            times: What goes to the sidecar file.
 
         Raises:
             InputError: The disk refused it.
         """
         try:
-            _append(self._lines, encode(line) + b"\n")
+            _append(self._lines, line)
             _append(self._times, encode(times) + b"\n")
         except OSError as error:
             raise InputError(

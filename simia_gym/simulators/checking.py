@@ -88,6 +88,7 @@ def check_answer(
     state: State,
     schema: StateSchema | None,
     removed: Container[str] = (),
+    shown: Mapping[str, Container[str]] | None = None,
 ) -> Answer:
     """Check an answer and work out the state that it leads to.
 
@@ -97,6 +98,7 @@ def check_answer(
         state: The state before.
         schema: The rules of the state, where the domain has some; without them no table is open.
         removed: Pointers of rows that were removed in this episode and cannot be revealed.
+        shown: Keys of the rows that the model was shown, by table; ``None`` where it may change rows unseen.
 
     Returns:
         The answer.
@@ -113,6 +115,8 @@ def check_answer(
     if ops or reveals:
         wrong.extend(_operations_wrong(data, spec))
         wrong.extend(_reveals_wrong(reveals, state, schema, removed))
+        if shown is not None:
+            wrong.extend(_unseen(ops, state, shown))
     if wrong:
         raise Rejected(wrong)
     before = _apply(state, reveals, "reveals") if reveals else state
@@ -178,6 +182,17 @@ def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec) -> Iterator[str]:
             yield f"{place}: {problem}"
         elif op["op"] != "test" and spec.effect == "write" and not spec.may_write(parts):
             yield f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})"
+
+
+def _unseen(ops: Sequence[Op], state: State, shown: Mapping[str, Container[str]]) -> Iterator[str]:
+    """Which operations change rows that are there and were not shown: nobody could know what becomes of them."""
+    for number, op in enumerate(ops):
+        problem, parts = _place_wrong(op)
+        if problem is not None or op["op"] == "test" or not state.has(*parts[:2]):
+            continue
+        if parts[1] not in shown.get(parts[0], ()):
+            what = "use another key" if op["op"] == "add" and len(parts) == 2 else "leave it as it is"
+            yield f"ops[{number}] {_shown(op['path'])}: this row exists and was not shown to you; {what}"
 
 
 def _place_wrong(op: Op) -> tuple[str | None, tuple[str, ...]]:

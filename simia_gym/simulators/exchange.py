@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from simia_gym.encoding import encode
 from simia_gym.errors import Fault
@@ -28,8 +27,7 @@ _REPAIR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What one call asks of models.
 
     Attributes:
@@ -51,8 +49,7 @@ class Question:
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settled(Generic[T]):
+class Settled(NamedTuple, Generic[T]):
     """An answer that was accepted.
 
     Attributes:

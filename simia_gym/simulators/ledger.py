@@ -70,6 +70,7 @@ class LedgerSimulator:
         share_faults: Whether a group also shares that no answer could be had. Without it the next one who asks tries
             again; with it a run that is repeated from its cassette is the same to the byte, faults included, whoever
             asks first.
+        asked_as: Which models are asked and how, as JSON: pins are not shared with who asks others.
     """
 
     name = "llm"
@@ -84,9 +85,11 @@ class LedgerSimulator:
         pins: PinStore | None = None,
         feedback: Feedback = "terse",
         share_faults: bool = False,
+        asked_as: JsonObject | None = None,
     ) -> None:
         self.domain, self.pins, self.feedback, self.share_faults = domain, pins, feedback, share_faults
         self._models = (model,) if escalation is None else (model, escalation)
+        self._asked_as = asked_as or {}
         self._prefix: Prefix | None = None
         self._requests = 0
         self._known: dict[str, JsonObject] = {}
@@ -174,7 +177,7 @@ class LedgerSimulator:
         scene, call = asked.scene, asked.call
         group = scene.group or scene.scope
         parts = [group, self.domain.hash, self._begun(scene).digest, asked.slice.hash, call.name, call.arguments]
-        return sha256(encode(["pin", *parts, self.feedback])).hexdigest()[:32]
+        return sha256(encode(["pin", *parts, self.feedback, self._asked_as])).hexdigest()[:32]
 
     def _begun(self, scene: Scene) -> Prefix:
         if self._prefix is None:
@@ -214,7 +217,8 @@ class LedgerSimulator:
         """
         spec, scene = asked.spec, asked.scene
         removed = _removed(scene) if data["reveals"] else frozenset()
-        answer = check_answer(data, spec, scene.state, self.domain.state_schema, removed)
+        shown = asked.slice.tables if spec.reads else None  # who declares nothing must change rows unseen
+        answer = check_answer(data, spec, scene.state, self.domain.state_schema, removed, shown)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:

@@ -62,7 +62,8 @@ class MemoryPins:
         self._capacity = capacity
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
-        self._flights: dict[str, Future[None]] = {}
+        # What is being made, with what the others wait for; nobody waits for most of it, and a future is dear.
+        self._flights: dict[str, Future[None] | None] = {}
         self.made = self.shared = 0
         fresh_after_fork(self)
 
@@ -76,20 +77,22 @@ class MemoryPins:
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
         """Give the answer of a key, making it where there is none; see `PinStore.answer`."""
-        mine: Future[None] | None = None
-        while mine is None:
+        while True:
             with self._lock:
                 held = self._answers.get(key)
                 if held is not None:
                     self._answers.move_to_end(key)
                     self.shared += 1
                     return held, True
-                flight = self._flights.get(key)
+                if key not in self._flights:
+                    self._flights[key] = None
+                    flights = self._flights
+                    break
+                flight = self._flights[key]
                 if flight is None:
-                    mine = self._flights[key] = Future()
-                    mine.set_running_or_notify_cancel()  # so that one who is tired of waiting cannot cancel it
-            if flight is not None:
-                await asyncio.wrap_future(flight)
+                    flight = self._flights[key] = Future()
+                    flight.set_running_or_notify_cancel()  # so that one who is tired of waiting cannot cancel it
+            await asyncio.wrap_future(flight)
         try:
             made = await make()
             with self._lock:
@@ -100,9 +103,9 @@ class MemoryPins:
             return made, False
         finally:
             with self._lock:
-                if self._flights.get(key) is mine:
-                    del self._flights[key]
-            mine.set_result(None)
+                waited = flights.pop(key, None)
+            if waited is not None:
+                waited.set_result(None)
 
     def after_fork(self) -> None:
         """In a forked process: nobody here is making the answers that the parent was making."""

@@ -154,6 +154,14 @@ def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
     return new
 
 
+def with_member(node: Mapping[str, Any], key: str, value: Any) -> FrozenDict:
+    """A frozen mapping with one member more, or another one; the value is frozen already, and nothing is checked."""
+    new = _new_dict(FrozenDict)
+    _fill_dict(new, node)
+    _set_item(new, key, value)
+    return new
+
+
 def frozen_list(items: Iterable[Any]) -> FrozenList:
     """Put items that are frozen already into one `FrozenList`; checks nothing."""
     new = _new_list(FrozenList)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state.equality import strict_equal
-from simia_gym.state.frozen import FrozenDict, FrozenList, freeze, frozen_dict, frozen_list, thaw
+from simia_gym.state.frozen import FrozenDict, FrozenList, freeze, frozen_dict, frozen_list, thaw, with_member
 from simia_gym.state.pointer import list_index, pointer_parts, resolve
 
 
@@ -133,7 +133,7 @@ def _write_member(node: dict[str, Any], parts: Sequence[str], name: str, value: 
     if last and name == "remove":
         return frozen_dict([{key: item for key, item in node.items() if key != token}])
     new = value if last else write(node[token], parts, name, value, depth + 1)
-    return frozen_dict((node, {token: new}))
+    return with_member(node, token, new)
 
 
 def _write_item(node: list[Any], parts: Sequence[str], name: str, value: Any, depth: int) -> FrozenList:

@@ -267,8 +267,9 @@ class _Work:
         row = self._get(table, key)
         if row is None and not (op.name == "add" and len(op.parts) == 2):
             raise PatchError(_no_row(op.parts))
-        new = None if op.name == "remove" and len(op.parts) == 2 else write(row, op.parts[2:], op.name, op.value)
-        if new is not None and not isinstance(new, FrozenDict):
+        gone = op.name == "remove" and len(op.parts) == 2
+        new = None if gone else write(row, op.parts[2:], op.name, op.value)
+        if not gone and not isinstance(new, FrozenDict):
             raise PatchError(f"a row is an object, not a {type(new).__name__}")
         changes = self.changes.setdefault(table, {})
         earlier = changes.pop(key, None) if row is None or new is None else changes.get(key)

@@ -117,13 +117,13 @@ class LLMUser:
         self._prompt.mark_static()  # the conversation so far is the server's already
         self._prompt.add("user", block(kind, self._nonce, value))
         said = await self._request(self._prompt, "answer", scene)
-        problem = _problem(said)
+        problem = _problem(said, kind)
         if problem:
             retry = self._prompt.fork()
             retry.add("assistant", block("answer", self._nonce, said))
             retry.add("user", block("violations", self._nonce, [problem]))
             said = await self._request(retry, "repair", scene)
-            again = _problem(said)
+            again = _problem(said, kind)
             if again:
                 raise Fault("invalid_reply", f"{again} (asked twice)", role="user")
         self._prompt.add("assistant", block("answer", self._nonce, said))
@@ -160,9 +160,11 @@ def heard(text: str) -> JsonObject:
     return {"text": text[:half], "left_out": len(text) - 2 * half, "end": text[-half:]}
 
 
-def _problem(said: JsonObject) -> str | None:
+def _problem(said: JsonObject, kind: str) -> str | None:
     """What is wrong with a reply that has the right form."""
     size = len(said["message"])
+    if kind == "begin" and said["stop"]:
+        return "the conversation only begins, so stop must be false: say why you came"
     if size == 0 and not said["stop"]:
         return "the message is empty although the customer stays (stop is false): say something"
     if size > MAX_MESSAGE:

@@ -301,6 +301,25 @@ async def test_credentials_in_an_address(server: ChatServer) -> None:
     assert "en-word" not in repr(endpoint) + str(endpoint)
 
 
+@pytest.mark.parametrize("before", [20, 60, 75, 160, 190, 1980])
+@pytest.mark.parametrize("body", ["<html>{}{}", '{{"error": {{"message": "{}{}"}}}}'])
+async def test_no_part_of_a_key_shows(server: ChatServer, before: int, body: str) -> None:
+    server.answers = [raw(body.format("x" * before, SECRET).encode())]
+    with pytest.raises(Fault) as caught:
+        await model(server, Endpoint(server.url, SECRET), retries=0).complete(request())
+    assert caught.value.kind == "bad_reply"
+    assert SECRET[:8] not in str(caught.value)
+
+
+async def test_a_query_in_an_address(server: ChatServer) -> None:
+    endpoint = Endpoint(f"{server.url}/?version=hidden-word")
+    assert (await model(server, endpoint).complete(request())).text
+    server.answers = [error(401, "no entry for hidden-word")]
+    with pytest.raises(Fault) as caught:
+        await model(server, endpoint).complete(request())
+    assert "hidden" not in str(caught.value)
+
+
 async def test_keys_do_not_show(server: ChatServer) -> None:
     endpoint = Endpoint(server.url, SECRET, headers={"X-Other": "another-secret"})
     one = model(server, endpoint)

@@ -42,6 +42,9 @@ def test_only_what_differs_is_written() -> None:
         ({"structured": "xml"}, "structured is 'xml'"),
         ({"extra": [1]}, "extra is"),
         ({"extra": {"messages": []}}, "extra sets messages"),
+        ({"extra": {"api_key": "hidden"}}, "extra holds a secret, 'api_key'"),
+        ({"extra": {"tools": [{"headers": {"X-Api-Key": "hidden"}}]}}, "extra holds a secret, 'X-Api-Key'"),
+        ({"extra": {"upstream": {"Authorization": "hidden"}}}, "extra holds a secret, 'Authorization'"),
         ([], "no object"),
     ],
 )
@@ -49,6 +52,17 @@ def test_impossible_settings(data: Any, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         ModelSettings.from_json(data, where="roles.user")
     assert str(caught.value).startswith("roles.user: ")
+    assert "hidden" not in str(caught.value)
+
+
+def test_further_fields_that_are_no_secrets() -> None:
+    extra = {"max_completion_tokens": 5, "stop_token_ids": [1], "key": 1, "chat_template_kwargs": {"secret": True}}
+    assert ModelSettings.from_json({"extra": extra}).extra == extra
+
+
+def test_what_answers_depend_on() -> None:
+    settings = ModelSettings(model="m", temperature=0.5, retries=9, timeout=3.0, price_in=1.0, concurrency=2)
+    assert settings.to_answers() == {"model": "m", "temperature": 0.5}
 
 
 def test_the_most_specific_variable_counts() -> None:
@@ -97,6 +111,16 @@ def test_secrets_do_not_show() -> None:
         assert not any(secret in text for secret in (KEY, "other-secret-key", "third-secret"))
     assert (endpoint.url, endpoint.host) == ("https://host:8443/v1", "host:8443")
     assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "other-secret-key", "third-secret"}
-    with pytest.raises(InputError) as caught:
-        resolve_endpoint("user", base_url=f"me:{KEY}@host/v1", environ={})
-    assert KEY not in str(caught.value)
+    for address in (f"me:{KEY}@host/v1", f"host/v1?key={KEY}"):
+        with pytest.raises(InputError) as caught:
+            resolve_endpoint("user", base_url=address, environ={})
+        assert KEY not in str(caught.value)
+
+
+def test_what_stands_behind_the_path_of_an_address() -> None:
+    endpoint = Endpoint(f"https://host/v1/?version=2024&key={KEY}#top")
+    assert endpoint.url == "https://host/v1"
+    assert endpoint.address("/chat/completions") == f"https://host/v1/chat/completions?version=2024&key={KEY}"
+    assert Endpoint("https://host/v1/#top").address("/models") == "https://host/v1/models"
+    assert KEY in endpoint.secrets
+    assert KEY not in repr(endpoint) + str(endpoint) + endpoint.url

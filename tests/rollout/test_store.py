@@ -158,7 +158,7 @@ def test_full_disk_is_one_clear_error(roll: Roll, expert: Make) -> None:
         store._lines.close()
         store._lines = full
         with pytest.raises(InputError, match="cannot be written"):
-            store.write({"a": 1}, {})
+            store.write(b"{}\n", {})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -211,3 +211,21 @@ def test_record_survives_a_round_trip(roll: Roll, expert: Make) -> None:
     roll(expert, episodes=2)
     for raw, record in zip(roll.path.read_bytes().splitlines(), roll.records, strict=True):
         assert encode(record.to_json()) == raw
+        assert record.to_line() == record.to_line([encode(event) for event in record.events]) == raw + b"\n"
+
+
+@pytest.mark.parametrize("unusual", ["\ud800 alone", 2**70, [1e16, 2**64], "plain", {"deep": ["\U0001f600", None]}])
+def test_line_is_the_record_encoded(roll: Roll, expert: Make, unusual: Any) -> None:
+    """However unusual an event is: what was hashed is what is written, and reads back as it was."""
+    from simia_gym.encoding import decode, encode
+    from simia_gym.ledger import Ledger
+
+    roll(expert, episodes=2)
+    ledger = Ledger()
+    ledger.append("start", value=unusual)
+    ledger.append("end", value=1.5, text="a, \"b\"")
+    record = replace(roll.records[0], events=[dict(event) for event in ledger.events], head=ledger.head)
+    line = record.to_line(ledger.encoded)
+    assert line == record.to_line()
+    assert decode(line) == decode(encode(record.to_json()))
+    Ledger.verify(decode(line)["events"], decode(line)["head"])

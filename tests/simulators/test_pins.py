@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from simia_gym.config import Feedback
 from simia_gym.domain import Domain
 from simia_gym.errors import Fault, InputError
 from simia_gym.ledger import first_divergence
@@ -346,7 +347,7 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     assert transition.observation == "sea"
 
 
-@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules"])
+@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
 async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: PinStore, change: str) -> None:
     double = Double(ok("one"), ok("two"))
     await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, group="g"), [GET])
@@ -361,7 +362,9 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
         _load.cache_clear()
         prefix._ledger.cache_clear()
         domain = _load(domain.folder, b"{}", None)
-    simulator = LedgerSimulator(domain, double, pins=store, feedback="explain" if change == "feedback" else "terse")
+    asked_as = {"simulator": {"model": "other"}} if change == "model" else None
+    feedback: Feedback = "explain" if change == "feedback" else "terse"
+    simulator = LedgerSimulator(domain, double, pins=store, feedback=feedback, asked_as=asked_as)
     group = "h" if change == "group" else "g"
     _, (transition,) = await play(simulator, scene_of(domain, group=group, state=state), [call])
     assert transition.observation == "two"

@@ -190,10 +190,21 @@ async def test_what_fails_on_the_way_is_the_users_fault(domain: Domain, status: 
 
 
 async def test_leaving_without_a_word_is_allowed(domain: Domain) -> None:
-    async with serving(lambda asked: says("", stop=True)) as server:
+    async with serving(lambda asked: says("", stop=True) if asked.has("agent") else says()) as server:
         talk = Talk(domain, server.model("user"))
-        reply = await talk.begin()
+        await talk.begin()
+        reply = await talk.say("Good-bye.")
     assert (reply.observation, reply.end) == ("", "user_stop")
+
+
+@pytest.mark.parametrize("bad", [says("", stop=True), says("Bye.", stop=True)])
+async def test_nobody_leaves_before_the_beginning(domain: Domain, bad: JsonObject) -> None:
+    async with serving(lambda asked: says() if asked.has("violations") else bad) as server:
+        reply = await Talk(domain, server.model("user")).begin()
+    assert (reply.observation, reply.end) == ("Hello.", None)
+    async with serving(lambda asked: bad) as server:
+        with pytest.raises(Fault, match="only begins"):
+            await Talk(domain, server.model("user")).begin()
 
 
 @pytest.mark.parametrize("user", [None, {}])
