@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
@@ -43,11 +44,15 @@ class NotCalledArgs(Args):
     arguments: dict[str, Any] = Field(default_factory=dict, description="Only calls with these arguments count.")
     outcome: Outcome = Field(default="any", description="Which calls count; `any`: an attempt is enough.")
 
+    @cached_property
+    def pattern(self) -> CallPattern:
+        """The calls that are meant."""
+        return CallPattern(tool=self.tool, arguments=self.arguments, outcome=self.outcome)
+
 
 def not_called(trace: Trace, args: NotCalledArgs) -> Finding:
     """A tool was not called; an attempt counts unless `outcome` says otherwise."""
-    pattern = CallPattern(tool=args.tool, arguments=args.arguments, outcome=args.outcome)
-    for call in matching(trace, pattern):
+    for call in matching(trace, args.pattern):
         return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(trace, call),))
     return Finding.of(True, f"{' and '.join(args.tool)} not called")
 

@@ -34,6 +34,8 @@ def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side
         return f"{shown} does not stand there, to the letter"
     if sides >= {"called", "seen"} and "called" not in trusted:
         return f"{shown} is what the agent wrote in its call and the tool repeats, which proves nothing here"
+    if not sides & set(trusted) and "heard" in sides:
+        return f"{shown} is what the user said, which proves no goal"
     if not sides & set(trusted):
         return f"{shown} is the agent's own, which proves nothing here"
     return None

@@ -60,12 +60,20 @@ def quote_call(trace: Trace, call: CallMade) -> Evidence:
 
 def quote_change(trace: Trace, pointer: str) -> tuple[Evidence, ...]:
     """Quote the last operation that changed the value at a pointer, something in it, or something around it."""
-    for index in range(len(trace.events) - 1, -1, -1):
-        for op in trace.events[index].get("ops") or ():
-            path = op["path"]
-            if path == pointer or path.startswith(f"{pointer}/") or pointer.startswith(f"{path}/"):
-                return (Evidence(index, path),)
+    below = f"{pointer}/"
+    for index, path in _paths(trace):
+        if path == pointer or path.startswith(below) or pointer.startswith(f"{path}/"):
+            return (Evidence(index, path),)
     return ()
+
+
+def _paths(trace: Trace) -> list[tuple[int, str]]:
+    """The paths of all operations with their events, the last event first; found once for all checks."""
+    paths: list[tuple[int, str]] | None = trace.memo.get(_paths)
+    if paths is None:
+        changed = [(index, event["ops"]) for index, event in enumerate(trace.events) if event.get("ops")]
+        paths = trace.memo[_paths] = [(index, op["path"]) for index, ops in reversed(changed) for op in ops]
+    return paths
 
 
 def stands_in(event: Event, quote: str) -> bool:
@@ -77,8 +85,9 @@ def stands_in(event: Event, quote: str) -> bool:
     """
     if not quote:
         return False
-    if any(isinstance(text, str) and quote in text for text in event.values()):
-        return True
+    for text in event.values():
+        if isinstance(text, str) and quote in text:
+            return True
     return quote in encode(event).decode() or any(quote in text for text in _strings(event))
 
 

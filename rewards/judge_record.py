@@ -18,7 +18,7 @@ that is too long even so, ``{"by": "env", "idle": 700}`` stands for so many acti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from simia_gym.encoding import encode
@@ -30,8 +30,8 @@ from simia_gym.types import JsonObject
 MAX_RECORD = 120_000
 """Most characters of a record, unless said otherwise."""
 
-Side: TypeAlias = Literal["said", "called", "seen"]
-"""What a text of the record is: the agent's words, its calls, or what others wrote."""
+Side: TypeAlias = Literal["said", "called", "heard", "seen"]
+"""What a text of the record is: the agent's words, its calls, the user's words, or what tools and pages wrote."""
 
 _LIMITS = (20_000, 8_000, 4_000, 2_000, 1_000, 400, 150)
 
@@ -72,6 +72,9 @@ def judge_record(trace: Trace, most: int = MAX_RECORD) -> list[JsonObject]:
     raise Fault("record_too_large", message, role="judge")
 
 
+_SIDES: Mapping[str, Side] = {"agent": "said", "user": "heard"}
+
+
 def texts_of(event: Event) -> dict[Side, list[str]]:
     """Sort the texts of an event by what they are; what the record does not show is not among them.
 
@@ -79,14 +82,15 @@ def texts_of(event: Event) -> dict[Side, list[str]]:
         event: An event of the ledger.
 
     Returns:
-        What the agent ``said`` and how it ``called``, and what was ``seen``: texts of tools, user and environment.
+        What the agent ``said`` and how it ``called``, what it ``heard`` from the user, and what was ``seen``: texts of
+        tools and of the environment.
     """
-    texts: dict[Side, list[str]] = {"said": [], "called": [], "seen": []}
+    texts: dict[Side, list[str]] = {"said": [], "called": [], "heard": [], "seen": []}
     for entry in _entries(event):
         if "call" in entry:
             texts["called"] += [encode(entry["call"]).decode(), *_strings(entry["call"])]
         else:
-            side: Side = "said" if entry["by"] == "agent" else "seen"
+            side = _SIDES.get(entry["by"], "seen")
             texts[side] += [entry[key] for key in ("text", "answer", "ended") if key in entry]
     return texts
 

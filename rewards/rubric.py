@@ -339,9 +339,9 @@ def _founded(item: Criterion, trace: Trace, finding: Finding) -> Finding:
     """Hold a finding to its evidence: a quote that stands nowhere means that the check cannot be trusted."""
     # A program of somebody's own may return anything; nothing but a finding from 0 to 1 becomes a reward.
     value: object = getattr(finding, "value", math.nan)
-    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+    if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
         raise Fault("bug", f"criterion {item.id!r}: {finding!r:.120} is no finding from 0 to 1", role="judge")
-    piece = unfounded(trace, finding.evidence)
+    piece = unfounded(trace, finding.evidence) if finding.evidence else None
     if piece is not None:
         message = f"criterion {item.id!r}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
         raise Fault("evidence", message, role="judge")

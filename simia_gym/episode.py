@@ -19,7 +19,7 @@ from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchE
 from simia_gym.ledger import Ledger
 from simia_gym.scene import Scene, Simulator, User
 from simia_gym.secrets_filter import without_secrets
-from simia_gym.state import State
+from simia_gym.state import FrozenDict, State, freeze
 from simia_gym.trace import Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
 from simia_gym.verdict import faulted, to_json
@@ -70,6 +70,7 @@ class Episode:
         self.max_turns = max_turns or domain.config.max_turns
         self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
         self._messages: list[Message] = []
+        self._shown: list[FrozenDict] = []
         self.ledger = Ledger()
         self.state: State = domain.base
         self.initial: State = domain.base
@@ -82,8 +83,15 @@ class Episode:
 
     @property
     def messages(self) -> list[Message]:
-        """The whole transcript so far in the OpenAI layout, the policy's turns included; a copy."""
-        return [copied(message) for message in self._messages]
+        """The whole transcript so far in the OpenAI layout, the policy's turns included.
+
+        The list is the caller's own, and its messages are read-only: a policy gets them every turn, and a long
+        transcript need not be copied for that, nor looked through for what has become different.
+        """
+        shown = self._shown
+        for message in self._messages[len(shown) :]:
+            shown.append(freeze(message))
+        return [*shown]
 
     async def reset(self, task: Task, *, seed: int = 0, group: str = "") -> Start:
         """Begin an episode.
@@ -139,10 +147,11 @@ class Episode:
             turn=0,
             speaker=first.speaker,
             text=first.observation,
-            ops=list(first.ops or ()),
-            meta=dict(first.meta),
+            ops=first.ops or (),
+            meta=first.meta,
         )
         self.ended = None
+        self._shown = []
         self._messages = [
             {"role": "system", "content": self.domain.prompts[self.prompt]},
             {"role": "user", "content": first.observation},
@@ -150,7 +159,7 @@ class Episode:
         info: JsonObject = {"task": task.id, "seed": seed, "prompt": self.prompt, "turn": 0, **names}
         if first.info:
             info["world"] = dict(first.info)
-        return Start(first.observation, tuple(self.messages), self.domain.tools, info)
+        return Start(first.observation, tuple(map(dict, self._messages)), self.domain.tools, info)
 
     def _prepare(self, scene: Scene) -> None:
         """Tell the parts that an episode begins."""
@@ -212,7 +221,7 @@ class Episode:
 
     def _new(self, before: int) -> tuple[Message, ...]:
         """Copies of the environment's messages since a position."""
-        return tuple(dict(message) for message in self._messages[before:] if message["role"] != "assistant")
+        return tuple([dict(message) for message in self._messages[before:] if message["role"] != "assistant"])
 
     def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
         """End the episode with a fault: no reward, an invalid verdict.
@@ -341,10 +350,10 @@ class Episode:
             observation=transition.observation,
             outcome=transition.outcome,
             error_code=transition.error_code,
-            ops=None if transition.ops is None else list(transition.ops),
+            ops=transition.ops,
             end=transition.end,
-            meta=dict(transition.meta),
-            **({"reveals": list(transition.reveals)} if transition.reveals else {}),
+            meta=transition.meta,
+            **({"reveals": transition.reveals} if transition.reveals else {}),
         )
 
     def _state_end(self, transition: Transition) -> str | None:
@@ -398,14 +407,6 @@ class Episode:
         if verdict.fault is not None:
             out["fault"] = str(self.fault) if self.fault is not None else verdict.reason
         return out
-
-
-def copied(message: Message) -> Message:
-    """A message that its receiver may change."""
-    if "tool_calls" not in message:
-        return dict(message)
-    calls = [{**call, "function": dict(call["function"])} for call in message["tool_calls"]]
-    return {**message, "tool_calls": calls}
 
 
 def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from simia_gym.errors import InputError
@@ -56,6 +57,7 @@ def _show(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
+@lru_cache(maxsize=4096)
 def goal_parts(path: str) -> Parts:
     """Decode the pointer of a goal's operation.
 
@@ -175,10 +177,19 @@ def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
         return a == b or abs(a - b) <= tolerance
     if isinstance(a, dict) and isinstance(b, dict):
-        return len(a) == len(b) and all(k in b and same(v, b[k], tolerance) for k, v in a.items())
+        return len(a) == len(b) and _same_members(a, b, tolerance)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
     return type(a) is type(b) and bool(a == b)
+
+
+def _same_members(a: Mapping[str, Any], b: Mapping[str, Any], tolerance: float) -> bool:
+    """Whether two objects of one size are equal; states share what was not changed, so most values are one object."""
+    for key, item in a.items():
+        other = b.get(key, MISSING)
+        if item is not other and not same(item, other, tolerance):
+            return False
+    return True
 
 
 def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
@@ -201,7 +212,9 @@ def _changes(
     else:
         yield parts, old, new
     for key in keys:
-        yield from _changes((*parts, key), _member(old, key), _member(new, key), covered, skip, tolerance)
+        was, now = _member(old, key), _member(new, key)
+        if was is not now:
+            yield from _changes((*parts, key), was, now, covered, skip, tolerance)
 
 
 def _keys(value: Any) -> Collection[str]:

@@ -37,9 +37,10 @@ class Context:
         """A row, or ``None``; tables whose name starts with ``_`` have none."""
         if table.startswith("_"):
             return None
-        made = self.computed.get(table)
-        if made is not None and key in made:
-            return made[key]
+        if self.computed:
+            made = self.computed.get(table)
+            if made is not None and key in made:
+                return made[key]
         return self.state.get(table, key)
 
     def rows(self, table: str) -> Iterator[Row]:
@@ -64,8 +65,9 @@ class Placeholder:
     def values(self, context: Context) -> list[Any]:
         """What it stands for, in order; lists are spread out."""
         found = self.found(context)
-        if any(isinstance(value, list) for value in found):
-            found = [item for value in found for item in (value if isinstance(value, list) else (value,))]
+        for value in found:
+            if isinstance(value, list):
+                return [item for each in found for item in (each if isinstance(each, list) else (each,))]
         return found
 
     def found(self, context: Context) -> list[Any]:
@@ -73,18 +75,24 @@ class Placeholder:
         if self.root is None:
             return self._in_state(context)
         arguments = context.call.arguments
-        return walk([arguments[self.root]], self.steps, context) if self.root in arguments else []
+        if self.root not in arguments:
+            return []
+        found = [arguments[self.root]]
+        return walk(found, self.steps, context) if self.steps else found
 
     def _in_state(self, context: Context) -> list[Any]:
         table, key = self.steps[0], self.steps[1]
         found: list[Any] = []
+        every = isinstance(key, str) and key == STAR
         for name in _tokens(table, context):
-            if key == STAR:
+            if every:
                 found += context.rows(name)
-            else:
-                rows = (context.row(name, token) for token in _tokens(key, context))
-                found += [row for row in rows if row is not None]
-        return walk(found, self.steps[2:], context)
+                continue
+            for token in _tokens(key, context):
+                row = context.row(name, token)
+                if row is not None:
+                    found.append(row)
+        return walk(found, self.steps[2:], context) if len(self.steps) > 2 else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +109,11 @@ class Template:
 
     def values(self, context: Context) -> list[Any]:
         """Everything it can be: the values themselves where it is a placeholder alone, else texts."""
-        if len(self.parts) == 1 and isinstance(self.parts[0], Placeholder):
-            return self.parts[0].values(context)
+        parts = self.parts
+        if len(parts) == 1 and isinstance(parts[0], Placeholder):
+            return parts[0].values(context)
         texts = [""]
-        for part in self.parts:
+        for part in parts:
             pieces = [part] if isinstance(part, str) else [as_text(value) for value in part.values(context)]
             texts = [text + piece for text in texts for piece in pieces]
         return texts

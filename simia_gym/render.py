@@ -18,13 +18,16 @@ from typing import Any, TypeAlias, cast
 from simia_gym.dotted import load_object
 from simia_gym.errors import InputError, PatchError
 from simia_gym.placeholders import Context, Template, parse_template
-from simia_gym.state import State
+from simia_gym.state import FrozenDict, State
 from simia_gym.types import JsonObject, ToolCall
 
 Renderer: TypeAlias = Callable[[State, ToolCall], str]
 RenderSpec: TypeAlias = str | JsonObject
 
 _KINDS = ("row", "value", "text")
+_ENCODER = json.JSONEncoder(check_circular=False)  # what is read-only all the way down cannot contain itself
+_MOST_KEPT = 4_000_000
+"""Most characters of texts that one rule keeps."""
 _FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
 
 
@@ -96,14 +99,43 @@ def _text(template: Template) -> Renderer:
     return render
 
 
+class _Texts:
+    """JSON texts of read-only objects: a row that nobody has changed is shown in one episode after the other.
+
+    An object is known by its identity, which is safe as long as its text is kept: it is kept itself, and cannot change.
+    """
+
+    __slots__ = ("_known", "_size")
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[FrozenDict, str]] = {}
+        self._size = 0
+
+    def of(self, value: Any) -> str:
+        """A value as ``json.dumps`` writes it."""
+        if type(value) is not FrozenDict:
+            return json.dumps(value)
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        text = _ENCODER.encode(value)
+        self._size += len(text)
+        if self._size > _MOST_KEPT:
+            self._known.clear()
+            self._size = len(text)
+        self._known[id(value)] = (value, text)
+        return text
+
+
 def _value(template: Template, pointer: str) -> Renderer:
     (part,) = template.parts
     assert not isinstance(part, str)
+    texts = _Texts()
 
     def render(state: State, call: ToolCall) -> str:
         found = part.found(Context(state, call))
         if not found:
             raise PatchError(f"nothing stands at {pointer}", path=pointer)
-        return found[0] if isinstance(found[0], str) else json.dumps(found[0])
+        return found[0] if isinstance(found[0], str) else texts.of(found[0])
 
     return render

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -28,34 +26,32 @@ Tables: TypeAlias = dict[str, dict[str, Row]]
 View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
 
 
-@dataclass(frozen=True)
 class Slice:
-    """What a call can touch.
+    """What a call can touch; it never changes.
 
     Attributes:
         tables: Rows by table and key, in the order of the selectors; not to be changed.
         missing: Pointers of the rows that were asked for by key and do not exist.
+        encoded: `value` as canonical JSON.
     """
 
-    tables: Tables
-    missing: tuple[str, ...]
+    __slots__ = ("encoded", "missing", "tables")
+
+    def __init__(self, tables: Tables, missing: tuple[str, ...]) -> None:
+        self.tables, self.missing = tables, missing
+        self.encoded = encode(self.value)
 
     @property
     def value(self) -> JsonObject:
         """The slice as one JSON object ``{"tables", "missing"}``."""
         return {"tables": self.tables, "missing": list(self.missing)}
 
-    @cached_property
-    def encoded(self) -> bytes:
-        """`value` as canonical JSON, made once."""
-        return encode(self.value)
-
     @property
     def size(self) -> int:
         """Length of `encoded`, in bytes."""
         return len(self.encoded)
 
-    @cached_property
+    @property
     def hash(self) -> str:
         """Content hash, 16 hex digits."""
         return hashlib.sha256(self.encoded).hexdigest()[:16]
@@ -98,7 +94,7 @@ class Slicer:
                 rows = tables[selector.table] = {}
             fill(rows, missing, context)
         made = Slice(tables, tuple(missing))
-        if made.size > self.cap:
+        if len(made.encoded) > self.cap:
             message = f"{self.where}: the slice has {made.size} bytes, {self.cap} are allowed; narrow its reads"
             raise Fault("slice_too_large", message, role="simulator")
         return made
@@ -158,7 +154,7 @@ def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:
     if selector.view is not None:
         return _view_filler(selector, views[selector.view], where)
     search = Search(table, selector.where)
-    key = selector.key
+    key, conditions = selector.key, selector.where
     if key is None:
 
         def fill_found(rows: dict[str, Row], missing: dict[str, None], context: Context) -> None:
@@ -174,7 +170,7 @@ def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:
             row = context.state.get(table, name)
             if row is None:
                 missing[make_pointer(table, name)] = None
-            elif search.meets(row, context):
+            elif not conditions or search.meets(row, context):
                 _put(rows, name, row, columns, context)
 
     return fill_keys

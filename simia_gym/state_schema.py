@@ -52,6 +52,16 @@ class Reference:
     path: tuple[str, ...]
     table: str
 
+    def holds(self, state: State, value: Any) -> bool:
+        """Whether a value that stands there refers to a row, or to nothing."""
+        return value is None or (isinstance(value, str) and state.has(self.table, value))
+
+    def problems(self, state: State, row: Row, where: tuple[str, str]) -> Iterator[str]:
+        """Say which values of a row refer to nothing that is there; ``where`` is the row's table and key."""
+        for place, value in _places(row, self.path):
+            if not self.holds(state, value):
+                yield f"{make_pointer(*where, *place)}: {value!r} is no key of table {self.table!r}"
+
 
 @dataclass(frozen=True)
 class TableSchema:
@@ -125,27 +135,30 @@ class StateSchema:
                 yield from self._row(state, table, key, row)
         for invariant in self.invariants:
             if invariant.check is not None:
-                yield from (f"invariant {invariant.id!r} is broken: {text}" for text in invariant.check(state, touched))
+                for text in invariant.check(state, touched):
+                    yield f"invariant {invariant.id!r} is broken: {text}"
 
     def _row(self, state: State, table: str, key: str, row: Row) -> Iterator[str]:
-        rules, here = self.tables.get(table), make_pointer(table, key)
+        """What is wrong with a row. Where it stands is worked out only for what is wrong: hardly any row is."""
+        rules = self.tables.get(table)
         if rules is None:
-            yield f"{here}: the schema has no table {table!r}"
+            yield f"{make_pointer(table, key)}: the schema has no table {table!r}"
             return
-        if rules.row is not None:
+        if rules.row is not None and not rules.row.is_valid(row):
             for error in rules.row.iter_errors(row):
-                yield f"{here}{make_pointer(*map(str, error.instance_path))}: {error.message}"
-        if rules.key is not None and next(_values(row, rules.key), (None, None))[1] != key:
-            yield f"{here}{make_pointer(*rules.key)}: must be the row's key {key!r}"
+                yield f"{make_pointer(table, key, *map(str, error.instance_path))}: {error.message}"
+        if rules.key is not None and _first(row, rules.key) != key:
+            yield f"{make_pointer(table, key, *rules.key)}: must be the row's key {key!r}"
         for reference in rules.references:
-            for place, value in _values(row, reference.path):
-                if value is not None and not (isinstance(value, str) and state.has(reference.table, value)):
-                    yield f"{here}{make_pointer(*place)}: {value!r} is no key of table {reference.table!r}"
+            for value in values_at(row, reference.path):
+                if not reference.holds(state, value):
+                    yield from reference.problems(state, row, (table, key))
+                    break
         for invariant in self.invariants:
             if invariant.table == table and invariant.compare is not None:
                 wrong = invariant.compare(row)
                 if wrong is not None:
-                    yield f"{here}: invariant {invariant.id!r} is broken: {wrong}"
+                    yield f"{make_pointer(table, key)}: invariant {invariant.id!r} is broken: {wrong}"
 
 
 def read_state_schema(path: Path) -> StateSchema:
@@ -224,8 +237,8 @@ def _comparison(item: Mapping[str, Any], where: str) -> Callable[[Row], str | No
     other = _parts(right, where) if isinstance(right, str) and right.startswith("/") else None
 
     def compare(row: Row) -> str | None:
-        a = next(_values(row, left), (None, None))[1]
-        b = right if other is None else next(_values(row, other), (None, None))[1]
+        a = _first(row, left)
+        b = right if other is None else _first(row, other)
         try:
             holds = _COMPARE[name](a, b)
         except TypeError:
@@ -244,7 +257,30 @@ def _parts(pointer: Any, where: str) -> tuple[str, ...]:
         raise DomainError(error.message, where=where, fix="Mend the pointer.") from error
 
 
-def _values(value: Any, path: tuple[str, ...], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def values_at(value: Any, path: Sequence[str]) -> list[Any]:
+    """Every value at a path in which ``*`` stands for any member."""
+    values = [value]
+    for step in path:
+        members: list[Any] = []
+        for each in values:
+            if isinstance(each, dict):
+                if step == "*":
+                    members += each.values()
+                elif step in each:
+                    members.append(each[step])
+            elif isinstance(each, list):
+                members += each if step == "*" else [item for i, item in enumerate(each) if step == str(i)]
+        values = members
+    return values
+
+
+def _first(value: Any, path: Sequence[str]) -> Any:
+    """The first value at a path, or ``None``."""
+    found = values_at(value, path)
+    return found[0] if found else None
+
+
+def _places(value: Any, path: tuple[str, ...], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every value at a path, with where it was found."""
     if not path:
         yield place, value
@@ -258,4 +294,4 @@ def _values(value: Any, path: tuple[str, ...], place: tuple[str, ...] = ()) -> I
         return
     for name, item in pairs:
         if step in ("*", name):
-            yield from _values(item, rest, (*place, name))
+            yield from _places(item, rest, (*place, name))

@@ -124,7 +124,14 @@ class ToolSpec:
 
     def may_write(self, segments: Sequence[str]) -> bool:
         """Whether the pointer (as decoded segments) lies inside the declared write set."""
-        return any(_covers(pattern.split("/"), segments) for pattern in self.writes)
+        for pattern in self._write_patterns:  # noqa: SIM110 - each operation comes by here; a loop is the fastest
+            if _covers(pattern, segments):
+                return True
+        return False
+
+    @cached_property
+    def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(pattern.split("/")) for pattern in self.writes)
 
 
 def _kind(schema: Any) -> str:
@@ -144,7 +151,10 @@ def _kind(schema: Any) -> str:
 def _covers(pattern: Sequence[str], segments: Sequence[str]) -> bool:
     if len(pattern) > len(segments):
         return False
-    return all(want in ("*", have) for want, have in zip(pattern, segments, strict=False))
+    for want, have in zip(pattern, segments, strict=False):  # noqa: SIM110 - see `ToolSpec.may_write`
+        if want != "*" and want != have:
+            return False
+    return True
 
 
 def tool(

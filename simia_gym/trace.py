@@ -135,16 +135,19 @@ class Trace:
     @cached_property
     def stateless(self) -> bool:
         """Whether some call was answered by a simulator that keeps no state, so that the final state means nothing."""
-        return any(e["type"] == "transition" and e.get("ops", ()) is None for e in self.events)
+        return self._reading[3]
 
     @cached_property
-    def _reading(self) -> tuple[tuple[CallMade, ...], tuple[Told, ...], tuple[UserTurn, ...]]:
+    def _reading(self) -> tuple[tuple[CallMade, ...], tuple[Told, ...], tuple[UserTurn, ...], bool]:
         calls: list[CallMade] = []
         told: list[Told] = []
         heard: list[UserTurn] = []
+        stateless = False
         for index, event in enumerate(self.events):
             kind = event["type"]
             if kind == "transition":
+                if event.get("ops", ()) is None:
+                    stateless = True
                 call = event.get("call")
                 if call is not None:
                     calls.append(self._call(index, event, call))
@@ -154,7 +157,7 @@ class Trace:
                     heard.append(_user_turn(index, event, event["observation"], not told))
             elif kind == "message" and event.get("speaker") == "user":
                 heard.append(_user_turn(index, event, event["text"], True))
-        return tuple(calls), tuple(told), tuple(heard)
+        return tuple(calls), tuple(told), tuple(heard), stateless
 
     def _call(self, index: int, event: Event, call: Mapping[str, Any]) -> CallMade:
         name = call["name"]
@@ -165,7 +168,9 @@ class Trace:
             marks = tool.get("x-simia") or {}
             effect = marks.get("effect", "write")
             terminal = bool(marks.get("terminal", False))
-        writes = effect == "write" or any(not op["path"].startswith("/_") for op in event.get("ops") or ())
+        ops = event.get("ops") or ()
+        # Most calls read and change nothing.
+        writes = effect == "write" or (len(ops) > 0 and any(not op["path"].startswith("/_") for op in ops))
         return CallMade(
             index,
             event["turn"],

@@ -8,7 +8,7 @@ import pytest
 
 from simia_gym.errors import DomainError
 from simia_gym.state import State
-from simia_gym.state_schema import StateSchema, read_state_schema
+from simia_gym.state_schema import StateSchema, read_state_schema, values_at
 
 SCHEMA: dict[str, Any] = {
     "tables": {
@@ -71,6 +71,35 @@ def test_sound_state(schema: StateSchema) -> None:
 def test_each_mistake_is_named(schema: StateSchema, change: dict[str, Any], says: str) -> None:
     found = list(schema.problems(_state(a={**ROW, **change})))
     assert any(says in text for text in found), found
+
+
+def test_every_mistake_of_a_row_is_named_where_it_stands(schema: StateSchema) -> None:
+    moves = [{"to": "p"}, {"to": "d"}, {"to": None}, {"to": "q"}]
+    assert list(schema.problems(_state(a={**ROW, "moves": moves, "desk": "e", "n": 7}))) == [
+        "/loans/a/desk: 'e' is no key of table 'desks'",
+        "/loans/a/moves/0/to: 'p' is no key of table 'desks'",
+        "/loans/a/moves/3/to: 'q' is no key of table 'desks'",
+        "/loans/a: invariant 'order' is broken: /n is 7, which is not <= 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ((), [{"a": [1, {"b": 2}], "*": {"b": None}, "0": 3}]),
+        (("a", "0"), [1]),
+        (("a", "00"), []),
+        (("a", "2"), []),
+        (("a", "*"), [1, {"b": 2}]),
+        (("*", "b"), [None]),
+        (("*", "*", "b"), [2]),
+        (("*",), [[1, {"b": 2}], {"b": None}, 3]),
+        (("0",), [3]),
+        (("0", "0"), []),
+    ],
+)
+def test_values_at_a_path(path: tuple[str, ...], values: list[Any]) -> None:
+    assert values_at({"a": [1, {"b": 2}], "*": {"b": None}, "0": 3}, path) == values
 
 
 def test_only_the_given_rows_are_looked_at(schema: StateSchema) -> None:

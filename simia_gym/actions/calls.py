@@ -61,9 +61,9 @@ def looks_like_call(value: Any) -> bool:
 
 def is_speech(value: Any) -> bool:
     """Whether a JSON object is what somebody says, such as ``{"message": "..."}``, and in no way meant as a call."""
-    if type(value) is not dict or not any(isinstance(item, str) for item in value.values()):
+    if type(value) is not dict or "role" in value or not _MEANT_AS_CALL.isdisjoint(value):
         return False
-    return _MEANT_AS_CALL.isdisjoint(value) and "role" not in value and not any(map(looks_like_call, value.values()))
+    return any(isinstance(item, str) for item in value.values()) and not any(map(looks_like_call, value.values()))
 
 
 def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
@@ -90,9 +90,8 @@ def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
     name = value.get("name")
     if not isinstance(name, str) or not name.strip():
         raise broken("missing_name", 'The tool call has no "name", or it is not a text.')
-    extra = value.keys() - _CALL_KEYS
-    if extra and not lenient:
-        keys = ", ".join(repr(key) for key in sorted(extra))
+    if not lenient and not _CALL_KEYS.issuperset(value):
+        keys = ", ".join(repr(key) for key in sorted(value.keys() - _CALL_KEYS))
         raise broken("bad_arguments", f'The call of {name!r} has {keys} beside "name" and "arguments".')
     return ToolCall(name, _arguments(value, name, lenient), call_id)
 

@@ -13,7 +13,9 @@ from typing import Any, NoReturn
 from simia_gym.actions.thinking import without_surrogates
 
 MAX_DEPTH = 64
-_SPACE = re.compile(r"[ \t\n\r]*")
+_SURROGATE = re.compile(r"\\u[dD]")
+_BLANK = " \t\n\r"
+_SPACE = re.compile(rf"[{_BLANK}]*")
 
 
 class JsonProblem(Exception):
@@ -31,6 +33,8 @@ class JsonProblem(Exception):
 
 def skip_space(text: str, position: int) -> int:
     """The index of the next character that is no JSON white space."""
+    if position < len(text) and text[position] not in _BLANK:
+        return position
     match = _SPACE.match(text, position)
     return match.end() if match else position
 
@@ -49,7 +53,9 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
         JsonProblem: There is no valid value.
     """
     try:
-        value, end = _DECODER.raw_decode(text, position)
+        value, end = _SCAN(text, position)
+    except StopIteration as error:
+        raise JsonProblem("Expecting value", error.value) from None
     except json.JSONDecodeError as error:
         raise JsonProblem(error.msg.removesuffix(" at"), error.pos) from None
     except ValueError as error:
@@ -58,9 +64,10 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
         raise JsonProblem("A number has too many digits" if words.startswith("Exceeds") else words) from None
     except RecursionError:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels") from None
-    if text.count("{", position, end) + text.count("[", position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    # What is nested so deep has so many brackets, two for each level.
+    if end - position > 2 * MAX_DEPTH and _brackets(text, position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels")
-    if text.find("\\ud", position, end) >= 0 or text.find("\\uD", position, end) >= 0:
+    if text.find("\\u", position, end) >= 0 and _SURROGATE.search(text, position, end):
         value = _clean(value)
     return value, end
 
@@ -98,7 +105,12 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_refuse)
+_DECODER: Any = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_refuse)
+_SCAN = _DECODER.scan_once  # what raw_decode() calls
+
+
+def _brackets(text: str, position: int, end: int) -> int:
+    return text.count("{", position, end) + text.count("[", position, end)
 
 
 def _depth(value: Any) -> int:

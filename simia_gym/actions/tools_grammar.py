@@ -77,11 +77,11 @@ class ToolsGrammar:
             return self.parse(content)
         if not isinstance(listed, list):
             raise broken("malformed_call", '"tool_calls" must be a list.')
-        calls = tuple(call_from(item, lenient=True) for item in listed)
+        calls = [call_from(item, lenient=True) for item in listed]
         ids = [call.id for call in calls if call.id is not None]
-        if len(set(ids)) != len(ids):
+        if len(ids) > 1 and len(set(ids)) != len(ids):
             raise broken("malformed_call", "Two tool calls have the same id.")
-        return Calls(calls, strip_thinking(content).strip())
+        return Calls(tuple(calls), strip_thinking(content).strip())
 
     def instructions(self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True) -> str:
         """Explain how to act, as `Grammar.instructions` says."""

@@ -32,6 +32,8 @@ from simia_gym.llm.types import ChatRequest, Reply, Usage
 
 MAX_BAD_REPLIES = 2
 _BYTES_PER_TOKEN = 4
+_SEED = "\0the seed of the question"
+_MARK = encode({"seed": _SEED})[1:-1]
 _jitter = random.Random()
 
 
@@ -67,6 +69,7 @@ class EndpointModel:
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
         self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
         self._made_target = sdk.Targets(endpoint.client, self.name)
+        self._known: tuple[object, _Fields] | None = None
         self._target = Target(endpoint.address(sdk.CHAT), headers_of(endpoint)) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -101,18 +104,18 @@ class EndpointModel:
 
     async def _persist(self, request: ChatRequest, form: Form | None) -> Reply:
         tries = failed = worthless = 0
-        messages = b"".join((b'{"messages":[', *request.prompt.chunks, b"],"))
         while True:
             tries += 1
             mode = self._features.mode
-            fields = self._fields(request, form, mode, worthless)
+            fields = self._fields_of(request, form, mode)
+            body = b"".join((b'{"messages":[', *request.prompt.chunks, b"],", *fields.encoded(request.seed, worthless)))
             try:
-                said = await self._try(request, messages + encode(fields)[1:])
+                said = await self._try(request, body)
                 if form is not None:
                     self._features.worked(mode)
                 reply = self._checked(said, form, request.role)
             except Failure as failure:
-                if self._features.learn(failure, fields, mode):
+                if self._features.learn(failure, fields.sent, mode):
                     continue
                 lost = failure
             else:
@@ -127,8 +130,16 @@ class EndpointModel:
             if not lost.said:  # else the server is well, and there is nothing to wait for
                 await asyncio.sleep(self._pause(lost, failed))
 
-    def _fields(self, request: ChatRequest, form: Form | None, mode: str, attempt: int) -> dict[str, Any]:
-        """All of the body but the messages."""
+    def _fields_of(self, request: ChatRequest, form: Form | None, mode: str) -> _Fields:
+        """All of the body but the messages: the same from question to question, but for the seed."""
+        features = self._features
+        state = (form, mode, features.dropped, features.renamed, request.seed is None, request.body)
+        if self._known is None or self._known[0] != state:
+            kept = (*state[:-1], dict(request.body))  # a copy, so that it shows when somebody changes theirs
+            self._known = (kept, _Fields(self._fields(request, form, mode)))
+        return self._known[1]
+
+    def _fields(self, request: ChatRequest, form: Form | None, mode: str) -> dict[str, Any]:
         settings, features = self.settings, self._features
         fields: dict[str, Any] = {"model": self.name}
         if settings.temperature is not None:
@@ -138,7 +149,7 @@ class EndpointModel:
         if settings.max_tokens is not None:
             fields["max_tokens"] = settings.max_tokens
         if settings.seed and request.seed is not None:
-            fields["seed"] = seed_of(request.seed, attempt)
+            fields["seed"] = _SEED
         if form is not None and mode != "none":
             fields["response_format"] = form.format[mode]
         if settings.extra:
@@ -154,7 +165,8 @@ class EndpointModel:
     async def _try(self, request: ChatRequest, body: bytes) -> Said:
         """Send one request, within limit and budget; whatever happens, both get back what they lent."""
         settings = self.settings
-        await self._limit.acquire()
+        if not self._limit.take():
+            await self._limit.acquire()
         reservation = None
         usage, cost = Usage(), 0.0
         answered = False
@@ -260,6 +272,33 @@ class EndpointModel:
         times = "1 try" if tries == 1 else f"{tries} tries"
         text = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
         return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
+
+
+class _Fields:
+    """The fields of a body but the messages, encoded once, with a place for the seed.
+
+    Attributes:
+        sent: The fields.
+    """
+
+    __slots__ = ("_parts", "sent")
+
+    def __init__(self, sent: dict[str, Any]) -> None:
+        self.sent = sent
+        whole = encode(sent)[1:]
+        self._parts = whole.split(_MARK, 1) if sent.get("seed") is _SEED else [whole]
+
+    def encoded(self, seed: int | None, attempt: int) -> tuple[bytes, ...]:
+        """The pieces of the encoded fields, without the bracket that opens them.
+
+        Args:
+            seed: The question's.
+            attempt: Answers to it that were worth nothing so far.
+        """
+        parts = self._parts
+        if len(parts) == 1 or seed is None:
+            return (parts[0],)
+        return parts[0], b'"seed":%d' % seed_of(seed, attempt), parts[1]
 
 
 def seed_of(seed: int, attempt: int) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -31,6 +32,7 @@ _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _MANY_FILES = 16_384
 _END = b"-----END CERTIFICATE-----"
 _LAST_WAIT = 0.1
+_ADDRESS = re.compile(r" for url \(\S*\)")
 
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
 _others: list[Callable[[], Awaitable[None]]] = []
@@ -170,7 +172,8 @@ def _words(error: PyreqwestError) -> str:
     details = getattr(error, "details", None)
     causes = details.get("causes") if isinstance(details, dict) else None
     texts = [str(cause.get("message", "")) for cause in causes or ()]
-    return f"{type(error).__name__}: {': '.join(filter(None, texts)) or 'the connection failed'}"
+    words = _ADDRESS.sub("", ": ".join(filter(None, texts)))
+    return f"{type(error).__name__}: {words or 'the connection failed'}"
 
 
 def _hopeless(error: PyreqwestError) -> bool:

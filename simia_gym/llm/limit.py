@@ -70,6 +70,13 @@ class AdaptiveLimit:
                 self._ceiling = float(ceiling)
                 self._limit = min(self._limit, self._ceiling)
 
+    def take(self) -> bool:
+        """Take a permit if one is free and nobody waits for it; if so, `release` must follow."""
+        with self._lock:
+            free = not self._waiting and self.in_flight + 1 <= self._limit
+            self.in_flight += free
+            return free
+
     async def acquire(self) -> None:
         """Wait for a permit; `release` must follow. A cancelled wait takes none."""
         with self._lock:

@@ -18,6 +18,7 @@ from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of
 from simia_gym.llm.types import ChatRequest, ReplySchema
 
 _SHOWN = 8
+_SHORT = 40
 _ROUNDS = 3
 _FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply", "context_length"})
 _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
@@ -74,9 +75,8 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     except Fault as fault:
         found.append(Found("answers", "error", advice(fault, endpoint)))
         return found
-    found.append(
-        Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {_short(reply.text)}")
-    )
+    words = one_line(reply.text, endpoint.secrets, _SHORT)
+    found.append(Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {words!r}"))
     found += await _listed(endpoint, model.name)
     found.append(await _structured(role, settings, endpoint, counted))
     found.append(await _seeds(role, settings, endpoint, counted))
@@ -168,7 +168,7 @@ async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
         return [Found("model", "warning", "the server's list of models cannot be read")]
     if name not in listed:
         shown = ", ".join(list(listed)[:_SHOWN]) or "none"
-        return [Found("model", "warning", one_line(f"{name} is not listed; listed: {shown}", (), 300))]
+        return [Found("model", "warning", one_line(f"{name} is not listed; listed: {shown}", endpoint.secrets, 300))]
     found = [Found("model", "ok", f"{name} is one of {len(listed)} models that are listed")]
     sizes = [listed[name].get(key) for key in _CONTEXT]
     size = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool)), None)
@@ -224,11 +224,6 @@ def _question(role: Role, words: str, *, seed: int | None = None, reply: ReplySc
     prompt = Prompt()
     prompt.add("user", words)
     return ChatRequest(role, prompt, reply, seed=seed, scope="probe")
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return repr(line if len(line) <= 40 else f"{line[:39]}…")
 
 
 def _where(role: Role) -> str:

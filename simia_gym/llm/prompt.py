@@ -12,6 +12,8 @@ from typing import Any
 
 from simia_gym.encoding import encode
 
+_NOTHING = sha256()
+
 
 class Prompt:
     """Chat messages in the OpenAI layout, encoded, in order.
@@ -26,7 +28,7 @@ class Prompt:
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._count = 0
-        self._hash, self._hashed = sha256(), 0  # of the first messages, as many as it was ever asked for
+        self._hash, self._hashed = _NOTHING, 0  # of the first messages, as many as it was ever asked for
         self.size = 0
         self.static = 0
 
@@ -54,7 +56,7 @@ class Prompt:
         """A prompt that begins like this one and goes its own way."""
         other = Prompt()
         other._chunks = self._chunks.copy()
-        other._hash, other._hashed = self._hash.copy(), self._hashed
+        other._hash, other._hashed = self._hash, self._hashed
         other._count, other.size, other.static = self._count, self.size, self.static
         return other
 
@@ -70,9 +72,10 @@ class Prompt:
     @property
     def digest(self) -> str:
         """Hash of all messages, 16 hex digits; each message is hashed once, also for the forks made after that."""
-        for chunk in self._chunks[self._hashed :]:
-            self._hash.update(chunk)
-        self._hashed = len(self._chunks)
+        if self._hashed < len(self._chunks):
+            grown = self._hash.copy()  # forks share it, so it is never changed
+            grown.update(b"".join(self._chunks[self._hashed :]))
+            self._hash, self._hashed = grown, len(self._chunks)
         return self._hash.hexdigest()[:16]
 
     def __len__(self) -> int:

@@ -58,20 +58,23 @@ def read_completion(body: bytes) -> Said:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise Failure("bad_reply", f"the answer is no chat completion{_complaint(data)}", again=True)
-    given = message.get("tool_calls")
-    listed = given if isinstance(given, list) else []
-    if not all(isinstance(item, dict) and isinstance(item.get("function"), dict) for item in listed):
-        raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
-    reason = choice.get("finish_reason")
-    refusal, model = message.get("refusal"), data.get("model")
+    listed = message.get("tool_calls")
+    calls = False
+    if isinstance(listed, list):
+        calls = bool(listed)
+        for item in listed:
+            if not isinstance(item, dict) or not isinstance(item.get("function"), dict):
+                raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
+    content, refusal = message.get("content"), message.get("refusal")
+    reason, model = choice.get("finish_reason"), data.get("model")
     return Said(
-        content=_text(message.get("content")),
-        refusal=refusal if isinstance(refusal, str) else "",
-        calls=bool(listed),
-        message=message,
-        finish_reason=reason if isinstance(reason, str) else None,
-        model=model if isinstance(model, str) else "",
-        usage=_usage(data.get("usage")),
+        content if isinstance(content, str) else _text(content),
+        refusal if isinstance(refusal, str) else "",
+        calls,
+        message,
+        reason if isinstance(reason, str) else None,
+        model if isinstance(model, str) else "",
+        _usage(data.get("usage")),
     )
 
 
@@ -91,8 +94,7 @@ def _complaint(data: Any) -> str:
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
+    """The text of a content that is none itself."""
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))
@@ -103,10 +105,10 @@ def _usage(found: Any) -> Usage:
     if not isinstance(found, dict):
         return Usage()
     details = found.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
     prompt = _count(found.get("prompt_tokens"))
-    return Usage(prompt, min(prompt, _count(cached)), _count(found.get("completion_tokens")))
+    cached = min(prompt, _count(details.get("cached_tokens"))) if isinstance(details, dict) else 0
+    return Usage(prompt, cached, _count(found.get("completion_tokens")))
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if type(value) is int and value > 0 else 0

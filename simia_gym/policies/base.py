@@ -40,7 +40,8 @@ class Policy(Protocol):
         """Write the next action.
 
         Args:
-            messages: The whole transcript so far in the OpenAI layout: system, user, assistant, tool.
+            messages: The whole transcript so far in the OpenAI layout: system, user, assistant, tool. The messages are
+                read-only; ``dict(message)`` is a copy of your own.
 
         Returns:
             The text of the action, or an awaitable of it.

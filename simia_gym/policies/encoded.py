@@ -20,6 +20,8 @@ class EncodedTranscript:
     def __init__(self) -> None:
         self._seen: list[Message] = []
         self._prompt = Prompt()
+        self._turn: list[Message] = []
+        self._turn_encoded: list[bytes] = []
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
         """Encode a transcript.
@@ -30,25 +32,34 @@ class EncodedTranscript:
         Returns:
             It in the form that servers accept.
         """
-        seen = self._seen
-        goes_on = len(messages) >= len(seen) and all(
-            old is new or old == new for old, new in zip(seen, messages, strict=False)
-        )
+        done = len(self._seen)
+        goes_on = list(messages[:done]) == self._seen
         # What was kept ended before an assistant message; an answer in its place would belong to the turn before.
-        if not goes_on or (len(messages) > len(seen) > 0 and messages[len(seen)].get("role") == "tool"):
-            seen = self._seen = []
-            self._prompt = Prompt()
-        done = len(seen)
-        last = next((at for at in range(len(messages) - 1, done, -1) if messages[at].get("role") == "assistant"), done)
+        if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
+            self._seen, self._prompt, done = [], Prompt(), 0
+        last = _last_turn(messages, done)
         if last > done:
-            _add(self._prompt, messages[done:last])
+            ended = list(messages[done:last])
+            self._add(self._prompt, ended)
             self._prompt.mark_static()
-            seen.extend(messages[done:last])
+            self._seen += ended
         whole = self._prompt.fork()
-        _add(whole, messages[last:])
+        self._add(whole, messages[last:])
         return whole
 
+    def _add(self, prompt: Prompt, messages: Sequence[Message]) -> None:
+        """Append a turn. It comes twice: when it is the last, and when the next one has begun."""
+        if messages != self._turn:
+            # Copies: a message that is changed in place is then another one.
+            self._turn = [dict(message) for message in messages]
+            self._turn_encoded = [encode(message) for message in openai_messages(messages)]
+        for message in self._turn_encoded:
+            prompt.add_encoded(message)
 
-def _add(prompt: Prompt, messages: Sequence[Message]) -> None:
-    for message in openai_messages(messages):
-        prompt.add_encoded(encode(message))
+
+def _last_turn(messages: Sequence[Message], start: int) -> int:
+    """Where the last assistant message after ``start`` stands, else ``start``."""
+    at = len(messages) - 1
+    while at > start and messages[at].get("role") != "assistant":
+        at -= 1
+    return max(at, start)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import ReferenceType, ref
 
 from simia_gym.actions.signatures import public_schema
 from simia_gym.errors import Fault
@@ -26,6 +27,8 @@ from simia_gym.policies.encoded import EncodedTranscript
 from simia_gym.types import JsonObject, Message
 
 _SILENT = "empty_reply"
+_latest: tuple[ReferenceType[PolicyOptions], ModelSettings] | None = None  # a run makes all policies from the same ones
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class LLMPolicy:
@@ -110,6 +113,8 @@ def resolve_options(options: PolicyOptions) -> PolicyOptions:
     """
     model = resolve_model("policy", options.model)
     endpoint = endpoint_of(options)
+    if (model, endpoint.base_url, endpoint.api_key) == (options.model, options.base_url, options.api_key):
+        return options
     return replace(options, model=model, base_url=endpoint.base_url, api_key=endpoint.api_key)
 
 
@@ -127,6 +132,14 @@ def endpoint_of(options: PolicyOptions) -> Endpoint:
 
 def model_settings(options: PolicyOptions) -> ModelSettings:
     """The part of the settings that says how the model is used."""
+    global _latest
+    known = _latest
+    if known is None or known[0]() is not options:
+        known = _latest = (ref(options), _settings_of(options))
+    return known[1]
+
+
+def _settings_of(options: PolicyOptions) -> ModelSettings:
     return ModelSettings.from_json(
         {
             "model": options.model,
@@ -160,10 +173,11 @@ def action_text(reply: Reply) -> str:
     content = reply.message.get("content")
     text = content if isinstance(content, str) else None
     calls = [_call(item) for item in listed]
-    return json.dumps({"role": "assistant", "content": text, "tool_calls": calls}, ensure_ascii=False)
+    return _to_json({"role": "assistant", "content": text, "tool_calls": calls})
 
 
 def _call(item: Any) -> JsonObject:
     function = item["function"]
-    call: JsonObject = {"type": "function", "function": {key: function.get(key) for key in ("name", "arguments")}}
+    said = {"name": function.get("name"), "arguments": function.get("arguments")}
+    call: JsonObject = {"type": "function", "function": said}
     return {"id": item["id"], **call} if item.get("id") else call

@@ -43,21 +43,24 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
 
 def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
     """An assistant message and the tool messages after it."""
-    answered = {answer.get("tool_call_id") for answer in answers} - {None}
-    listed = message.get("tool_calls")
-    calls = [_call(item) for item in listed if item.get("id") in answered] if isinstance(listed, list) else []
-    known = {call["id"] for call in calls}
-    text = _text(message)
-    turn: JsonObject = {"role": "assistant", "content": text or (None if calls else "")}
+    answered = {answer.get("tool_call_id") for answer in answers}
+    listed = message.get("tool_calls") if answers else None
+    calls: list[JsonObject] = []
+    if isinstance(listed, list):
+        calls = [_call(item) for item in listed if item.get("id") is not None and item["id"] in answered]
+    known = [call["id"] for call in calls]
+    turn: JsonObject = {"role": "assistant", "content": _text(message) or (None if calls else "")}
     if calls:
         turn["tool_calls"] = calls
-    result = [turn]
+    result, loose = [turn], []
     # A server wants each call answered once and before anything else is said.
-    replies = [answer for answer in answers if answer.get("tool_call_id") in known]
-    loose = [answer for answer in answers if answer.get("tool_call_id") not in known]
-    result.extend({"role": "tool", "tool_call_id": one["tool_call_id"], "content": _text(one)} for one in replies)
-    result.extend({"role": "user", "content": _text(one)} for one in loose)
-    return result
+    for answer in answers:
+        content, call_id = _text(answer), answer.get("tool_call_id")
+        if call_id in known:
+            result.append({"role": "tool", "tool_call_id": call_id, "content": content})
+        else:
+            loose.append({"role": "user", "content": content})
+    return result + loose
 
 
 def _call(item: JsonObject) -> JsonObject:

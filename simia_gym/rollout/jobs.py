@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
+from simia_gym.state import freeze
 from simia_gym.tasks import task_hash
 from simia_gym.types import JsonObject, Task
 
@@ -70,9 +71,12 @@ class Plan:
     group: int = 1
     episodes: int | None = None
     policy_hash: str | None = None
+    config_json: JsonObject = field(init=False, repr=False, compare=False)
+    """The environment as it stands in every line of the record; read-only, since all of them share it."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no rollout."""
+        object.__setattr__(self, "config_json", freeze(self.config.to_json()))
         for name, least in (("group", 1), ("episodes", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -90,7 +94,7 @@ class Plan:
     def settings(self) -> JsonObject:
         """Everything that must be equal for one file to hold the episodes of two runs."""
         return {
-            **self.config.to_json(),
+            **self.config_json,
             "policy": self.policy,
             **self.run(),
             "domain_hash": self.domain_hash,
@@ -174,14 +178,14 @@ def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> 
     Returns:
         The job.
     """
-    config, content = plan.config.to_json(), digest or _digest(task)
+    content = digest or _digest(task)
     played = [plan.policy, plan.policy_hash, plan.seed, member]
     return Job(
         task=task,
         member=member,
         group=f"{task.id}#{member // plan.group}",
         seed=episode_seed(plan.seed, task.id, member),
-        key=content_key(1, config, plan.domain_hash, content, *played),
+        key=content_key(1, plan.config_json, plan.domain_hash, content, *played),
     )
 
 

@@ -235,7 +235,7 @@ def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
         line=0,
         key=job.key,
         run=plan.run(),
-        config=plan.config.to_json(),
+        config=plan.config_json,
         domain_hash=plan.domain_hash,
         task=job.task.id,
         kind=job.task.kind,
@@ -252,6 +252,6 @@ def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
         ended=episode.ended or "",
         verdict=written,
         fault=written["fault"],
-        events=list(map(dict, episode.ledger.events)),
+        events=[*episode.ledger.events],
         head=episode.ledger.head,
     )

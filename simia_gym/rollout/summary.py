@@ -99,7 +99,8 @@ class Summary:
         routes: How calls were answered, where models take part: by the model, by the world, from a pin, ...
         rejected: Answers of models that broke rules and were not taken over.
         shadow: Answers that were held against the world's (``answers``), and how many of them differ in their
-            ``outcome``, ``error_code``, ``observation``, and by ``wrong``, ``missed`` or ``spurious`` values of the state.
+            ``outcome``, ``error_code``, ``observation``, and by ``wrong``, ``missed`` or ``spurious`` values of the
+            state.
     """
 
     all: Tally = field(default_factory=Tally)

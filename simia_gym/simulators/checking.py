@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -17,7 +16,8 @@ from simia_gym.errors import Fault, PatchError
 from simia_gym.state import State, identical, make_pointer, pointer_parts
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
-from simia_gym.state_schema import StateSchema
+from simia_gym.state.state import Patching
+from simia_gym.state_schema import StateSchema, values_at
 from simia_gym.tools import ToolSpec
 from simia_gym.types import Op, Outcome
 
@@ -51,8 +51,7 @@ class Rejected(Exception):
         super().__init__(self.violations)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """An answer that keeps all rules.
 
     Attributes:
@@ -113,10 +112,11 @@ def check_answer(
     if len(ops) > MAX_OPS or len(reveals) > MAX_OPS:
         raise Rejected([*wrong, f"there are {max(len(ops), len(reveals))} operations; {MAX_OPS} are the most"])
     if ops or reveals:
-        wrong.extend(_operations_wrong(data, spec))
+        places = [_place_wrong(op) for op in ops]
+        wrong.extend(_operations_wrong(data, spec, places))
         wrong.extend(_reveals_wrong(reveals, state, schema, removed))
         if shown is not None:
-            wrong.extend(_unseen(ops, state, shown))
+            wrong.extend(_unseen(ops, places, state, shown))
     if wrong:
         raise Rejected(wrong)
     before = _apply(state, reveals, "reveals") if reveals else state
@@ -164,10 +164,14 @@ def words_wrong(data: Mapping[str, Any]) -> list[str]:
     return wrong
 
 
-def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec) -> Iterator[str]:
+_Place: TypeAlias = tuple[str | None, tuple[str, ...]]
+"""What is wrong with an operation's place and size, and the parts of its path."""
+
+
+def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[_Place]) -> Iterator[str]:
     """What is wrong with the operations before anything is applied: who may change what."""
     ops = data["ops"]
-    writes = any(op["op"] != "test" for op in ops)
+    writes = any([op["op"] != "test" for op in ops])  # noqa: C419 - a few operations, and a list is faster
     if data["outcome"] == "error":
         if writes:
             yield "outcome is error, so ops must be empty: an error changes nothing"
@@ -175,27 +179,27 @@ def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec) -> Iterator[str]:
             yield "outcome is error, so reveals must be empty"
     if writes and spec.effect != "write":
         yield f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing"
-    for number, op in enumerate(ops):
-        place = f"ops[{number}] {_shown(op['path'])}"
-        problem, parts = _place_wrong(op)
+    for number, (op, (problem, parts)) in enumerate(zip(ops, places, strict=True)):
         if problem is not None:
-            yield f"{place}: {problem}"
+            yield f"ops[{number}] {_shown(op['path'])}: {problem}"
         elif op["op"] != "test" and spec.effect == "write" and not spec.may_write(parts):
+            place = f"ops[{number}] {_shown(op['path'])}"
             yield f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})"
 
 
-def _unseen(ops: Sequence[Op], state: State, shown: Mapping[str, Container[str]]) -> Iterator[str]:
+def _unseen(
+    ops: Sequence[Op], places: Sequence[_Place], state: State, shown: Mapping[str, Container[str]]
+) -> Iterator[str]:
     """Which operations change rows that are there and were not shown: nobody could know what becomes of them."""
-    for number, op in enumerate(ops):
-        problem, parts = _place_wrong(op)
-        if problem is not None or op["op"] == "test" or not state.has(*parts[:2]):
+    for number, (op, (problem, parts)) in enumerate(zip(ops, places, strict=True)):
+        if problem is not None or op["op"] == "test" or parts[1] in shown.get(parts[0], ()):
             continue
-        if parts[1] not in shown.get(parts[0], ()):
+        if state.has(parts[0], parts[1]):
             what = "use another key" if op["op"] == "add" and len(parts) == 2 else "leave it as it is"
             yield f"ops[{number}] {_shown(op['path'])}: this row exists and was not shown to you; {what}"
 
 
-def _place_wrong(op: Op) -> tuple[str | None, tuple[str, ...]]:
+def _place_wrong(op: Op) -> _Place:
     """What is wrong with an operation's place and size, and the parts of its path."""
     path: str = op["path"]
     if len(path) > MAX_PATH:
@@ -257,25 +261,25 @@ def _apply(state: State, ops: Sequence[Op], what: str) -> State:
 
 def _run(state: State, ops: Sequence[Op]) -> tuple[State, tuple[Op, ...]]:
     """Apply operations one after another; give the state and those that changed something."""
-    kept: list[Op] = []
+    work, kept = Patching(state), list[Op]()
     for number, op in enumerate(ops):
         try:
             parsed = parse_op(op)
-            if parsed.name != "test" and _idle(state, parsed):
+            if parsed.name != "test" and _idle(work, parsed):
                 continue
-            state = state.apply((op,))
+            work.run(parsed)
         except PatchError as error:
             raise Rejected([f"ops[{number}] {_shown(op['path'])}: {error.message}"]) from None
         if parsed.name != "test":
             kept.append(_plain(op))
-    return state, tuple(kept)
+    return work.done(), tuple(kept)
 
 
-def _idle(state: State, op: ParsedOp) -> bool:
+def _idle(work: Patching, op: ParsedOp) -> bool:
     """Whether an operation puts the value that is there already."""
     if op.name == "remove":
         return False
-    found: Any = state.get(op.parts[0], op.parts[1])
+    found: Any = work.get(op.parts[0], op.parts[1])
     if found is None:
         return False
     inner = op.parts[2:]
@@ -328,23 +332,9 @@ def _dangling(schema: StateSchema, state: State, table: str, key: str) -> Iterat
         paths = [reference.path for reference in rules.references if reference.table == table]
         if paths:
             for other, row in state.rows(name):
-                if any(key in _at(row, path) for path in paths):
+                if any(key in values_at(row, path) for path in paths):
                     yield f"{make_pointer(table, key)}: cannot be removed, {make_pointer(name, other)} refers to it"
                     break
-
-
-def _at(value: Any, path: Sequence[str]) -> list[Any]:
-    """Every value at a path in which ``*`` stands for any member."""
-    values = [value]
-    for step in path:
-        members: list[Any] = []
-        for each in values:
-            if isinstance(each, dict):
-                members.extend(each.values() if step == "*" else [each[step]] if step in each else [])
-            elif isinstance(each, list):
-                members.extend(item for i, item in enumerate(each) if step in ("*", str(i)))
-        values = members
-    return values
 
 
 def _shown(path: str) -> str:

@@ -9,15 +9,14 @@ or a fault.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
 from simia_gym.encoding import encode
 from simia_gym.errors import Fault, PatchError
-from simia_gym.llm.blocks import block
+from simia_gym.llm.blocks import block, encoded_block
 from simia_gym.llm.types import ChatModel
 from simia_gym.scene import Scene
 from simia_gym.simulators.checking import Answer, Rejected, check_answer
@@ -29,7 +28,6 @@ from simia_gym.simulators.prefix import Prefix, ledger_prefix
 from simia_gym.simulators.replies import LEDGER_REPLY
 from simia_gym.simulators.told import ToldModel
 from simia_gym.slices import Slice
-from simia_gym.state import thaw
 from simia_gym.tools import ToolSpec
 from simia_gym.types import JsonObject, ToolCall, Transition
 
@@ -40,8 +38,7 @@ _OWN = 1 << 40
 """From where the requests are numbered of a call whose earlier answer does not fit any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A call with everything that its answer depends on."""
 
     call: ToolCall
@@ -50,8 +47,7 @@ class _Asked:
     scene: Scene
 
 
-@dataclass(frozen=True, slots=True)
-class _Accepted:
+class _Accepted(NamedTuple):
     """An accepted answer with the text that the policy will see."""
 
     answer: Answer
@@ -142,7 +138,7 @@ class LedgerSimulator:
                 if not self.share_faults:
                     raise
                 return {"fault": {"kind": fault.kind, "message": fault.message}, "events": _events(scene, before)}
-            answer = settled.value.answer.to_json()
+            answer = self._known[key] = settled.value.answer.to_json()
             return {"answer": answer, "route": settled.route, "events": _events(scene, before)}
 
         held, _ = await pins.answer(key, make)
@@ -150,18 +146,18 @@ class LedgerSimulator:
             if not asking:
                 _tell(scene, held["events"])
             raise Fault(held["fault"]["kind"], held["fault"]["message"], role="simulator")
-        if settled is None:
-            try:
-                accepted = self._accept(held["answer"], asked)
-            except Rejected:
-                # Something outside the slice differs in this episode: it goes on from what the model said at first.
-                settled = await self._ask(asked, (key,), f"pin:{key}", first, told=held["events"])
-            else:
-                _tell(scene, held["events"])
-                self._known[key] = held["answer"]
-                return self._transition(asked, accepted, held["route"])
-        self._known[key] = settled.value.answer.to_json()
-        return self._transition(asked, settled.value, settled.route)
+        if settled is not None:
+            return self._transition(asked, settled.value, settled.route)
+        try:
+            accepted = self._accept(held["answer"], asked)
+        except Rejected:
+            # Something outside the slice differs in this episode: it goes on from what the model said at first.
+            settled = await self._ask(asked, (key,), f"pin:{key}", first, told=held["events"])
+            self._known[key] = settled.value.answer.to_json()
+            return self._transition(asked, settled.value, settled.route)
+        _tell(scene, held["events"])
+        self._known[key] = held["answer"]
+        return self._transition(asked, accepted, held["route"])
 
     async def _repeated(self, asked: _Asked, known: JsonObject) -> Transition:
         """Answer what this very episode has asked before, in a state that looks the same."""
@@ -190,11 +186,9 @@ class LedgerSimulator:
         """Ask the model, and the stronger one after it; what they have said already is taken from events."""
         prefix, call = self._begun(asked.scene), asked.call
         prompt = prefix.prompt.fork()
-        said = {"name": call.name, "arguments": call.arguments}
-        prompt.add(
-            "user",
-            f"{block('state', prefix.nonce, asked.slice.value)}\n{block('call', prefix.nonce, said)}{_AFTER}",
-        )
+        state = encoded_block("state", prefix.nonce, asked.slice.encoded)
+        said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
+        prompt.add("user", f"{state}\n{said}{_AFTER}")
         question = Question(
             tool=call.name,
             prompt=prompt,
@@ -217,8 +211,8 @@ class LedgerSimulator:
         """
         spec, scene = asked.spec, asked.scene
         removed = _removed(scene) if data["reveals"] else frozenset()
-        shown = asked.slice.tables if spec.reads else None  # who declares nothing must change rows unseen
-        answer = check_answer(data, spec, scene.state, self.domain.state_schema, removed, shown)
+        rows = asked.slice.tables if spec.reads else None  # who declares nothing must change rows unseen
+        answer = check_answer(data, spec, scene.state, self.domain.state_schema, removed, rows)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:
@@ -255,7 +249,7 @@ class LedgerSimulator:
 
 def _events(scene: Scene, since: int) -> list[JsonObject]:
     """Events as they can stand in another record, which sets their position and their turn."""
-    return [{**thaw(event), "i": 0, "turn": 0} for event in scene.ledger.events[since:]]
+    return [{**event, "i": 0, "turn": 0} for event in scene.ledger.events[since:]]
 
 
 def _tell(scene: Scene, events: Iterable[JsonObject]) -> None:

@@ -77,7 +77,8 @@ class MemoryPins:
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
         """Give the answer of a key, making it where there is none; see `PinStore.answer`."""
-        while True:
+        flights: dict[str, Future[None] | None] | None = None
+        while flights is None:
             with self._lock:
                 held = self._answers.get(key)
                 if held is not None:
@@ -85,8 +86,8 @@ class MemoryPins:
                     self.shared += 1
                     return held, True
                 if key not in self._flights:
-                    self._flights[key] = None
                     flights = self._flights
+                    flights[key] = None
                     break
                 flight = self._flights[key]
                 if flight is None:

@@ -7,22 +7,31 @@ model knows what a call has changed, so its transitions have no operations, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
+from simia_gym.encoding import encode
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel
 from simia_gym.scene import Scene
 from simia_gym.simulators.checking import Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
-from simia_gym.simulators.gate import gate
+from simia_gym.simulators.gate import MAX_ARGUMENTS, gate
 from simia_gym.simulators.opening import opening
 from simia_gym.simulators.prefix import reference_prefix
 from simia_gym.simulators.replies import REFERENCE_REPLY
 from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.world import error_transition
+
+MAX_WRITTEN = 100_000
+"""Most bytes that the agent may write in an episode, words and arguments together, before its calls are refused: what
+it writes stays in the conversation, and a flood is its own mistake and not one of the model, which reads no more."""
+
+MAX_SAID = 20_000
+"""Most characters of the agent's words at once that the model reads; of more, the middle is left out."""
 
 ASKED = frozenset({"llm", "repaired", "escalated"})
 """Routes of calls that stand in the conversation because the model answered them there."""
@@ -38,6 +47,7 @@ class _Talk:
         seen: How many events of the ledger are in it, or need not be.
         waiting: Blocks that go into the next message.
         asked: How many requests were made.
+        written: Bytes of the agent's words and arguments in it.
     """
 
     prompt: Prompt
@@ -45,6 +55,7 @@ class _Talk:
     seen: int = 0
     waiting: tuple[str, ...] = ()
     asked: int = 0
+    written: int = 0
 
 
 class ReferenceSimulator:
@@ -89,6 +100,11 @@ class ReferenceSimulator:
         talk.prompt.mark_static()  # the conversation so far is the server's already
         self._catch_up(talk, scene)
         said = {"name": call.name, "arguments": call.arguments}
+        talk.written += len(encode(call.arguments))
+        if talk.written > MAX_WRITTEN:
+            text = f"Error: You have written more than {MAX_WRITTEN} bytes; no further call is answered."
+            refusal = error_transition(text, "too_much_text")
+            return replace(refusal, meta={**refusal.meta, "route": "gate"})
         _say(talk, block("call", talk.nonce, said))
         question = Question(
             tool=call.name,
@@ -126,9 +142,18 @@ class ReferenceSimulator:
                 talk.waiting += (block("said", talk.nonce, {"agent": "", "user": event["text"]}),)
             elif kind == "transition" and event["call"] is None:
                 said = {"agent": event["say"], "user": event["observation"]}
+                if len(event["say"]) > MAX_SAID:
+                    half = MAX_SAID // 2
+                    said["agent"], said["end"] = event["say"][:half], event["say"][-half:]
+                    said["left_out"] = len(event["say"]) - MAX_SAID
+                talk.written += min(len(event["say"]), MAX_SAID)
                 talk.waiting += (block("said", talk.nonce, said),)
             elif kind == "transition" and event["meta"].get("route") not in ASKED:
                 call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
+                size = len(encode(call))
+                if size > MAX_ARGUMENTS and event["meta"].get("route") == "gate":
+                    continue  # it has changed nothing, and may be of any length
+                talk.written += size
                 _say(talk, block("call", talk.nonce, call))
                 talk.prompt.add("assistant", block("answer", talk.nonce, _as_answered(event)))
         talk.seen = len(events)

@@ -173,22 +173,29 @@ class _NotJson(Exception):
     """Raised deep inside, where the place is not known; `freeze` finds the place and raises `InputError`."""
 
 
+_SETTLED = frozenset({*_ATOMS, FrozenDict, FrozenList})
+"""Types whose values need no freezing. Every event of every record is frozen: most values in it are of these."""
+_EMPTY = frozen_list(())
+
+
 def _freeze(value: Any) -> Any:
     kind = type(value)
-    if kind in _ATOMS or kind is FrozenDict or kind is FrozenList:
-        return value
     if kind is dict:
         new = _new_dict(FrozenDict)
         _fill_dict(new, value)
         for key, item in value.items():
             if type(key) is not str:
                 return _freeze_unusual(value)
-            if type(item) not in _ATOMS:
+            if type(item) not in _SETTLED:
                 _set_item(new, key, _freeze(item))
         return new
-    if kind is list:
+    if kind in _SETTLED:
+        return value
+    if kind is list or kind is tuple:
+        if not value:
+            return _EMPTY
         items = _new_list(FrozenList)
-        _fill_list(items, [item if type(item) in _ATOMS else _freeze(item) for item in value])
+        _fill_list(items, [item if type(item) in _SETTLED else _freeze(item) for item in value])
         return items
     if kind is float and isfinite(value):
         return value

@@ -36,7 +36,7 @@ def parse_op(op: Mapping[str, Any]) -> ParsedOp:
     Raises:
         PatchError: It has no known name, no pointer or no value.
     """
-    if not isinstance(op, Mapping):
+    if type(op) is not dict and not isinstance(op, Mapping):  # asking for the type itself is faster
         raise PatchError(f"an operation is an object, not a {type(op).__name__}")
     name, path = op.get("op"), op.get("path")
     if not isinstance(path, str):
@@ -50,7 +50,9 @@ def parse_op(op: Mapping[str, Any]) -> ParsedOp:
     if "value" not in op:
         raise PatchError(f"{name!r} needs a 'value'", path=path)
     try:
-        value = freeze(op["value"])
+        value = op["value"]
+        if type(value) is not str:
+            value = freeze(value)
     except InputError as error:
         raise PatchError(f"bad value: {error}", path=path) from None
     return ParsedOp(name, path, pointer_parts(path), value)

@@ -123,17 +123,13 @@ class State:
         Raises:
             PatchError: An operation cannot be applied; names which and where.
         """
-        work = _Work(self)
+        work = Patching(self)
         for number, op in enumerate(ops):
             try:
-                parsed = parse_op(op)
-                if parsed.name == "test":
-                    work.test(parsed)
-                else:
-                    work.write(parsed)
+                work.run(parse_op(op))
             except PatchError as error:
                 raise located(error, number, op) from None
-        return self.updated(work.changes)
+        return work.done()
 
     def updated(self, changes: Mapping[str, Mapping[str, Change]]) -> State:
         """Make the state that has these rows changed.
@@ -240,42 +236,65 @@ def _no_row(parts: tuple[str, ...]) -> str:
     return f"no row {parts[1]!r} in table {parts[0]!r}"
 
 
-class _Work:
-    """The rows that a patch has written so far, on top of a state."""
+class Patching:
+    """A patch at work: the rows that it has written so far, on top of a state that stays as it is.
+
+    Args:
+        state: The state to start from.
+    """
+
+    __slots__ = ("_changes", "_state")
 
     def __init__(self, state: State) -> None:
-        self.state = state
-        self.changes: dict[str, dict[str, Change]] = {}
+        self._state = state
+        self._changes: dict[str, dict[str, Change]] = {}
 
-    def _get(self, table: str, key: str) -> FrozenDict | None:
-        change = self.changes.get(table, {}).get(key)
-        return self.state.get(table, key) if change is None else change[0]
+    def get(self, table: str, key: str) -> FrozenDict | None:
+        """Read a row as it is now."""
+        changes = self._changes.get(table)
+        change = None if changes is None else changes.get(key)
+        return self._state.get(table, key) if change is None else change[0]
 
-    def test(self, op: ParsedOp) -> None:
+    def run(self, op: ParsedOp) -> None:
+        """Apply one operation.
+
+        Raises:
+            PatchError: It cannot be applied; nothing of it has been.
+        """
+        if op.name == "test":
+            self._test(op)
+        else:
+            self._write(op)
+
+    def done(self) -> State:
+        """The state with everything that was written; the one it started from where nothing was."""
+        return self._state.updated(self._changes)
+
+    def _test(self, op: ParsedOp) -> None:
         if len(op.parts) < 2:
-            check_test(self.state.updated(self.changes).at(op.path), op.value)
+            check_test(self.done().at(op.path), op.value)
             return
-        row = self._get(op.parts[0], op.parts[1])
+        row = self.get(op.parts[0], op.parts[1])
         if row is None:
             raise PatchError(_no_row(op.parts))
         check_test(resolve(row, op.parts[2:]), op.value)
 
-    def write(self, op: ParsedOp) -> None:
+    def _write(self, op: ParsedOp) -> None:
         if len(op.parts) < 2:
             raise PatchError(f"{op.name!r} must address a row ('/table/key') or a place inside one")
         table, key = op.parts[:2]
-        row = self._get(table, key)
+        row = self.get(table, key)
         if row is None and not (op.name == "add" and len(op.parts) == 2):
             raise PatchError(_no_row(op.parts))
         gone = op.name == "remove" and len(op.parts) == 2
         new = None if gone else write(row, op.parts[2:], op.name, op.value)
         if not gone and not isinstance(new, FrozenDict):
             raise PatchError(f"a row is an object, not a {type(new).__name__}")
-        changes = self.changes.setdefault(table, {})
+        changes = self._changes.setdefault(table, {})
         earlier = changes.pop(key, None) if row is None or new is None else changes.get(key)
         if new is None:
             # A row that this very patch added leaves no trace.
-            if self.state.has(table, key):
+            if self._state.has(table, key):
                 changes[key] = (None, False)
         else:
             changes[key] = (new, row is None or (earlier is not None and earlier[1]))

@@ -30,6 +30,13 @@ MAX_MESSAGE = 4_000
 MAX_HEARD = 20_000
 """Most characters of an agent's message that the customer hears; of a longer one the middle is left out."""
 
+MOST_HEARD = 100_000
+"""Most characters of an episode's messages that the customer hears; what is heard stays in the conversation, which no
+agent may make longer than a model reads."""
+
+LEAST_HEARD = 500
+"""Characters of each message that the customer hears even after that."""
+
 REPLY = ReplySchema(
     "customer",
     {
@@ -67,7 +74,7 @@ class LLMUser:
         self._opening: tuple[tuple[str, str], Prompt] | None = None
         self._prompt = Prompt()
         self._nonce = ""
-        self._asked = 0
+        self._asked = self._heard = 0
 
     def begin(self, scene: Scene) -> None:
         """Forget the last episode.
@@ -84,7 +91,7 @@ class LLMUser:
         if self._opening is None or self._opening[0] != key or not scene.digest:
             self._opening = key, self._beginning(scene)
         self._prompt = self._opening[1].fork()
-        self._asked = 0
+        self._asked = self._heard = 0
 
     async def open(self, scene: Scene) -> Transition:
         """Say the first words."""
@@ -93,7 +100,9 @@ class LLMUser:
 
     async def reply(self, text: str, scene: Scene) -> Transition:
         """Answer what the agent said; nothing else of the episode is looked at."""
-        said = await self._ask("agent", heard(text), scene)
+        most = max(LEAST_HEARD, min(MAX_HEARD, MOST_HEARD - self._heard))
+        self._heard += min(len(text), most)
+        said = await self._ask("agent", heard(text, most), scene)
         return _transition(said, ["confirm"] if said["confirms"] else [])
 
     def _beginning(self, scene: Scene) -> Prompt:
@@ -145,18 +154,19 @@ class LLMUser:
         return {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
 
 
-def heard(text: str) -> JsonObject:
+def heard(text: str, most: int = MAX_HEARD) -> JsonObject:
     """What the customer hears of a message: all of it, or the beginning and the end of a flood.
 
     Args:
         text: The delivered words.
+        most: Most characters that are heard.
 
     Returns:
         The words as ``text``; of a flood the beginning, with the number of characters ``left_out`` and the ``end``.
     """
-    if len(text) <= MAX_HEARD:
+    if len(text) <= most:
         return {"text": text}
-    half = MAX_HEARD // 2
+    half = most // 2
     return {"text": text[:half], "left_out": len(text) - 2 * half, "end": text[-half:]}
 
 

@@ -52,6 +52,7 @@ _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "Th
 _UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
 _RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
 _PATIENCE = 4
+_REMEMBERED = 1024
 _EITHER = re.compile(
     r"\b(?:or|otherwise|else|alternatively|alternative|one of|instead|if you (?:don't|do not|can't|cannot))\b"
 )
@@ -130,14 +131,13 @@ class ScriptedUser:
 
     def __init__(self, cues: Mapping[str, Any]) -> None:
         self.cues = load_cues(cues)
-        self._script: tuple[Task, Script] | None = None
 
     def begin(self, scene: Scene) -> None:
         """Nothing to get ready: the memory is in the state."""
 
     async def open(self, scene: Scene) -> Transition:
         """Say the opening line; where the script has none, the first request."""
-        script = self._read(scene.task)
+        script = _script_of(scene.task)
         line = script.opening or script.requests[0].say
         reply = Reply([_pick(line, scene.seed, "opening")], ["open"])
         stated = () if script.vague else ("request",)
@@ -145,7 +145,7 @@ class ScriptedUser:
 
     async def reply(self, text: str, scene: Scene) -> Transition:
         """Answer what the agent said."""
-        script = self._read(scene.task)
+        script = _script_of(scene.task)
         row = scene.state.get(TABLE, KEY)
         memory = Memory() if row is None else Memory.from_row(row)
         events = scene.ledger.events
@@ -154,11 +154,6 @@ class ScriptedUser:
         turn = _Turn(self.cues, script, self.cues.hear(text), calls, scene.seed)
         reply, memory = turn.answer(memory)
         return self._transition(reply, memory, script)
-
-    def _read(self, task: Task) -> Script:
-        if self._script is None or self._script[0] is not task:
-            self._script = (task, script_from_json(task.user, f"task {task.id}: user"))
-        return self._script[1]
 
     def _transition(self, reply: Reply, memory: Memory, script: Script) -> Transition:
         meta: JsonObject = {"acts": reply.acts, "slots": reply.slots}
@@ -441,6 +436,20 @@ class _Turn:
 
     def _pick(self, line: Sequence[str], key: str) -> str:
         return _pick(line, self.seed, key)
+
+
+_scripts: dict[int, tuple[Task, Script]] = {}
+
+
+def _script_of(task: Task) -> Script:
+    """The script of a task. A task is played by many episodes, so the last few are remembered, by identity."""
+    known = _scripts.get(id(task))
+    if known is None or known[0] is not task:
+        known = (task, script_from_json(task.user, f"task {task.id}: user"))
+        if len(_scripts) >= _REMEMBERED:
+            _scripts.clear()
+        _scripts[id(task)] = known
+    return known[1]
 
 
 def load_cues(config: Mapping[str, Any]) -> Cues:

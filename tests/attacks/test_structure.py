@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.config import EnvConfig
-from simia_gym.encoding import clean_text
+from simia_gym.encoding import clean_text, encode
 from simia_gym.ledger import Ledger
-from simia_gym.llm.blocks import block, make_nonce, outside_blocks, read_blocks, safe_json
+from simia_gym.llm.blocks import block, encoded_block, make_nonce, outside_blocks, read_blocks, safe_json
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.loop import run_sync
 from simia_gym.rewards.criteria import Criterion
@@ -105,6 +105,20 @@ def test_what_cannot_be_seen_or_looks_like_a_bracket_is_shown_as_an_escape(char:
     written = safe_json(f"a{char}b")
     assert written.isascii()
     assert json.loads(written) == f"a{char}b"
+
+
+@pytest.mark.parametrize("char", "<>&`\x7f")
+@pytest.mark.parametrize("rest", ["", "plain", "ü"])
+def test_what_could_look_like_a_tag_is_escaped_in_plain_texts_as_in_others(char: str, rest: str) -> None:
+    written = safe_json({"key": f"{rest}{char}"})
+    assert char not in written
+    assert json.loads(written) == {"key": f"{rest}{char}"}
+
+
+@given(text=st.text(st.sampled_from('ab"\\\n\t<>&`\x7f\x80\x9f\xa0é\u200b\uff1c'), max_size=12))
+def test_each_character_is_written_alone_as_among_others(text: str) -> None:
+    assert safe_json(text) == f'"{"".join(safe_json(char)[1:-1] for char in text)}"'
+    assert encoded_block("said", "0" * 12, encode(text)) == block("said", "0" * 12, text)
 
 
 def test_ordinary_writing_stays_readable() -> None:

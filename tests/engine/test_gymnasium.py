@@ -204,8 +204,23 @@ def test_what_an_environment_hands_out_belongs_to_the_caller() -> None:
     episode = first.unwrapped.episode  # type: ignore[attr-defined]
     episode.messages.clear()
     assert episode.messages[0]["content"] != "HACKED"
+    with pytest.raises(TypeError, match="read-only"):
+        episode.messages[0]["content"] = "HACKED"
     call = '{"name": "get_order_details", "arguments": {"zzz": 1}}'
     assert first.step(call)[4]["error_code"] == "invalid_arguments"
+    for message in episode.messages:
+        with pytest.raises(TypeError, match="read-only"):
+            message.clear()
+    made = next(message for message in episode.messages if "tool_calls" in message)
+    calls = made["tool_calls"]
+    for inner in (calls, calls[0], calls[0]["function"]):
+        with pytest.raises(TypeError, match="read-only"):
+            inner.clear()
+    before = episode.messages
+    assert [id(message) for message in episode.messages] == [id(message) for message in before]
+    own = dict(before[-1])
+    own["content"] = "mine"  # a copy is the reader's own
+    assert episode.messages[-1]["content"] != "mine"
 
 
 def test_environments_travel_between_processes() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import simia_gym.render as render_module
 from simia_gym.errors import InputError, PatchError
 from simia_gym.render import compile_render, render_arguments
 from simia_gym.state import State
@@ -102,3 +103,25 @@ def test_arguments_of_a_rule() -> None:
     assert render_arguments({"text": "{a} {/t/{b}/c}"}) == ["a", "b"]
     assert render_arguments({"row": "/t/{b}"}) == ["b"]
     assert render_arguments("a:b") == render_arguments(None) == []
+
+
+def test_a_row_is_shown_as_it_is_now() -> None:
+    render = compile_render({"row": "/orders/{id}"})
+    assert render is not None
+    states = [STATE]
+    for user in ("bob", "ann", "bob"):
+        states.append(states[-1].apply([{"op": "replace", "path": "/orders/#W1/user", "value": user}]))
+    for state in (*states, *reversed(states)):
+        assert render(state, CALL) == json.dumps(state.get("orders", "#W1"))
+
+
+def test_texts_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {str(number): {"n": number, "text": "é" * 20} for number in range(50)}
+    state = State.from_tables({"rows": rows})
+    texts = render_module._Texts()
+    monkeypatch.setattr(render_module, "_MOST_KEPT", 1000)
+    for key in (*rows, *rows):
+        assert texts.of(state.get("rows", key)) == json.dumps(rows[key])
+        assert sum(len(text) for _, text in texts._known.values()) == texts._size <= 1000
+    assert texts.of(state.get("rows", "49")) is texts.of(state.get("rows", "49"))
+    assert [texts.of(value) for value in ([1, {}], None, {"a": 1.0})] == ["[1, {}]", "null", '{"a": 1.0}']

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from simia_gym.errors import Fault
+from simia_gym.llm import endpoint_model
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import seed_of
 from simia_gym.llm.limit import limit_of
@@ -43,6 +44,37 @@ async def test_the_prompt_is_sent_as_it_was_encoded(server: ChatServer) -> None:
     question = request(words="é\u2028 <\\>")
     await model(server).complete(question)
     assert question.prompt.messages_json() in server.texts[0]
+
+
+async def test_questions_that_differ_are_sent_as_they_are(server: ChatServer) -> None:
+    server.answers = [says('{"n": 1}')]
+    one = model(server, temperature=0.5)
+    tools: dict[str, Any] = {"tools": [{"type": "function"}]}
+    await one.complete(request(FORM, seed=1))
+    await one.complete(request(FORM, seed=2))
+    await one.complete(request(FORM))
+    await one.complete(request(seed=3, body=tools))
+    tools["tool_choice"] = "none"
+    await one.complete(request(seed=4, body=tools))
+    rest = [{key: value for key, value in body.items() if key not in ("messages", "model")} for body in server.bodies]
+    form = rest[0]["response_format"]
+    assert form["json_schema"]["schema"] == FORM.schema
+    assert rest == [
+        {"temperature": 0.5, "seed": 1, "response_format": form},
+        {"temperature": 0.5, "seed": 2, "response_format": form},
+        {"temperature": 0.5, "response_format": form},
+        {"temperature": 0.5, "seed": 3, "tools": [{"type": "function"}]},
+        {"temperature": 0.5, "seed": 4, "tools": [{"type": "function"}], "tool_choice": "none"},
+    ]
+
+
+@pytest.mark.parametrize("mine", [7, None, "\0", {"seed": endpoint_model._SEED}])
+async def test_a_seed_of_the_settings_stands_above_that_of_the_question(server: ChatServer, mine: Any) -> None:
+    await model(server, extra={"seed": mine, "other": {"seed": endpoint_model._SEED}}).complete(request(seed=11))
+    await model(server, extra={"other": {"seed": endpoint_model._SEED}, "big": 2**70}).complete(request(seed=11))
+    assert [body["seed"] for body in server.bodies] == [mine, 11]
+    assert [body["other"] for body in server.bodies] == [{"seed": endpoint_model._SEED}] * 2
+    assert server.bodies[1]["big"] == 2**70
 
 
 @pytest.mark.parametrize(

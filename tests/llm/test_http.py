@@ -256,3 +256,15 @@ async def test_a_forked_process_starts_afresh(server: ChatServer) -> None:
     _, complaints = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 0, complaints.decode()
     assert len(server.bodies) == 3
+
+
+async def test_no_address_shows_where_nobody_answers(server: ChatServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    endpoint = Endpoint(f"http://127.0.0.1:{port}/hidden-place/v1?key=hidden-word", SECRET)
+    with pytest.raises(Fault) as caught:
+        await model(server, endpoint, retries=0).complete(request())
+    assert caught.value.kind == "connection"
+    assert "refused" in caught.value.message
+    assert f"127.0.0.1:{port}" in caught.value.message
+    assert "hidden" not in caught.value.message

@@ -33,6 +33,20 @@ async def test_nothing_limits_before_the_server_does() -> None:
     assert limit.snapshot()["limit"] is None
 
 
+async def test_what_is_free_is_taken_at_once_but_not_from_those_who_wait() -> None:
+    limit = AdaptiveLimit(2)
+    assert [limit.take(), limit.take(), limit.take()] == [True, True, False]
+    assert limit.in_flight == 2
+    waiting = asyncio.create_task(limit.acquire())
+    await asyncio.sleep(0)
+    limit.release()
+    assert not limit.take()
+    await waiting
+    limit.release()
+    assert limit.take()
+    assert limit.in_flight == 2
+
+
 async def test_a_refusal_shrinks_once_a_pause() -> None:
     clock = Clock()
     limit = AdaptiveLimit(clock=clock)

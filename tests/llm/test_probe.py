@@ -108,3 +108,11 @@ async def test_nobody_there() -> None:
 async def test_a_server_that_is_only_busy_is_no_reason(server: ChatServer, answer: Answer) -> None:
     server.answers = [answer]
     await preflight(SETTINGS, Endpoint(server.url), "judge")
+
+
+async def test_a_server_that_says_the_key_is_not_repeated(server: ChatServer) -> None:
+    server.answers = [says(f"Your key is {SECRET}, is it not?")]
+    server.models = [f"of-{SECRET}"]
+    by_name = await found(server)
+    assert by_name["answers"].text.endswith("answers: 'Your key is ***, is it not?'")
+    assert not any(SECRET[:8] in one.text for one in by_name.values())

@@ -67,6 +67,17 @@ def test_the_beginning_is_the_same_bytes_and_not_encoded_again() -> None:
         before = prompt.chunks
 
 
+def test_an_answer_that_was_changed_in_place_is_encoded_anew() -> None:
+    messages: list[Message] = [ASKING, {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "before"}]
+    transcript = EncodedTranscript()
+    encoded(transcript, messages)
+    messages[1]["content"] = "after"
+    assert encoded(transcript, messages) == openai_messages(messages)
+    messages[1]["content"] = "at last"
+    messages.append({"role": "assistant", "content": "Hello"})
+    assert encoded(transcript, messages) == openai_messages(messages)
+
+
 def test_late_turns_cost_little() -> None:
     messages: list[Message] = [{"role": "system", "content": "Rules."}]
     transcript = EncodedTranscript()

@@ -105,6 +105,9 @@ def test_what_is_no_goal(bad: Any) -> None:
         ([1], [1, 1], False),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
         ({"a": 1}, {"b": 1}, False),
+        ({"a": None, "b": 1}, {"b": 1, "c": None}, False),
+        ({"a": {"b": [1, {"c": True}]}}, {"a": {"b": [1.0, {"c": True}]}}, True),
+        ({"a": {"b": [1, {"c": True}]}}, {"a": {"b": [1, {"c": 1}]}}, False),
         ({}, [], False),
     ],
 )

@@ -163,12 +163,18 @@ async def test_answers_are_recorded_in_the_order_of_the_criteria(domain: Domain)
 # ---- evidence
 
 
+async def test_a_user_who_repeats_a_claim_proves_no_goal(domain: Domain) -> None:
+    finding, asked = await judged(domain, GOAL, says("met", (5, "Thank you so much")))
+    assert (finding.value, len(asked)) == (None, 2)
+    assert "proves no goal" in asked[1].value("violations")[0]
+
+
 @pytest.mark.parametrize(
     ("item", "verdict", "evidence", "value"),
     [
         (GOAL, "met", (3, '"status": "cancelled"'), 1.0),  # a tool's words
-        (GOAL, "met", (1, "Please cancel order"), 1.0),  # the customer's
-        (GOAL, "met", (5, "Thank you so much"), 1.0),
+        ({**GOAL, "kind": "interaction"}, "met", (1, "Please cancel order"), 1.0),  # the customer's
+        ({**GOAL, "kind": "interaction"}, "met", (5, "Thank you so much"), 1.0),
         (TOLD, "met", (5, "$12.50 come back"), 1.0),  # that it was said
         (RUDE, "not_met", (9, "you get a voucher"), 0.0),  # what the agent did is held against it
         (RUDE, "not_met", (3, '"order_id":"#W1"'), 0.0),

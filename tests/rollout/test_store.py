@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,7 @@ def test_line_is_the_record_encoded(roll: Roll, expert: Make, unusual: Any) -> N
     roll(expert, episodes=2)
     ledger = Ledger()
     ledger.append("start", value=unusual)
-    ledger.append("end", value=1.5, text="a, \"b\"")
+    ledger.append("end", value=1.5, text='a, "b"')
     record = replace(roll.records[0], events=[dict(event) for event in ledger.events], head=ledger.head)
     line = record.to_line(ledger.encoded)
     assert line == record.to_line()

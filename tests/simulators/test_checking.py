@@ -101,6 +101,40 @@ def test_what_was_removed_cannot_be_revealed(domain: Domain) -> None:
         check_answer(ok("x", reveals=(back,)), domain.specs["find_member"], gone, domain.state_schema)
 
 
+@pytest.mark.parametrize(
+    ("tool", "op"),
+    [
+        ("rename", put("/books/b2/title", "Lake")),
+        ("lend", put("/loans/l1", {"id": "l1", "book_id": "b1", "member": "m1"}, "add")),
+        ("lend", put("/loans/l1/member", "m1", "add")),
+        ("discard", {"op": "remove", "path": "/books/b2/title"}),
+    ],
+)
+def test_rows_that_were_not_shown_stay_as_they_are(domain: Domain, tool: str, op: Any) -> None:
+    shown: dict[str, Any] = {"books": {"b1": {}}}
+    with pytest.raises(Rejected) as caught:
+        check_answer(ok("x", op), domain.specs[tool], domain.base, domain.state_schema, (), shown)
+    assert any("was not shown to you" in text for text in caught.value.violations)
+
+
+def test_new_rows_and_tests_need_not_have_been_shown(domain: Domain) -> None:
+    fresh = put("/loans/l9", {"id": "l9", "book_id": "b1", "member": "m1"}, "add")
+    data = ok("x", put("/books/b2/title", "Hill", "test"), fresh)
+    shown: dict[str, Any] = {"books": {"b1": {}}}
+    answer = check_answer(data, domain.specs["lend"], domain.base, domain.state_schema, (), shown)
+    assert answer.ops == (fresh,)
+
+
+@pytest.mark.parametrize("op", [put("/books/b1", None), put("/books/b1", None, "add"), put("/loans/l9", None, "add")])
+def test_a_row_that_is_null_is_no_row(domain: Domain, op: Any) -> None:
+    assert any("a row is an object" in text for text in violations(domain, "discard", ok("x", op)))
+
+
+def test_nothing_is_no_reveal(domain: Domain) -> None:
+    found = violations(domain, "find_member", ok("x", reveals=(put("/members/m9", None, "add"),)))
+    assert any("a row is an object" in text for text in found)
+
+
 def test_without_a_schema_no_table_is_open(domain: Domain) -> None:
     with pytest.raises(Rejected, match="not open"):
         check_answer(ok("x", reveals=(MEMBER,)), domain.specs["find_member"], domain.base, None)

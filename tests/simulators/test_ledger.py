@@ -351,3 +351,14 @@ async def test_a_slice_that_is_too_large_is_a_fault(
     with pytest.raises(Fault, match="slice_too_large"):
         await begun(domain, double, scene).call(GET, scene)
     assert double.requests == []
+
+
+async def test_a_row_that_the_call_does_not_show_is_not_overwritten(domain: Domain, server: Server) -> None:
+    taken = put("/loans/l1", {"id": "l1", "book_id": "b1", "member": "m1"}, "add")
+    free = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
+    server.say(ok("lent", taken), ok("lent", free))
+    simulator = LedgerSimulator(domain, server.model())
+    scene = scene_of(domain)
+    simulator.begin(scene)
+    transition = await simulator.call(ToolCall("lend", {"book_id": "b1", "member_id": "m1"}), scene)
+    assert (transition.ops, transition.meta["route"]) == ((free,), "repaired")

@@ -12,7 +12,7 @@ from simia_gym.errors import Fault
 from simia_gym.parts import Parts
 from simia_gym.scene import Scene
 from simia_gym.simulators.hybrid import HybridSimulator
-from simia_gym.simulators.reference import ReferenceSimulator
+from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
 from simia_gym.suite import Suite
 from simia_gym.types import ToolCall, Transition
 
@@ -188,3 +188,40 @@ async def test_an_episode_runs_through(folder: Path) -> None:
     assert episode.verdict is not None
     assert (episode.verdict.valid, episode.verdict.reward) == (False, None)  # nobody knows the state
     assert [kinds(json.loads(chunk.lstrip(b",")))[:1] for chunk in double.requests[0].prompt.chunks][1] == ["said"]
+
+
+async def test_a_flood_that_the_gate_refused_is_no_part_of_the_conversation(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    simulator = begun(domain, server.say(said("sea")).model(), scene)
+    flood = ToolCall("get_book", {"book_id": "x" * 90_000})
+    for _ in range(5):
+        scene = after(scene, await simulator.call(flood, scene), flood)
+    assert (await simulator.call(GET, scene)).observation == "sea"
+    assert len(json.dumps(server.asked[0])) < 20_000
+
+
+async def test_who_writes_too_much_is_refused_and_not_masked(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    server.answers = [said("renamed")] * 20
+    simulator = begun(domain, server.model(), scene)
+    call = ToolCall("rename", {"book_id": "b1", "title": "x" * 9_000})
+    outcomes: list[str | None] = []
+    for _ in range(14):
+        transition = await simulator.call(call, scene)
+        outcomes.append(transition.error_code)
+        scene = after(scene, transition, call)
+    allowed = MAX_WRITTEN // 9_050
+    assert outcomes == [None] * allowed + ["too_much_text"] * (14 - allowed)
+    assert len(server.asked) == allowed
+    assert len(json.dumps(server.asked[-1])) < 2 * MAX_WRITTEN
+
+
+async def test_long_words_are_read_in_part(domain: Domain, server: Server) -> None:
+    scene = scene_of(domain)
+    simulator = begun(domain, server.say(said()).model(), scene)
+    scene = after(scene, Transition("Hm.", (), speaker="user"), say="first " + "x" * 50_000 + " last")
+    await simulator.call(GET, scene)
+    (words,) = [item.value for item in blocks(server.asked[0]["messages"][1]) if item.kind == "said"]
+    assert words["agent"].startswith("first ")
+    assert words["end"].endswith(" last")
+    assert words["left_out"] == 50_011 - MAX_SAID

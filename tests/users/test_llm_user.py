@@ -22,7 +22,7 @@ from simia_gym.scene import Scene
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
-from simia_gym.users.llm import MAX_HEARD, MAX_MESSAGE, LLMUser
+from simia_gym.users.llm import LEAST_HEARD, MAX_HEARD, MAX_MESSAGE, MOST_HEARD, LLMUser
 
 from ..model_server import Asked, serving
 from .stage import script
@@ -279,3 +279,15 @@ async def test_a_flood_is_heard_in_part(domain: Domain) -> None:
     assert heard["end"].endswith(" last")
     assert len(heard["text"]) + len(heard["end"]) == MAX_HEARD
     assert heard["left_out"] == 90_011 - MAX_HEARD
+
+
+async def test_floods_do_not_add_up(domain: Domain) -> None:
+    async with serving(lambda asked: says()) as server:
+        talk = Talk(domain, server.model("user"))
+        for _ in range(2):
+            await talk.begin()
+            for _ in range(12):
+                await talk.say("x" * 50_000)
+            words = [item.value for item in server.asked[-1].blocks if item.kind == "agent"]
+            sizes = [len(value["text"]) + len(value["end"]) for value in words]
+            assert sizes == [MAX_HEARD] * (MOST_HEARD // MAX_HEARD) + [LEAST_HEARD] * (12 - MOST_HEARD // MAX_HEARD)

@@ -306,6 +306,14 @@ def test_mistakes_in_scripts_are_named(value: object, place: str) -> None:
     assert "task t" in str(caught.value)
 
 
+def test_a_script_is_its_tasks_own() -> None:
+    """Scripts are remembered from one episode to the next, by task and not by its id."""
+    vague = {"type": "scripted", "vague": True, "requests": [{"id": "other", "say": ["Something else."]}]}
+    for _ in range(2):
+        assert Stage(script()).opening.observation == "Hello."
+        assert Stage(vague).opening.observation == "Something else."
+
+
 @pytest.mark.parametrize(
     "config",
     [
