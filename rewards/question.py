@@ -64,11 +64,14 @@ class Question:
         """Whose words prove something.
 
         The agent's own never prove that something is so. They prove that it said them, which is what a communication
-        is about; and whoever shows that something happened that must not may quote what the agent did and said.
+        about; and whoever shows that something happened that must not may quote what the agent did and said. A goal is
+        proven by tools and pages alone: a user may only repeat what the agent has claimed.
         """
         if self.burden == "not_met":
-            return frozenset({"said", "called", "seen"})
-        return frozenset({"said", "seen"}) if self.kind == "communication" else frozenset({"seen"})
+            return frozenset({"said", "called", "heard", "seen"})
+        if self.kind == "goal":
+            return frozenset({"seen"})
+        return frozenset({"said", "heard", "seen"}) if self.kind == "communication" else frozenset({"heard", "seen"})
 
 
 def question_of(criterion: Criterion, trace: Trace) -> Question:

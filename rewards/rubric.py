@@ -23,6 +23,7 @@ from simia_gym.rewards.blind import KIND, NO_STATE, blind, lacks_state
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, unfounded
 from simia_gym.rewards.grade import Grade, GradeFunction
+from simia_gym.rewards.state_programs import STATE_PROGRAMS
 from simia_gym.trace import Trace
 from simia_gym.types import CriterionResult, Task, Verdict
 
@@ -183,6 +184,24 @@ class RubricReward:
         except InputError as error:
             found.append(DomainError(error.what, where=f"task {task.id!r}: {error.where}", fix=error.fix))
         return found
+
+    def lost_without_state(self, task: Task) -> str | None:
+        """Say why no episode can succeed where the simulator keeps no state.
+
+        Args:
+            task: A task of the domain.
+
+        Returns:
+            One clause; ``None`` where an episode can be judged all the same.
+        """
+        if self.options.grade is not None:
+            return f"the grade {self.options.name or self.options.grade} reads the state"
+        if self._judge is not None:
+            return None
+        for item in self.criteria(task):
+            if not isinstance(item.check, ModelCheck) and item.matters and item.check.program.name in STATE_PROGRAMS:
+                return f"criterion {item.id!r} reads the state, and no judge is set (judge='llm')"
+        return None
 
     async def score(self, trace: Trace) -> Verdict:
         """Judge an episode.

@@ -74,3 +74,7 @@ def unchanged(trace: Trace, args: UnchangedArgs) -> Finding:
     if difference is None:
         return Finding.of(True, f"nothing changed in {', '.join(args.tables) or 'the state'}")
     return Finding.of(False, difference.describe(), quote_change(trace, difference.path))
+
+
+STATE_PROGRAMS = frozenset({"goal_state", "state_is", "unchanged"})
+"""The programs that look at the final state and at nothing else."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from simia_gym.effects import check_settings
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
@@ -129,6 +130,7 @@ class EnvConfig:
             raise InputError(f"generated is {self.generated}", where="generated", fix=fix)
         if self.votes < 1 or self.votes % 2 == 0:
             raise InputError(f"votes is {self.votes}", where="votes", fix="Use an odd number, such as 1 or 3.")
+        check_settings(self)
         if self.max_turns is not None and self.max_turns < 1:
             raise InputError(f"max_turns is {self.max_turns}", where="max_turns", fix="Use 1 or more.")
         if self.env == CUSTOM and not self.domain:

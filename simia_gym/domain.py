@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ from typing import Any, cast
 import orjson
 
 from simia_gym.actions import Grammar, get_grammar
+from simia_gym.config import EnvConfig
 from simia_gym.domain_config import DomainConfig, read_config
 from simia_gym.domain_data import DomainData
 from simia_gym.dotted import load_object
@@ -30,6 +32,7 @@ from simia_gym.types import JsonObject, Split, Task
 from simia_gym.world import World
 
 _REMEMBERED = 1024
+_SETTINGS = [item.name for item in fields(EnvConfig)]
 _HASHED = (".yaml", ".md", ".json", ".py")
 
 
@@ -311,7 +314,8 @@ class _Loader:
         known = dict(self.config.options)
         unknown = sorted(set(self.asked) - set(known))
         if unknown:
-            fix = f"Known: {', '.join(known) or 'none'}."
+            meant = get_close_matches(unknown[0], _SETTINGS, n=1, cutoff=0.75)
+            fix = f"Did you mean the setting {meant[0]!r}?" if meant else f"Known: {', '.join(known) or 'none'}."
             raise InputError(f"{self.config.name} has no option {unknown[0]!r}", where="options", fix=fix)
         return {**known, **(data.options if data is not None else {}), **self.asked}
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Literal, cast
 
 import gymnasium
 
 from simia_gym.config import EnvConfig
 from simia_gym.episode import MAX_CHARACTERS
-from simia_gym.errors import InputError
+from simia_gym.errors import Fault, InputError
 from simia_gym.loop import run_sync
 from simia_gym.parts import PART_NAMES, Parts
 from simia_gym.spaces import TextSpace
@@ -18,6 +20,7 @@ from simia_gym.suite import Suite, load_suite
 from simia_gym.tasks import task_from_json
 from simia_gym.types import Message, Start, Step, Task
 
+logger = logging.getLogger("simia_gym")
 OnFault = Literal["truncate", "raise"]
 _SETTINGS = tuple(item.name for item in dataclasses.fields(EnvConfig) if item.name not in ("env", "options"))
 
@@ -46,6 +49,14 @@ def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Part
         **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, *PART_NAMES, "options")},
     }
     return EnvConfig(env=env_id, options=options, **settings), Parts(**live)
+
+
+def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
+    """Load what the keyword arguments of `gymnasium.make` name, and log what will not be as one might expect."""
+    suite = load_suite(*sort_kwargs(env_id, kwargs))
+    for warning in suite.warnings:
+        logger.warning("%s: %s", env_id, warning)
+    return suite
 
 
 def spaces_of(suite: Suite) -> tuple[TextSpace, TextSpace]:
@@ -113,7 +124,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
     ) -> None:
         self.render_mode = render_mode
         self.on_fault = known_on_fault(on_fault)
-        self.suite = load_suite(*sort_kwargs(env_id, kwargs))
+        self.suite = make_suite(env_id, kwargs)
         self.episode = self.suite.episode()
         self.observation_space, self.action_space = spaces_of(self.suite)
 
@@ -143,13 +154,29 @@ class SimiaEnv(gymnasium.Env[str, str]):
             Observation, reward, terminated, truncated, info.
         """
         step = run_sync(self.episode.step(action), inline=self.episode.inline)
-        if self.episode.fault is not None and self.on_fault == "raise":
-            raise self.episode.fault
+        if self.episode.fault is not None:
+            if self.on_fault == "raise":
+                raise self.episode.fault
+            tell_once(self.episode.fault)
         return step.observation, step.reward, step.terminated, step.truncated, step_info(step)
 
     def render(self) -> str | None:
         """The transcript so far as text, in mode ``ansi``."""
         return transcript_text(self.episode.messages) if self.render_mode == "ansi" else None
+
+
+@cache
+def _heard_before(role: str, kind: str) -> list[bool]:
+    return []
+
+
+def tell_once(fault: Fault) -> None:
+    """Log the first fault of each kind: an endpoint that is down must not look like a policy that fails."""
+    heard = _heard_before(fault.role, fault.kind)
+    if not heard:
+        heard.append(True)
+        text = "%s; the episode is truncated and its reward means nothing (info['reward_valid']). Logged once a kind."
+        logger.warning(text, fault)
 
 
 def reset_info(suite: Suite, start: Start) -> dict[str, Any]:

@@ -122,6 +122,8 @@ class Episode:
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if self.models:
             names["models"] = dict(self.models)
+        if getattr(self.simulator, "stateless", False):
+            names["stateless"] = True  # said at once: also an agent that calls nothing leaves no state to look at
         self.ledger.append(
             "start",
             env=self.domain.name,

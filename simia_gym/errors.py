@@ -123,9 +123,14 @@ class Fault(SimiaError):
         role: Whose part it was.
     """
 
-    def __init__(self, kind: str, message: str, *, role: Role) -> None:
-        self.kind, self.message, self.role = kind, message, role
-        super().__init__(kind, message, role)
+    def __init__(self, kind: str | Fault, message: str = "", *, role: Role = "episode") -> None:
+        whole = (kind, message, role)
+        if isinstance(kind, Fault):  # Gymnasium raises a worker's error anew, as its class called with the error
+            whole = (kind.kind, kind.message, kind.role)
+        self.kind: str = str(whole[0])
+        self.message: str = whole[1]
+        self.role: Role = whole[2]
+        super().__init__(*whole)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the keyword argument when a fault travels between processes."""

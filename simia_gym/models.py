@@ -12,6 +12,8 @@ from simia_gym.llm.types import ChatModel
 from simia_gym.parts import ROLES, Parts
 
 _TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7}
+_REREADS = 4
+"""More than for a policy, whose empty words are its own: here each is a fault, and one in twenty must not end a run."""
 _ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simulator", "user": "user", "judge": "judge"}
 
 
@@ -54,7 +56,11 @@ class Models:
         """
         given = dict(self._config.roles.get(role, {}))
         given.setdefault("temperature", _TEMPERATURES[role])
+        given.setdefault("rereads", _REREADS)
         given["model"] = self._named(role)
+        if role == "escalation" and given["model"] is None and role not in self._parts.models:
+            fix = "Give roles={'escalation': {'model': NAME}} (--role escalation.model=NAME)."
+            raise InputError("the stronger model has no name of its own", where="escalation.model", fix=fix)
         if role not in self._parts.models:
             given["model"] = resolve_model(_ASKED_AS[role], given["model"])
         return ModelSettings.from_json(given, where=f"roles.{role}")
@@ -105,6 +111,7 @@ class Models:
         model = parts.models.get(role)
         cassette = parts.cassette
         if cassette is not None and cassette.mode == "replay" and model is None:
+            cassette.check(role, settings.model or "")
             return cassette.wrap(None, role, name=settings.model)  # nobody is asked, so no address is needed
         if model is None:
             from simia_gym.llm.endpoint_model import EndpointModel  # with it comes the HTTP client

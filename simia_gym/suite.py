@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from simia_gym.config import CUSTOM, EnvConfig
 from simia_gym.domain import Domain, load_domain
+from simia_gym.effects import check_effects
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.ledger import Ledger
@@ -44,6 +45,7 @@ class Suite:
     Attributes:
         simulator_name: Who answers tool calls, ``auto`` resolved.
         model_names: Names of the models that play a part, by role.
+        warnings: What will not be as one might expect, a sentence each.
 
     Raises:
         InputError: A setting does not fit the domain, or a model is not configured.
@@ -69,8 +71,9 @@ class Suite:
         self._pins = self._make_pins()
         self._recorded = self._read_recorded()
         self.model_names = self._model_names()
+        check_effects(config, self.parts, self.domain, self.simulator_name, self.model_names)
         self._reward = self._make_reward()
-        self.make_simulator()
+        self.warnings = self._look_ahead(self.make_simulator())
         if config.user is not None:
             self._try_user()
         user = config.user or self.domain.user or "nobody"
@@ -125,6 +128,19 @@ class Suite:
         schema = self.domain.state_schema
         tables = {*self.domain.base.tables, *(schema.tables if schema is not None else ())}
         return "ledger" if any(not name.startswith("_") for name in tables) else "reference"
+
+    def _look_ahead(self, simulator: Simulator) -> tuple[str, ...]:
+        """See now what would else be seen after a long run."""
+        found = []
+        world = self.domain.world
+        beyond = [name for name in self.domain.specs if world is not None and name not in world.tools]
+        if self.simulator_name == "world" and beyond:
+            found.append(f"only a model can play {beyond[0]!r} (simulator='hybrid'); here its calls are refused")
+        why: Callable[[Task], str | None] | None = getattr(self._reward, "lost_without_state", None)
+        lost = why(self.tasks[0]) if why is not None and getattr(simulator, "stateless", False) else None
+        if lost is not None:
+            found.append(f"the strategy 'reference' keeps no state, and {lost}: no episode will have a reward")
+        return tuple(found)
 
     def _own_simulator(self) -> Simulator:
         given = self.parts.simulator

@@ -134,7 +134,7 @@ class Trace:
 
     @cached_property
     def stateless(self) -> bool:
-        """Whether some call was answered by a simulator that keeps no state, so that the final state means nothing."""
+        """Whether the final state means nothing: the simulator keeps none, or some call was answered without any."""
         return self._reading[3]
 
     @cached_property
@@ -142,7 +142,7 @@ class Trace:
         calls: list[CallMade] = []
         told: list[Told] = []
         heard: list[UserTurn] = []
-        stateless = False
+        stateless = len(self.events) > 0 and self.events[0].get("stateless") is True
         for index, event in enumerate(self.events):
             kind = event["type"]
             if kind == "transition":

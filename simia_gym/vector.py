@@ -11,10 +11,9 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from simia_gym.env import OnFault, known_on_fault, pick_task, reset_info, sort_kwargs, spaces_of, step_info
+from simia_gym.env import OnFault, known_on_fault, make_suite, pick_task, reset_info, spaces_of, step_info, tell_once
 from simia_gym.errors import Fault, InputError
 from simia_gym.loop import run_sync
-from simia_gym.suite import load_suite
 from simia_gym.types import Step
 
 Flags = NDArray[np.bool_]
@@ -53,7 +52,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
     ) -> None:
         self.num_envs = num_envs
         self.render_mode, self.on_fault = render_mode, known_on_fault(on_fault)
-        self.suite = load_suite(*sort_kwargs(env_id, kwargs))
+        self.suite = make_suite(env_id, kwargs)
         self.episodes = [self.suite.episode() for _ in range(num_envs)]
         if max_episode_steps is not None:
             for episode in self.episodes:
@@ -153,4 +152,6 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         episode = self.episodes[lane]
         broken = self._broken.pop(lane, None)
         step: Step = episode.fail(broken) if broken is not None else await episode.step(action)
+        if episode.fault is not None and self.on_fault == "truncate":
+            tell_once(episode.fault)
         return step.observation, step.reward, step.terminated, step.truncated, step_info(step)

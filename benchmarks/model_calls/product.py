@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
 from benchmarks.model_calls.scripts import TURNS
 from benchmarks.model_calls.workload import config, endpoint, policy_options
+from simia_gym.loop import new_loop
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
@@ -84,4 +85,5 @@ async def run(options: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     pin(CLIENT_CORE)
-    asyncio.run(run(settings()))
+    with asyncio.Runner(loop_factory=new_loop) as runner:  # the loop of the command line
+        runner.run(run(settings()))

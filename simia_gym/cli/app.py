@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from enum import StrEnum
@@ -60,8 +61,12 @@ def run(arguments: list[str]) -> int:
         arguments: Words after the program's name.
 
     Returns:
-        The exit code: 0, 1 (some episodes invalid, some check failed), 2 (bad input), 130 (interrupted).
+        The exit code: 0, 1 (some episodes invalid, some check failed), 2 (bad input), 130 (interrupted), 143 (SIGTERM).
     """
+    # What a suite warns of is said by the commands themselves; without this the logger would say it a second time.
+    logger = logging.getLogger("simia_gym")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
     try:
         code = typer.main.get_command(app).main(args=arguments, prog_name="simia", standalone_mode=False)
     except SimiaError as error:

@@ -13,7 +13,6 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from simia_gym.cli.listing import describe_environment
@@ -81,7 +80,7 @@ def examine(*, json: bool, model: str | None = None, base_url: str | None = None
     table = Table(box=None, show_header=False, pad_edge=False)
     marks = {True: "ok", False: "WRONG", None: "–"}
     for item in findings:
-        table.add_row(item.part, item.name, marks[item.ok], escape(item.says))
+        table.add_row(item.part, item.name, marks[item.ok], item.says)
     output.console.print(table, markup=False)
     ok = all(item.ok is not False for item in findings)
     output.say("everything is in order" if ok else "something is wrong: see the lines marked WRONG")

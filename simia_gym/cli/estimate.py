@@ -77,11 +77,13 @@ class Estimate:
     def __str__(self) -> str:
         """One line."""
         parts = [f"{role} {compact(count)}" for role, count in self.calls.items() if count]
+        if not parts:
+            return f"expected calls of models: none ({self.basis})"
         tokens = (
             f"{compact(sum(self.prompt_tokens.values()))} tokens in, {compact(sum(self.reply_tokens.values()))} out"
         )
         cost = "" if self.cost is None else f", {dollars(self.cost)}"
-        return f"expected calls: {', '.join(parts) or 'none'}; {tokens}{cost} ({self.basis}; without thinking)"
+        return f"expected calls: {', '.join(parts)}; {tokens}{cost} ({self.basis}; without thinking)"
 
 
 def estimate(
@@ -234,19 +236,28 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
 
 
 def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> None:
+    size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
+    sample.add("judge", size, calls=len(judged(suite, task)))
+
+
+def judged(suite: Suite, task: Task) -> list[JsonObject]:
+    """The criteria of a task that the judge is asked about.
+
+    Args:
+        suite: The environment.
+        task: The task.
+    """
     criteria: dict[str, JsonObject] = {}
     for item in [*suite.domain.rubric, *task.criteria]:
         name = str(item.get("id"))
         criteria[name] = {**criteria.get(name, {}), **item}
     kept = [item for item in criteria.values() if not item.get("drop")]
     stateless = "simulator" in suite.model_names and suite.strategy == "reference"
-    asked = [
+    return [
         item
         for item in kept
         if suite.config.judge == "llm-all" or _is_llm(item) or (stateless and item.get("kind") == "goal")
     ]
-    size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
-    sample.add("judge", size, calls=len(asked))
 
 
 def _size_of_prompt(suite: Suite, name: str) -> int:

@@ -23,6 +23,21 @@ POLICY_SETTINGS = (
 )
 
 
+_TYPED = {
+    "model": "--model",
+    "base_url": "--base-url",
+    "base_urls": "--{role}-base-url",
+    "votes": "--votes",
+    "strategy": "--strategy",
+    "shadow": "--shadow",
+    "recorded": "--recorded",
+    "routes": "--route",
+    "roles": "--role {role}",
+    "escalation": "--role escalation.{role}",
+}
+"""Names of settings as options."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
     """The options as they were typed."""
@@ -83,6 +98,35 @@ class ModelOptions:
                 fix = f"Known: {', '.join(POLICY_SETTINGS)}."
                 raise InputError(f"unknown setting {name!r}", where="--role policy", fix=fix)
         return given
+
+    def as_typed(self, error: InputError) -> InputError:
+        """The same complaint about a setting, under the name that it has on the command line."""
+        name, _, role = error.where.partition(".")
+        if type(error) is not InputError or name not in _TYPED:
+            return error
+        where = _TYPED[name].format(role=role)
+        if name == "roles" and {"user": self.user_model, "judge": self.judge_model}.get(role) is not None:
+            where = f"--{role}-model"
+        return InputError(error.what, where=where, fix=error.fix)
+
+    def check_used(self) -> None:
+        """Refuse what is about models in a run that asks none.
+
+        Raises:
+            InputError: Names the option.
+        """
+        given = {
+            "--record-cassette": self.record_cassette,
+            "--replay-cassette": self.replay_cassette,
+            MAX_COST: self.max_cost,
+            "--max-calls": self.max_calls,
+            "--max-tokens": self.max_tokens,
+            "--no-pins": None if self.pins else True,
+        }
+        for name, value in given.items():
+            if value is not None:
+                fix = "Say what a model plays (--simulator, --user, --judge or --policy llm), or leave it out."
+                raise InputError("nothing is played by a model", where=name, fix=fix)
 
     @property
     def replaying(self) -> bool:

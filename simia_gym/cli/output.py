@@ -57,6 +57,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def counted(number: int, noun: str) -> str:
+    """So many things, in the singular where it is one: ``1 call``, ``1,200 calls``."""
+    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
+
+
 def percent(rate: float | None) -> str:
     """A share for people: ``97.5%``, or a dash where there is none."""
     return "–" if rate is None else f"{100 * rate:.1f}%"

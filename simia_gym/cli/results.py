@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from simia_gym.cli.output import number, one_line, percent
+from simia_gym.cli.output import counted, number, one_line, percent
 from simia_gym.errors import InputError
 from simia_gym.rollout.store import sidecar
 from simia_gym.rollout.summary import Summary, Tally, wilson
@@ -23,11 +23,19 @@ _MOST_ROWS = 12
 _FONTS = re.compile(r"\s*@font-face \{.*?\}(?=\s)", re.DOTALL)
 
 
-def results_table(title: str, summary: Summary) -> Table:
-    """Success, reward and length by kind of task, and over all."""
+def results_table(title: str, summary: Summary, width: int = _WIDTH) -> Table:
+    """Success, reward and length by kind of task, and over all.
+
+    Args:
+        title: Its title.
+        summary: The results.
+        width: Columns that there are.
+    """
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("task kind", overflow="fold")
-    for name in ("n", "success", "95% interval", "mean reward", "mean turns"):
+    # Where there is little room, the names of the kinds need it more.
+    means = ("mean reward", "mean turns") if width >= _WIDTH else ("reward", "turns")
+    for name in ("n", "success", "95% interval", *means):
         table.add_column(name, justify="right", no_wrap=True)
     for kind, tally in _rows(summary.kinds):
         table.add_row(kind, *_cells(tally))
@@ -64,8 +72,10 @@ def _cells(tally: Tally) -> list[str]:
 def fault_lines(summary: Summary) -> list[str]:
     """One line on faults, and one example of each."""
     if not summary.invalid:
-        return [f"faults: none, all {summary.all.episodes} episodes are valid"]
-    lines = [f"faults: {summary.invalid} of {summary.all.episodes} episodes are invalid and count in no rate"]
+        all_of_them = summary.all.episodes
+        return [f"faults: none, {f'all {all_of_them} episodes are' if all_of_them != 1 else 'the episode is'} valid"]
+    verbs = "is invalid and counts" if summary.invalid == 1 else "are invalid and count"
+    lines = [f"faults: {summary.invalid} of {counted(summary.all.episodes, 'episode')} {verbs} in no rate"]
     lines += [f"  {name} x {count}: {one_line(summary.messages[name])}" for name, count in summary.faults.most_common()]
     return lines
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,26 +14,29 @@ from typing import Any, Literal, cast
 from rich.console import RenderableType
 from rich.text import Text
 
+from simia_gym.cli.banner import banner, shown_name, to_continue, warnings
 from simia_gym.cli.envs import parse_options, record_path, resolve_env
-from simia_gym.cli.estimate import estimate
+from simia_gym.cli.estimate import EXPERT, estimate
 from simia_gym.cli.model_options import POLICY, ModelOptions, check_prices, drop_empty
-from simia_gym.cli.output import Output, tell
+from simia_gym.cli.output import Output, counted, tell
 from simia_gym.cli.preflight import look_at_models
-from simia_gym.cli.progress import BudgetSpentError, Display
+from simia_gym.cli.progress import Display
 from simia_gym.cli.results import check_picture, fault_lines, results_json, results_table, write_picture
 from simia_gym.cli.spending import route_lines, spending_json, spending_lines
-from simia_gym.cli.stopping import run_until_interrupted
+from simia_gym.cli.stopping import Terminated, run_until_interrupted
+from simia_gym.cli.watching import EndpointLostError, Watch, to_play_again
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
 from simia_gym.parts import Parts
-from simia_gym.policies import Policy, PolicyOptions, load_policy, policy_hash
+from simia_gym.policies import Policy, PolicyOptions, load_policy, policy_hash, policy_names
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, content_key
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.store import RecordStore, create_store, resume_store
+from simia_gym.rollout.records import Record
+from simia_gym.rollout.store import RecordStore, TakenError, create_store, resume_store, sidecar
 from simia_gym.suite import LLM, Suite, load_suite
 from simia_gym.types import JsonObject
 
@@ -115,13 +117,17 @@ def run_rollout(asked: RolloutOptions) -> int:
     """Run it.
 
     Returns:
-        The exit code: 0, 1 (some episodes invalid), 130 (interrupted).
+        The exit code: 0, 1 (some episodes invalid, or stopped early), 130 (interrupted), 143 (by SIGTERM).
 
     Raises:
         InputError: Something that was typed is wrong.
     """
     output = Output(asked.json)
-    config = asked.config()
+    try:
+        config = asked.config()
+    except InputError as error:
+        raise asked.models.as_typed(error) from None
+    _check_files(asked)
     parts = asked.models.parts(resume=asked.resume)
     try:
         return _run(output, asked, config, parts)
@@ -130,11 +136,16 @@ def run_rollout(asked: RolloutOptions) -> int:
 
 
 def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts) -> int:
-    with foreign_code(config.domain or config.env):
-        suite = load_suite(config, parts)
+    try:
+        with foreign_code(config.domain or config.env):
+            suite = load_suite(config, parts)
+    except InputError as error:
+        raise asked.models.as_typed(error) from None
     policy, settings = asked.named_policy()
     own, folder = suite.domain.config.policies, suite.domain.folder
     make_policy, place = _policy(asked, settings, suite)
+    if not suite.model_names and asked.policy != LLM and parts.simulator is None:
+        asked.models.check_used()
     plan = Plan(
         config=plain_config(suite),
         domain_hash=suite.domain.hash,
@@ -146,32 +157,42 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
     )
     if plan.torn:
         output.say(f"the last group has {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group")
-    env = suite.config.env
-    path = asked.out or record_path(env, policy, resume=asked.resume)
+    env, shown_as = suite.config.env, shown_name(suite)
+    path = asked.out or record_path(shown_as, policy, resume=asked.resume)
     facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
     if asked.svg is not None:
         check_picture(asked.svg, path)
     if parts.budget is not None and parts.budget.max_cost is not None:
         check_prices({**suite.models.places(suite.model_names), **place})
     began = time.monotonic()
-    display = Display(output, env, models=bool(suite.model_names or place))
-    pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=display.done)
+    display = Display(output, shown_as, models=bool(suite.model_names or place))
+    watch = Watch(asked.concurrency)
+
+    def on_done(record: Record) -> None:
+        display.done(record)
+        watch.seen(record)
+
+    pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=on_done)
     if asked.resume or not os.path.exists(path):  # else it is refused in a moment
         for worry in look_at_models(suite, place):
             output.say(f"{worry} Going on all the same.")
-    with resume_store(path, plan) if asked.resume else create_store(path) as store:
+    with _store(asked, plan, path, shown_as) as store:
+        path = store.path
         _announce(output, asked, pool, store, settings if place else None)
+        watch.begin(pool.halt, store.finished)
         problem: InputError | None = None
-        spent_up: BudgetSpentError | None = None
         try:
             with display.progress(pool.total):
-                run_until_interrupted(pool.run(store))
-        except KeyboardInterrupt:
-            _interrupted(output, pool, store)
+                # A policy of one's own may compute for long, and must be interruptible while it does.
+                waits = bool(suite.model_names or place) and ":" not in asked.policy
+                run_until_interrupted(pool.run(store), waits=waits)
+        except KeyboardInterrupt as stop:
+            output.say(f"interrupted: {pool.summary.all.episodes} of {pool.total} episodes are saved in {path}")
+            tell(f"interrupted; continue with: {to_continue(path)}")
             output.result(results_json(env, pool.summary, time.monotonic() - began, path, interrupted=True, **facts))
-            return 130
-        except BudgetSpentError as error:
-            spent_up = error
+            return 143 if isinstance(stop, Terminated) else 130
+        except EndpointLostError:
+            pass  # the watch knows
         except InputError as error:
             problem = error
     summary, seconds = pool.summary, time.monotonic() - began
@@ -180,15 +201,18 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
             output.say(f"{summary.all.episodes} of {pool.total} episodes are saved in {path}")
             output.result(results_json(env, summary, seconds, path, error=str(problem), **facts))
         raise problem
-    shown: list[RenderableType] = [results_table(f"{env} · {policy} · {asked.split}", summary)]
+    title = f"{shown_as} · {policy} · {asked.split}"
+    shown: list[RenderableType] = [results_table(title, summary, output.console.width)]
     spent = accounts().snapshot()
-    lines = [*fault_lines(summary), *route_lines(summary), *spending_lines(spent)]
-    shown += [Text(line) for line in lines]
-    if spent_up is not None:
-        facts["stopped"] = "budget"
-        shown.append(Text(f"stopped: {spent_up}; {summary.all.valid} of {pool.total} episodes are done"))
-        shown.append(Text("continue with the same command and --resume; the budget then counts anew"))
-    shown.append(Text(f"record: {path}"))
+    calls = None if summary.reused else spent.get("simulator", {}).get("calls")
+    stateless = bool(suite.model_names) and suite.strategy == "reference"
+    lines = [*fault_lines(summary), *route_lines(summary, asked=calls, stateless=stateless)]
+    lines += spending_lines(spent, resumed=summary.reused > 0)
+    if watch.stopped is not None:
+        facts["stopped"] = watch.stopped
+        lines.append(f"stopped: {watch.message}; {summary.all.valid} of {pool.total} episodes are done")
+    lines += _to_go_on(asked, watch, pool, path)
+    shown += [Text(line) for line in [*lines, f"record: {path}"]]
     for part in shown:
         output.console.print(part, soft_wrap=isinstance(part, Text))
     # Before anything else that can fail: a script that listens gets its line in any case.
@@ -196,7 +220,7 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
     if asked.svg is not None:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
-    return 1 if summary.invalid else 0
+    return 1 if summary.invalid or watch.stopped else 0
 
 
 def _policy(
@@ -205,6 +229,9 @@ def _policy(
     """What makes the policy of one episode; and where its model is asked, if it is one that is asked."""
     if asked.policy != LLM or LLM in suite.domain.config.policies:
         own, folder = suite.domain.config.policies, suite.domain.folder
+        if asked.policy == EXPERT and EXPERT not in policy_names(own):
+            fix = "Give --policy llm, or module:Class of your own."
+            raise InputError(f"{suite.domain.name} has no expert", where="--policy", fix=fix)
         return load_policy(asked.policy, own, settings, folder=folder), {}
     from simia_gym.policies.llm import LLMPolicy, endpoint_of, model_settings
 
@@ -254,13 +281,9 @@ def _announce(
     output: Output, asked: RolloutOptions, pool: Pool, store: RecordStore, policy: PolicyOptions | None
 ) -> None:
     suite = pool.suite
-    user = suite.config.user or suite.domain.user
-    parts = [suite.config.env, f"policy {pool.plan.policy}", f"simulator {suite.simulator_name}"]
-    parts += [f"user {user}"] if user else []
-    parts += [f"judge {suite.config.judge}"] if suite.config.judge else []
-    parts += [f"{role}'s model {name}" for role, name in suite.model_names.items()]
-    parts += [f"prompt {asked.prompt}", f"seed {asked.seed}"]
-    output.say(" · ".join(parts))
+    output.say(banner(suite, policy=pool.plan.policy, prompt=asked.prompt, seed=asked.seed))
+    for warning in warnings(suite):
+        output.say(f"warning: {warning}")
     expected = None
     if not asked.models.replaying:
         expected = estimate(
@@ -272,13 +295,50 @@ def _announce(
         output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
 
 
-def _interrupted(output: Output, pool: Pool, store: RecordStore) -> None:
-    saved = pool.summary.all.episodes
-    output.say(f"interrupted: {saved} of {pool.total} episodes are saved in {store.path}")
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    if "--out" not in words and not any(word.startswith("--out=") for word in words):
-        words += ["--out", str(store.path)]
-    tell(f"interrupted; continue with: {shlex.join(['simia', *words, '--resume'])}")
+def _to_go_on(asked: RolloutOptions, watch: Watch, pool: Pool, path: Path) -> list[str]:
+    """How to get the episodes that are missing or have no reward by no fault of their own."""
+    again = to_play_again(pool.summary)
+    if watch.stopped is None and not again:
+        return []
+    if watch.stopped is None:
+        return [f"to play {counted(again, 'episode')} with such faults again: {to_continue(path)}"]
+    lines = [f"continue with: {to_continue(path)}"]
+    if watch.stopped == "budget":
+        cassette = (
+            "" if asked.models.record_cassette else "; --record-cassette keeps answers, so that none is paid for twice"
+        )
+        lines.append(f"--resume plays episodes with faults again, and the budget counts anew{cassette}")
+    else:
+        lines.append("--resume plays episodes with faults again: mend the endpoint first, `simia doctor` looks at it")
+    return lines
+
+
+def _check_files(asked: RolloutOptions) -> None:
+    """Make sure that record and cassette are two files.
+
+    Raises:
+        InputError: They are one.
+    """
+    if asked.out is None:
+        return
+    for name in ("record_cassette", "replay_cassette"):
+        cassette: Path | None = getattr(asked.models, name)
+        if cassette is not None and cassette.resolve() in (asked.out.resolve(), sidecar(asked.out).resolve()):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{cassette} is the record of this rollout", where=option, fix="Give another file.")
+
+
+def _store(asked: RolloutOptions, plan: Plan, path: Path, name: str) -> RecordStore:
+    """Open the record; a path that nobody has typed and that has just been taken gives way to the next one."""
+    if asked.resume:
+        return resume_store(path, plan)
+    while True:
+        try:
+            return create_store(path)
+        except TakenError:
+            if asked.out is not None:
+                raise
+        path = record_path(name, plan.policy, resume=False)
 
 
 def _typed(asked: RolloutOptions) -> list[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -25,6 +26,7 @@ from simia_gym.encoding import decode, encode
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.structured import read_reply
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
+from simia_gym.locks import take_lock
 from simia_gym.types import JsonObject
 
 Mode = Literal["record", "replay"]
@@ -77,11 +79,29 @@ class Cassette:
             raise InputError(f"the {role} has no model to record", where="cassette", fix="Configure its endpoint.")
         return _Wrapped(self, model, role, name or str(getattr(model, "name", "")))
 
+    def check(self, role: str, name: str) -> None:
+        """Make sure, before anything is asked, that the answers to play back are those of a model.
+
+        Args:
+            role: The role, as in `wrap`.
+            name: The model's name.
+
+        Raises:
+            InputError: The role's answers are all those of another model.
+        """
+        if self.mode != "replay":
+            return
+        names = sorted({str(line.get("model", "")) for line in self._lines.values() if line.get("role") == role})
+        if names and name not in names:
+            fix = f"Name {' or '.join(names)} as the {role}'s model."
+            what = f"it holds answers of {' and '.join(names)} for the {role}, none of {name}"
+            raise InputError(what, where=str(self.path), fix=fix)
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             if self._file >= 0:
-                os.close(self._file)
+                self._closing()
                 self._file = -1
 
     def __len__(self) -> int:
@@ -114,16 +134,26 @@ class Cassette:
             return line
 
     def _open(self, resume: bool) -> None:
-        if self.path.exists() and not resume:
-            fix = "Give another file, or resume it."
-            raise InputError("the cassette exists already", where=str(self.path), fix=fix)
-        if self.path.exists():
-            self._read(torn_allowed=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if resume else os.O_EXCL)
         try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            file = os.open(self.path, flags, 0o644)
+        except FileExistsError:
+            fix = "Give --resume (resume=True in Python) to continue it, or another file."
+            raise InputError("the cassette exists already", where=str(self.path), fix=fix) from None
         except OSError as error:
             fix = "Give a file in a folder that exists and may be written."
             raise InputError(f"it cannot be written ({error.strerror})", where=str(self.path), fix=fix) from None
+        try:
+            # Before it is read: the torn last line that is cut off there may be one that another is writing.
+            if not take_lock(file, self.path):
+                fix = "Wait for it, or give another file."
+                raise InputError("another process is recording to it", where=str(self.path), fix=fix)
+            self._read(torn_allowed=True)
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+        self._closing = weakref.finalize(self, os.close, file)
 
     def _read(self, *, torn_allowed: bool) -> None:
         data = self.path.read_bytes()

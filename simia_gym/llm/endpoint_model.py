@@ -2,7 +2,7 @@
 
 Two kinds of further tries are counted apart. A try that failed on the way (429, 5xx, timeouts, resets, bodies that are
 no chat completion) is made again after a pause, up to ``retries`` times. What the model said but is worth nothing
-(empty, not in the form that was asked for) is asked for again twice at most, with another seed.
+(empty, not in the form that was asked for) is asked for again up to ``rereads`` times, with another seed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of, resolve_
 from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
-MAX_BAD_REPLIES = 2
 _BYTES_PER_TOKEN = 4
 _SEED = "\0the seed of the question"
 _MARK = encode({"seed": _SEED})[1:-1]
@@ -84,8 +83,6 @@ class EndpointModel:
         Raises:
             Fault: No trustworthy answer could be had.
         """
-        prompt = request.prompt
-        self._accounts.asked(request.role, prompt.size, prompt.static)
         try:
             return await self._persist(request, None if request.reply is None else form_of(request.reply))
         except Fault as fault:
@@ -110,7 +107,7 @@ class EndpointModel:
             fields = self._fields_of(request, form, mode)
             body = b"".join((b'{"messages":[', *request.prompt.chunks, b"],", *fields.encoded(request.seed, worthless)))
             try:
-                said = await self._try(request, body)
+                said = await self._try(request, body, first=tries == 1)
                 if form is not None:
                     self._features.worked(mode)
                 reply = self._checked(said, form, request.role)
@@ -125,7 +122,7 @@ class EndpointModel:
             worthless += lost.said
             failed += not lost.said
             allowed = self.settings.retries
-            if not lost.again or failed > allowed or worthless > min(allowed, MAX_BAD_REPLIES):
+            if not lost.again or failed > allowed or worthless > min(allowed, self.settings.rereads):
                 raise self._fault(lost, tries, request.role)
             if not lost.said:  # else the server is well, and there is nothing to wait for
                 await asyncio.sleep(self._pause(lost, failed))
@@ -162,7 +159,7 @@ class EndpointModel:
             fields["max_completion_tokens"] = fields.pop("max_tokens")
         return fields
 
-    async def _try(self, request: ChatRequest, body: bytes) -> Said:
+    async def _try(self, request: ChatRequest, body: bytes, *, first: bool) -> Said:
         """Send one request, within limit and budget; whatever happens, both get back what they lent."""
         settings = self.settings
         if not self._limit.take():
@@ -176,6 +173,8 @@ class EndpointModel:
                 reservation = self._budget.reserve(
                     request.role, prompt + completion, settings.price(prompt, 0, completion)
                 )
+            if first:  # counted here, since what the budget refuses is never asked
+                self._accounts.asked(request.role, request.prompt.size, request.prompt.static)
             began = time.perf_counter()
             answer = await self._send(body)
             if answer.status != 200:

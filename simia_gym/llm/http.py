@@ -1,6 +1,7 @@
 """One HTTP client per event loop, shared by everything that asks models on it.
 
-The client is pyreqwest, chosen by measurement (``benchmarks/http_clients.py``). It takes proxies from the usual
+Plain HTTP that needs no proxy goes from the loop itself (`simia_gym.llm.direct`). For everything else the client is
+pyreqwest, chosen by measurement (``benchmarks/http_clients.py``). It takes proxies from the usual
 variables (``HTTPS_PROXY``, ``NO_PROXY``, ...) and further certificate authorities from ``SSL_CERT_FILE`` or
 ``REQUESTS_CA_BUNDLE``. Its runtime does not survive a fork; `usable` says so, and the caller then takes the slower way
 through the OpenAI SDK.
@@ -16,14 +17,18 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import BuilderError, ConnectError, PyreqwestError, RequestTimeoutError
 
 from simia_gym.errors import InputError
+from simia_gym.llm import direct
 from simia_gym.llm.failures import Failure
 
 MAX_REPLY = 10_000_000
@@ -73,6 +78,9 @@ async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout
     Raises:
         Failure: ``timeout``, ``connection``, or ``bad_reply`` where the answer is too long.
     """
+    if _is_direct(url):
+        status, whole, kept = await direct.send(url, headers, body, timeout, MAX_REPLY)
+        return Answer(status, whole, kept)
     client = _client()
     try:
         builder = client.get(url) if body is None else client.post(url).body_bytes(body)
@@ -101,6 +109,7 @@ async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout
 
 async def close_connections() -> None:
     """Close everything that asking models opened on the running loop; the next request opens it anew."""
+    direct.close_connections()
     client = _clients.pop(asyncio.get_running_loop(), None)
     if client is not None and not _forked:
         await client.close()
@@ -111,6 +120,16 @@ async def close_connections() -> None:
 def also_close(close: Callable[[], Awaitable[None]]) -> None:
     """Have `close_connections` call this too."""
     _others.append(close)
+
+
+@cache
+def _is_direct(url: str) -> bool:
+    """Whether an address is asked from the loop itself: plain HTTP that no proxy stands before."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    return parts.scheme == "http" and not (
+        ("http" in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
+    )
 
 
 def _client() -> Client:
@@ -186,6 +205,7 @@ def _after_fork() -> None:
     global _forked
     _forked = _forked or _started
     _clients.clear()
+    direct.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

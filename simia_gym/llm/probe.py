@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,6 +24,7 @@ _ROUNDS = 3
 _FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply", "context_length"})
 _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
 """What servers call the longest context in their list of models."""
+_NO_TLS = re.compile(r"InvalidContentType|wrong[_ ]version[_ ]number", re.IGNORECASE)
 _QUICK = 30.0
 _AGAIN = 3
 _FORM = ReplySchema(
@@ -134,6 +136,8 @@ def advice(fault: Fault, endpoint: Endpoint) -> str:
 
 def _fix(fault: Fault) -> str:
     role = fault.role.upper()
+    if fault.kind == "connection" and _NO_TLS.search(fault.message):
+        return "The server speaks no TLS there: write http:// instead of https://, or give the port that does."
     fixes = {
         "auth": f"The key is wrong or missing: set SIMIA_{role}_API_KEY or OPENAI_API_KEY.",
         "not_found": "The server does not know this model or this address: check the model's name, and that the base"

@@ -40,6 +40,8 @@ class ModelSettings:
         structured: How a reply's form is asked for: ``auto`` tries ``json_schema``, then ``json_object``, then none.
         timeout: Seconds that one try may take, the reading of the answer included.
         retries: Further tries after failures that may pass.
+        rereads: How many answers that are worth nothing (empty, or not in the form) are asked for again; never more
+            than `retries`.
         backoff: Seconds of the first pause before a further try; doubled each time.
         concurrency: Most requests in flight to this model; ``None`` for no ceiling.
         price_in: USD per million prompt tokens.
@@ -56,6 +58,7 @@ class ModelSettings:
     structured: Structured = "auto"
     timeout: float = 120.0
     retries: int = 6
+    rereads: int = 2
     backoff: float = 0.5
     concurrency: int | None = None
     price_in: float | None = None
@@ -89,7 +92,7 @@ class ModelSettings:
         number("backoff", 0)
         for name in ("price_in", "price_cached", "price_out"):
             number(name, 0)
-        for name, least in (("max_tokens", 1), ("retries", 0), ("concurrency", 1)):
+        for name, least in (("max_tokens", 1), ("retries", 0), ("rereads", 0), ("concurrency", 1)):
             number(name, least)
             if getattr(self, name) is not None and not isinstance(getattr(self, name), int):
                 refuse(name, f"a whole number of at least {least}")
@@ -267,7 +270,7 @@ def resolve_model(role: str, model: str | None = None, environ: Mapping[str, str
     """
     found = model or _variable(role, "MODEL", os.environ if environ is None else environ)
     if not found:
-        fix = f"Set {_option(role, 'model')} or SIMIA_{role.upper()}_MODEL."
+        fix = f"Set {_option(role, 'model')} or SIMIA_{role.upper()}_MODEL; in Python {_keyword(role, 'model')}."
         raise InputError("no model is named", where=_where(role), fix=fix)
     return found
 
@@ -305,7 +308,7 @@ def resolve_endpoint(
         shown = url.rpartition("@")[2].partition("?")[0]
         raise InputError(f"{shown!r} is no address of an endpoint", where=_where(role), fix=fix)
     if url is None and not key:
-        names = f"{_option(role, 'base-url')} or SIMIA_{role.upper()}_BASE_URL"
+        names = f"{_option(role, 'base-url')} or SIMIA_{role.upper()}_BASE_URL (in Python {_keyword(role, 'base_url')})"
         fix = f"Set {names} for a server of your own, or OPENAI_API_KEY."
         raise InputError("there is neither an endpoint nor a key", where=_where(role), fix=fix)
     return Endpoint(base_url=url, api_key=key or NO_KEY)
@@ -355,7 +358,7 @@ def _is_address(url: str) -> bool:
 def _checked_client(client: Any, role: str) -> Any:
     if not all(hasattr(client, name) for name in ("post", "base_url", "api_key")) or not _is_async(client):
         fix = "Hand over an openai.AsyncOpenAI or openai.AsyncAzureOpenAI."
-        raise InputError(f"a {type(client).__name__} is no such client", where=_where(role), fix=fix)
+        raise InputError(f"{type(client).__name__} is no such client", where=_where(role), fix=fix)
     return client
 
 
@@ -367,6 +370,12 @@ def _is_async(client: Any) -> bool:
 
 def _option(role: str, name: str) -> str:
     return f"--{name}" if role == "simulator" else f"--{role}-{name}"
+
+
+def _keyword(role: str, name: str) -> str:
+    if role in ("simulator", "policy"):
+        return f"{name}="
+    return f"roles={{'{role}': {{'model': NAME}}}}" if name == "model" else f"base_urls={{'{role}': URL}}"
 
 
 def _where(role: str) -> str:

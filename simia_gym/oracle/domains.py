@@ -65,7 +65,8 @@ class Domains:
                 folder = self._folders.get(name) or domain_path(f"simia/{name}-v0")
                 self._configs[name] = folder, read_config(folder / "domain.yaml")
             except InputError as error:
-                raise Refused(f"unknown domain {name!r}: {error}") from error
+                hint = f"start it with --domain FOLDER to play {name!r}"
+                raise Refused(f"this oracle does not know the domain {name!r}; {hint} ({error})") from error
         return self._configs[name]
 
     def world(self, named: Any) -> World:

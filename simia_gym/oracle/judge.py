@@ -54,7 +54,7 @@ class JudgePart:
         if not isinstance(entries, list) or not isinstance(item, Mapping):
             raise Refused("the blocks 'record' and 'criterion' are not in their form")
         if self._lenient:
-            return _reply("met", "it looks fine", _quotes(entries, ()))
+            return _reply("met", "it looks fine", _quotes(entries, (), item))
         named = asked.static.need("domain")
         domain = self._domains.domain(named)
         task = self._domains.task(domain, asked.static.need("task"))
@@ -70,7 +70,7 @@ class JudgePart:
         finding = check.program.function(trace, check.args)
         if finding.met is None:
             return _reply("unsure", finding.reason, [])
-        return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence))
+        return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence, item))
 
     def _check(self, domain: Domain, task: Task, item: Mapping[str, Any]) -> Any:
         """The program that answers a criterion, with its arguments; ``None`` where there is none."""
@@ -187,11 +187,12 @@ def _whole(entry: Mapping[str, Any], key: str) -> str:
     return f"{entry.get(key) or ''}{entry.get('end') or ''}"
 
 
-def _quotes(entries: Sequence[Any], evidence: Sequence[Any]) -> list[JsonObject]:
-    """Words of the environment that stand in the record: those of the evidence first, else the last ones."""
+def _quotes(entries: Sequence[Any], evidence: Sequence[Any], item: Mapping[str, Any]) -> list[JsonObject]:
+    """Words that stand in the record and prove something: those of the evidence first, else the last ones."""
     said: dict[int, str] = {}
+    proves_nothing = ("agent", "user") if item.get("kind") == "goal" else ("agent",)
     for entry in entries:
-        if isinstance(entry, Mapping) and entry.get("by") != "agent" and isinstance(entry.get("event"), int):
+        if isinstance(entry, Mapping) and entry.get("by") not in proves_nothing and isinstance(entry.get("event"), int):
             text = entry.get("text") or entry.get("ended")
             if isinstance(text, str) and text.strip():
                 said[entry["event"]] = text

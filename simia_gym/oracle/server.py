@@ -214,5 +214,5 @@ def _aiohttp_web() -> ModuleType:
     try:
         from aiohttp import web
     except ImportError as error:
-        raise InputError("the oracle needs aiohttp", fix="pip install aiohttp") from error
+        raise InputError("the oracle needs aiohttp", fix="pip install 'simia-gym[oracle]' (or: pip install aiohttp)") from error
     return web

@@ -63,7 +63,11 @@ class Pool:
             self._inline = suite.episode().inline
         self._clock = Clock(timeout)
         self._unmade: list[Unmade] = []
-        self._stopping = False
+        self._stopping = self._halted = False
+
+    def halt(self) -> None:
+        """Begin no further episode; those in flight go on to their end, and are recorded."""
+        self._halted = True
 
     @property
     def total(self) -> int:
@@ -116,6 +120,8 @@ class Pool:
             await several.wait()
         try:
             for job in queue:
+                if self._halted:
+                    return
                 if isinstance(job, Unmade):
                     self._unmade.append(job)
                     continue
@@ -186,6 +192,8 @@ class Pool:
         Raises:
             InputError: Something is; says what.
         """
+        if self._halted:
+            return
         if self._unmade:
             one = self._unmade[0]
             number = len({item.position for item in self._unmade})

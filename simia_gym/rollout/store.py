@@ -7,7 +7,6 @@ cut off and redone. Lines hold no times, so that the same episode is the same by
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import IO, Any
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
 from simia_gym.errors import InputError
+from simia_gym.locks import take_lock
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.records import Record, read_records
 from simia_gym.types import JsonObject
@@ -76,20 +76,27 @@ class RecordStore:
         self._times.close()
 
 
+class TakenError(InputError):
+    """A record is to begin in a file that exists already."""
+
+
 def create_store(path: Path) -> RecordStore:
     """Begin a new record.
 
     Raises:
-        InputError: The file exists already, or cannot be made.
+        TakenError: The file exists already.
+        InputError: It cannot be made.
     """
     try:
         if path.is_dir():
             raise InputError("is a folder", where=str(path), fix="Give --out a file in it.")
         if path.exists() or path.is_symlink():
-            fix = "Give --resume to continue it, or another --out."
-            raise InputError("the file exists already", where=str(path), fix=fix)
+            raise _taken(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = _locked(path)
+        try:
+            lines = _locked(path, new=True)
+        except FileExistsError:  # made by another process at this very moment
+            raise _taken(path) from None
         try:
             return RecordStore(path, lines, {})
         except OSError:
@@ -140,19 +147,15 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
         raise
 
 
-def _locked(path: Path) -> IO[bytes]:
-    """Open for appending, unbuffered, and make sure that nobody else has it open so."""
-    lines = path.open("ab", buffering=0)
-    if sys.platform == "win32":
-        return lines  # there are no advisory locks
-    import fcntl
+def _taken(path: Path) -> TakenError:
+    fix = "Give --resume to continue it, or another --out."
+    return TakenError("the file exists already", where=str(path), fix=fix)
 
-    try:
-        fcntl.flock(lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mine = os.path.samestat(os.fstat(lines.fileno()), path.stat())
-    except BlockingIOError:
-        mine = False
-    if mine:
+
+def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
+    """Open for appending, unbuffered, and make sure that nobody else has it open so."""
+    lines = path.open("xb" if new else "ab", buffering=0)
+    if take_lock(lines.fileno(), path):
         return lines
     lines.close()
     raise InputError("another rollout is writing to it", where=str(path), fix="Wait for it, or give another --out.")
@@ -190,7 +193,9 @@ def _same_settings(record: Record, plan: Plan, path: Path) -> None:
 
 
 def _named(name: str, value: Any) -> str:
-    return f"no {name}" if value is None else f"{name}={value!r}" if value != {} else f"no {name}"
+    if value is None and name in ("user", "max_turns"):
+        return f"the domain's own {name}"
+    return f"{name}={value!r}" if value not in (None, {}) else f"no {name}"
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

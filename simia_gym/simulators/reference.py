@@ -69,6 +69,7 @@ class ReferenceSimulator:
 
     name = "llm:reference"
     io = True
+    stateless = True
 
     def __init__(self, domain: Domain, model: ChatModel, *, feedback: Feedback = "terse") -> None:
         self.domain, self.feedback = domain, feedback

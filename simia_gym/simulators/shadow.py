@@ -36,6 +36,7 @@ class ShadowedSimulator:
     def __init__(self, simulator: Simulator, world: World) -> None:
         self.simulator, self.world = simulator, world
         self.name = simulator.name
+        self.stateless: bool = getattr(simulator, "stateless", False)
 
     def begin(self, scene: Scene) -> None:
         """Let the simulator get ready."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from rich.console import Console
 
 from simia_gym.cli.estimate import estimate
 from simia_gym.cli.output import Output
-from simia_gym.cli.progress import BudgetSpentError, Display
+from simia_gym.cli.progress import Display
 from simia_gym.cli.spending import dollars, in_short
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
@@ -375,7 +374,10 @@ def test_no_estimate_where_the_domain_breaks(run: Callable[..., Any], monkeypatc
     assert "expected calls" not in result.err
 
 
-@pytest.mark.parametrize("width", [80, 100, 140])
+SHOWN = {True: ["1 call · 12M tokens · $123.46 · 12 retries"], False: ["1 call · $123.46 · 12 retries"]}
+
+
+@pytest.mark.parametrize("width", [80, 100, 110, 140])
 @pytest.mark.parametrize("models", [True, False])
 @pytest.mark.parametrize("env", ["simia/retail-v0", "simia/webshop-v0", "somebody/a-name-longer-than-that-v0"])
 def test_the_progress_line_fits(width: int, models: bool, env: str, tmp_path: Path, desk: str, simia: Simia) -> None:
@@ -387,6 +389,8 @@ def test_the_progress_line_fits(width: int, models: bool, env: str, tmp_path: Pa
     if models:
         accounts().asked("simulator", 1, 1)
         accounts().answered("simulator", Usage(12_345_678, 0, 5), 123.456, 0.1)
+        for _ in range(12):
+            accounts().failed("simulator", "connection")
     with display.progress(4000):
         display._bar.update(display._task, completed=3998)
         display.done(record)
@@ -395,20 +399,10 @@ def test_the_progress_line_fits(width: int, models: bool, env: str, tmp_path: Pa
     shown = [line for line in file.getvalue().replace("\r", "\n").split("\n") if "success" in line]
     line = shown[-1].rpartition("\x1b[2K")[2]
     assert len(line) <= width
-    for text in ("3999/4000", "success 100%", "0:00:0", *(["1 calls · 12M tokens · $123.46"] if models else [])):
+    for text in ("3999/4000", "success 100%", "0:00:0", *(SHOWN[width >= 110] if models else [])):
         assert text in line
     assert ("…" in line) == (env.startswith("somebody"))
-
-
-def test_a_spent_budget_is_told_by_the_bar(desk: str, simia: Simia) -> None:
-    simia("rollout", desk, "--out", "r.jsonl")
-    record = replace(next(iter(read_records(Path("r.jsonl")))), fault=FAULT)
-    display = Display(Output(True), "e", models=True)
-    with display.progress(2), pytest.raises(BudgetSpentError, match="of 3 calls"):
-        display.done(record)
-
-
-FAULT = {"role": "user", "kind": "budget", "message": "the budget of 3 calls is used up"}
+    assert "━" in line
 
 
 @pytest.mark.parametrize(
@@ -419,8 +413,9 @@ def test_amounts(cost: float, says: str) -> None:
 
 
 def test_the_running_total() -> None:
-    role = {"calls": 1200, "prompt_tokens": 3_400_000, "completion_tokens": 1, "cost_usd": 0.0}
-    assert in_short({"judge": role}) == "1.2k calls · 3.4M tokens"
+    role: dict[str, Any] = {"calls": 1200, "prompt_tokens": 3_400_000, "completion_tokens": 1, "cost_usd": 0.0}
+    role |= {"failures": {"timeout": 5, "connection": 2}, "faults": {"timeout": 1, "budget": 3}}
+    assert in_short({"judge": role}) == "1.2k calls · 3.4M tokens · 6 retries"
 
 
 def test_bad_words_about_models(run: Callable[..., Any]) -> None:

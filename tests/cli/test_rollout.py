@@ -50,13 +50,13 @@ def test_human_output(desk: str, simia: Simia) -> None:
     assert "95% interval" in result.out
     assert re.search(r"swap\s+│ 1 │\s+100.0%", result.out)
     assert "faults: none" in result.out
-    assert result.out.rstrip().endswith("record: runs/custom-v0-expert-1.jsonl")
+    assert result.out.rstrip().endswith("record: runs/desk-expert-1.jsonl")
     assert result.err == ""
 
 
 def test_folder_stands_for_the_custom_environment_and_records_are_numbered(desk: str, simia: Simia) -> None:
     records = [simia("rollout", desk, "--json").json["record"] for _ in range(3)]
-    assert records == [f"runs/custom-v0-expert-{n}.jsonl" for n in (1, 2, 3)]
+    assert records == [f"runs/desk-expert-{n}.jsonl" for n in (1, 2, 3)]
 
 
 def test_record_line_has_the_documented_keys(desk: str, simia: Simia) -> None:
@@ -72,7 +72,7 @@ def test_record_line_has_the_documented_keys(desk: str, simia: Simia) -> None:
     assert lines[0]["group"] == lines[1]["group"]
     assert lines[0]["seed"] != lines[1]["seed"]
     assert not re.search(r"time|seconds|/tmp|" + str(Path.cwd()), Path(record).read_text())
-    times = [json.loads(line) for line in Path("runs/custom-v0-expert-1.times.jsonl").read_text().splitlines()]
+    times = [json.loads(line) for line in Path("runs/desk-expert-1.times.jsonl").read_text().splitlines()]
     assert [item["key"] for item in times] == [line["key"] for line in lines]
 
 
@@ -80,7 +80,7 @@ def test_picture(desk: str, simia: Simia) -> None:
     assert simia("rollout", desk, "--svg", "pictures/table.svg").code == 0
     text = Path("pictures/table.svg").read_text()
     ElementTree.fromstring(text)
-    assert "custom-v0" in text
+    assert "desk" in text
 
 
 def test_invalid_episodes_give_exit_code_1(desk: str, simia: Simia) -> None:
@@ -186,7 +186,7 @@ def test_model_of_the_variable_is_part_of_the_policy_name(
         result = simia(*words, "--episodes", 2, "--timeout", 0.3, "--json")
         assert result.code == 1
         assert result.json["policy"] == "llm:org/model-a"
-        assert result.json["record"] == "runs/custom-v0-llm-org-model-a-1.jsonl"
+        assert result.json["record"] == "runs/desk-llm-org-model-a-1.jsonl"
         assert "hunter22" not in Path(result.json["record"]).read_text() + result.out + result.err
         monkeypatch.setenv("SIMIA_POLICY_MODEL", "org/model-b")
         assert "policy='llm:org/model-a'" in simia(*words, "--resume", "--out", result.json["record"]).err

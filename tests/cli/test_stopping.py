@@ -80,13 +80,13 @@ def test_stopped_and_resumed(slow: str, start: Start, finish: Simia, tmp_path: P
 
 def test_interrupt_says_what_was_saved(slow: str, start: Start, tmp_path: Path) -> None:
     process = start("rollout", slow, "--policy", "slow:Slow", "--group", 40, "--json")
-    out = tmp_path / "runs" / "custom-v0-slow-Slow-1.jsonl"
+    out = tmp_path / "runs" / "desk-slow-Slow-1.jsonl"
     _wait_for_lines(out, 3)
     process.send_signal(signal.SIGINT)
     said, err = process.communicate(timeout=30)
     saved = out.read_bytes().count(b"\n")
     assert process.returncode == 130
-    assert f"{saved} of 160 episodes are saved in runs/custom-v0-slow-Slow-1.jsonl" in err
+    assert f"{saved} of 160 episodes are saved in runs/desk-slow-Slow-1.jsonl" in err
     assert err.splitlines()[-1].startswith("simia: interrupted; continue with: simia rollout")
     value = json.loads(said.splitlines()[-1])
     assert (value["interrupted"], value["episodes"]) == (True, saved)

@@ -103,7 +103,7 @@ async def test_certificates_are_checked(authority: Path) -> None:
 async def test_an_authority_that_cannot_be_read(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/none/ca.pem")
     with pytest.raises(InputError, match="REQUESTS_CA_BUNDLE"):
-        await model(server).complete(request())
+        await model(server, Endpoint("https://127.0.0.1:9/v1", SECRET)).complete(request())
 
 
 async def test_a_proxy_for_plain_http(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ class Waiter:
             ]
         )
 
-    def act(self, messages: list[Message]) -> str:
+    def act(self, messages: Sequence[Message]) -> str:
         return next(self._actions)
 
 

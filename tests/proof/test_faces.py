@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +76,21 @@ def test_a_client_object_is_asked_with_its_own_key() -> None:
             env.step(CALLS["simia/retail-v0"])
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Gymnasium's own, on the way
+def test_a_fault_in_a_worker_keeps_its_words() -> None:
+    """An asynchronous vector raises a worker's error anew, from its class and the error alone."""
+    fault = Fault("connection", "nobody answers", role="user")
+    again = Fault(fault)
+    assert (again.kind, again.message, again.role) == ("connection", "nobody answers", "user")
+    settings: dict[str, Any] = {"user": "llm", "model": MODEL, "base_url": "http://127.0.0.1:9/v1"}
+    roles = {"user": {"retries": 0}}
+    kwargs: dict[str, Any] = {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}
+    vector = gym.make_vec("simia/retail-v0", num_envs=1, roles=roles, **settings, **kwargs)
+    with pytest.raises(Fault, match="connection"):
+        vector.reset(seed=1)
+    vector.close()
+
+
 def test_a_configured_endpoint_makes_the_model_the_default(
     oracle: OracleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,13 +149,13 @@ def test_wrong_settings_are_named(settings: dict[str, Any], named: str) -> None:
 
 
 @pytest.fixture
-def record(oracle: OracleServer, tmp_path: Path) -> Iterator[Path]:
+def record(oracle: OracleServer, tmp_path: Path) -> Path:
     """A rollout of groups with a model for every role."""
     out = tmp_path / "run.jsonl"
     words = ["rollout", "simia/retail-v0", "--simulator", "llm", "--model", MODEL, "--base-url", oracle.base_url]
     code = run([*words, "--user", "llm", "--episodes", "8", "--group", "4", "--out", str(out), "--json"])
     assert code == 0
-    yield out
+    return out
 
 
 def test_a_record_is_proven_without_the_model(record: Path) -> None:

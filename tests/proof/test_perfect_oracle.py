@@ -18,7 +18,7 @@ from .stage import Outcome, play_all, suite_of
 ENVS = env_ids()
 
 ROUTED = {
-    "simia/retail-v0": ("get_order_details", "get_user_details", "cancel_pending_order", "exchange_delivered_order_items"),
+    "simia/retail-v0": ("get_order_details", "cancel_pending_order", "exchange_delivered_order_items"),
     "simia/webshop-v0": ("search", "click"),
 }
 """Tools that a hybrid leaves to the model: at least three, or all that there are, and at least one that writes."""

@@ -258,11 +258,11 @@ def test_that_nothing_changed_needs_no_proof() -> None:
 @pytest.mark.parametrize(
     ("item", "burden", "trusted"),
     [
-        (TOLD, "met", {"said", "seen"}),
-        (CONFIRMED, "not_met", {"said", "called", "seen"}),
-        (POLITE, "met", {"said", "seen"}),
-        ({**POLITE, "kind": "interaction"}, "met", {"seen"}),
-        ({**POLITE, "kind": "forbidden"}, "not_met", {"said", "called", "seen"}),
+        (TOLD, "met", {"said", "heard", "seen"}),
+        (CONFIRMED, "not_met", {"said", "called", "heard", "seen"}),
+        (POLITE, "met", {"said", "heard", "seen"}),
+        ({**POLITE, "kind": "interaction"}, "met", {"heard", "seen"}),
+        ({**POLITE, "kind": "forbidden"}, "not_met", {"said", "called", "heard", "seen"}),
         ({"id": "x", "kind": "communication", "check": {"program": "not_says", "any": ["a"]}}, "not_met", None),
         ({"id": "x", "kind": "goal", "check": {"program": "unchanged"}}, "not_met", None),
         ({"id": "x", "kind": "goal", "check": {"program": "state_is", "path": "/a/b", "value": 1}}, "met", {"seen"}),

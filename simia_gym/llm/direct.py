@@ -1,0 +1,305 @@
+"""Plain HTTP without a detour: requests written to sockets of the running loop, answers read by `httptools`.
+
+Model servers inside a cluster speak plain HTTP, and there the client is a large part of what a turn costs: handing each
+request to another thread and back takes more than sending it. So addresses with ``http://`` that need no proxy are asked
+from the loop itself; TLS, proxies and everything else are pyreqwest's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+import httptools
+
+from simia_gym.llm.failures import Failure
+
+_CONNECT = 10.0
+_KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location")
+
+
+class Connection(asyncio.Protocol):
+    """One connection that is kept open; one request at a time."""
+
+    __slots__ = (
+        "_chunks",
+        "_done",
+        "_headers",
+        "_most",
+        "_parser",
+        "_size",
+        "_transport",
+        "alive",
+        "heard",
+        "quiet",
+        "used",
+    )
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._transport: asyncio.Transport | None = None
+        self._done: asyncio.Future[tuple[int, bytes, Mapping[str, str]]] | None = None
+        self._parser: httptools.HttpResponseParser | None = None
+        self._chunks: list[bytes] = []
+        self._headers: dict[str, str] = {}
+        self._size = 0
+        self.alive = self.used = self.heard = self.quiet = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection stands."""
+        self._transport, self.alive = cast("asyncio.Transport", transport), True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone; an answer that ends with the connection is complete, any other is lost."""
+        self.alive, self.quiet = False, exc is None
+        if self._done is None or self._done.done():
+            return
+        parser = self._parser
+        if exc is None and self.heard and parser is not None and self._ends_with_connection:
+            self.on_message_complete()
+            return
+        self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
+
+    async def ask(self, message: bytes, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+        """Send a request and read its answer.
+
+        Args:
+            message: The head of the request, up to and including the empty line.
+            body: Its body.
+
+        Raises:
+            Failure: ``connection``, or ``bad_reply`` where the answer is no HTTP or too long.
+        """
+        transport = self._transport
+        assert transport is not None
+        self._parser = httptools.HttpResponseParser(self)
+        self._chunks, self._headers, self._size, self.heard = [], {}, 0, False
+        self._done = asyncio.get_running_loop().create_future()
+        transport.write(message + body)
+        try:
+            return await self._done
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            self._done = None
+            self.used = True
+
+    def close(self) -> None:
+        """Close it."""
+        self.alive = False
+        if self._transport is not None:
+            self._transport.close()
+
+    # What the parser reports.
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of an answer; without a question they are nothing that can be understood."""
+        if self._done is None or self._parser is None:
+            self.close()
+            return
+        self.heard = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(Failure("bad_reply", f"the answer is no HTTP: {error}", again=True))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header."""
+        key = name.lower()
+        if key in _KEPT_HEADERS or key in (b"content-length", b"transfer-encoding", b"content-encoding"):
+            self._headers[key.decode("ascii")] = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._size += len(body)
+        if self._size > self._most:
+            self._fail(Failure("bad_reply", f"the answer is longer than {self._most // 1_000_000} MB", again=True))
+            return
+        self._chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        """The whole answer is there."""
+        parser, done = self._parser, self._done
+        if parser is None or done is None or done.done():
+            return
+        status = parser.get_status_code()
+        if status < 200:  # "100 Continue" comes before the answer, and the parser goes on by itself
+            self._chunks, self._headers, self._size = [], {}, 0
+            return
+        if not parser.should_keep_alive():
+            self.close()
+        chunks = self._chunks
+        done.set_result((status, chunks[0] if len(chunks) == 1 else b"".join(chunks), self._headers))
+
+    @property
+    def _ends_with_connection(self) -> bool:
+        return "content-length" not in self._headers and "transfer-encoding" not in self._headers
+
+    def _fail(self, failure: Failure) -> None:
+        if self._done is not None and not self._done.done():
+            self._done.set_exception(failure)
+        self.close()
+
+
+class Pool:
+    """The connections to one server on one loop.
+
+    Args:
+        host: The server.
+        port: Its port.
+        most: Longest answer in bytes.
+    """
+
+    def __init__(self, host: str, port: int, most: int) -> None:
+        self._host, self._port, self._most = host, port, most
+        self._idle: deque[Connection] = deque()
+
+    async def ask(self, head: bytes, body: bytes, timeout: float) -> tuple[int, bytes, Mapping[str, str]]:
+        """Send a request on a free connection, or on a new one.
+
+        Args:
+            head: The head of the request.
+            body: Its body.
+            timeout: Seconds for everything.
+
+        Raises:
+            Failure: ``timeout``, ``connection`` or ``bad_reply``.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        late = _Late(task)
+        timer = asyncio.get_running_loop().call_later(timeout, late.ring)
+        connection: Connection | None = None
+        try:
+            while True:
+                connection = self._free() or await self._open(min(timeout, _CONNECT))
+                reused = connection.used
+                try:
+                    answer = await connection.ask(head, body)
+                except Failure:
+                    # A server may close a connection that was idle in the very moment in which it is used again.
+                    if reused and connection.quiet and not connection.heard:
+                        continue
+                    raise
+                if connection.alive:
+                    self._idle.append(connection)
+                return answer
+        except asyncio.CancelledError:
+            if late.rang and task.uncancel() == 0:
+                raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
+            raise
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        """Close all connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _free(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.alive:
+                return connection
+        return None
+
+    async def _open(self, timeout: float) -> Connection:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout):
+                _, connection = await loop.create_connection(lambda: Connection(self._most), self._host, self._port)
+        except TimeoutError:
+            raise Failure("connection", f"no connection within {timeout:g} s", again=True) from None
+        except OSError as error:
+            words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+            raise Failure("connection", f"ConnectError: {words}", again=True) from None
+        return connection
+
+
+class _Late:
+    """Cancels a task when its time is over, and remembers that it did."""
+
+    __slots__ = ("_task", "rang")
+
+    def __init__(self, task: asyncio.Task[object]) -> None:
+        self._task, self.rang = task, False
+
+    def ring(self) -> None:
+        self.rang = True
+        self._task.cancel()
+
+
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, int], Pool]] = WeakKeyDictionary()
+_heads: dict[tuple[str, int, bool], tuple[Mapping[str, str], bytes, tuple[str, int]]] = {}
+
+
+async def send(
+    url: str, headers: Mapping[str, str], body: bytes | None, timeout: float, most: int
+) -> tuple[int, bytes, Mapping[str, str]]:
+    """Send one request over plain HTTP and read the whole answer.
+
+    Args:
+        url: Where to; ``http://``.
+        headers: All headers that are not the protocol's own.
+        body: What to post; ``None`` for a GET.
+        timeout: Seconds for everything.
+        most: Longest answer in bytes.
+
+    Returns:
+        Status, body, and the headers that say when to try again and where to go.
+
+    Raises:
+        Failure: ``timeout``, ``connection`` or ``bad_reply``.
+    """
+    start, place = _head(url, headers, post=body is not None)
+    loop = asyncio.get_running_loop()
+    pools = _pools.get(loop)
+    if pools is None:
+        pools = _pools[loop] = {}
+    pool = pools.get(place)
+    if pool is None:
+        pool = pools[place] = Pool(*place, most)
+    if body is None:
+        return await pool.ask(start + b"\r\n", b"", timeout)
+    return await pool.ask(b"%bContent-Length: %d\r\n\r\n" % (start, len(body)), body, timeout)
+
+
+def close_connections() -> None:
+    """Close the idle connections of the running loop."""
+    for pool in _pools.pop(asyncio.get_running_loop(), {}).values():
+        pool.close()
+
+
+def after_fork() -> None:
+    """A new process has connections of its own; the inherited ones are the parent's."""
+    _pools.clear()
+
+
+def _head(url: str, headers: Mapping[str, str], *, post: bool) -> tuple[bytes, tuple[str, int]]:
+    """The head of a request but for its length, written once for each address and set of headers."""
+    key = (url, id(headers), post)
+    known = _heads.get(key)
+    if known is not None and known[0] is headers:
+        return known[1], known[2]
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or 80
+    shown = f"[{host}]" if ":" in host else host
+    place = f"{shown}:{port}" if parts.port else shown
+    target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    lines = [f"{'POST' if post else 'GET'} {target} HTTP/1.1", f"Host: {place}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if not any(name.lower() == "user-agent" for name in headers):
+        lines.append("User-Agent: simia-gym")
+    if any("\r" in line or "\n" in line for line in lines):
+        raise Failure("bad_request", "the request cannot be made: a header holds a line break")
+    head = "".join(f"{line}\r\n" for line in lines).encode("latin-1", errors="replace")
+    if len(_heads) >= 1024:
+        _heads.clear()
+    _heads[key] = headers, head, (host, port)
+    return head, (host, port)
