@@ -59,7 +59,7 @@ def cells(*, quick: bool) -> Iterator[Cell]:
     yield Cell("server", "server_limit", {"concurrency": 64, "seconds": 2}, latency=0.0)
     for repetition in range(repetitions):
         for level in levels:
-            rounds = 1 if quick or level == 1024 else 2
+            rounds = 1 if quick else 2 if level == 1024 else 4
             yield _at("product", "product", level, level * rounds, repetition)
             yield _at("naive", "naive", level, level, repetition, seconds=_NAIVE_SECONDS)
         lanes = 16 if quick else 256

@@ -98,7 +98,7 @@ class Pool:
         count = min(self._concurrency, self.total)
         workers = [asyncio.create_task(self._work(queue, store, several, first=n == 0)) for n in range(count)]
         try:
-            with rarer_collection(), self._clock.ticking():
+            with rarer_collection(self._concurrency), self._clock.ticking():
                 # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
                 # a policy made up.
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

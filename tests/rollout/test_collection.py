@@ -28,3 +28,9 @@ def test_collection_is_rarer_only_where_that_helps_and_only_meanwhile(
     with rarer_collection():
         assert gc.get_threshold() == within
     assert gc.get_threshold() == before
+
+
+def test_the_more_episodes_the_rarer() -> None:
+    gc.set_threshold(700, 10, 10)
+    with rarer_collection(1000):
+        assert gc.get_threshold() == (2_000_000, 10, 10)
