@@ -59,6 +59,8 @@ class Roll:
         if policy == "llm":
             words += ["--policy-model", model, "--policy-base-url", url]
         for role, tokens in (("simulator", 160), ("user", 96), ("judge", 160)):
+            if role != "simulator" and f"--{role}" not in more:
+                continue  # a setting of a role that no model plays is refused
             settings = {"max_tokens": tokens, "temperature": 1, "structured": "json_schema", "retries": 3}
             for name, value in settings.items():
                 words += ["--role", f"{role}.{name}={value}"]
