@@ -26,8 +26,8 @@ class Terminated(KeyboardInterrupt):
 def run_until_interrupted(work: Coroutine[Any, Any, T], *, waits: bool = False) -> T:
     """Run a coroutine in a loop of its own, and answer the first Ctrl-C or SIGTERM at once.
 
-    What an interrupt does is left to `asyncio.Runner`: the first cancels the work, which a policy that computes holds up
-    until it returns, and the second stops it where it is.
+    What an interrupt does is left to `asyncio.Runner`: the first cancels the work, which a policy that computes holds
+    up until it returns, and the second stops it where it is.
 
     Args:
         work: The coroutine.

@@ -1,8 +1,8 @@
 """Plain HTTP without a detour: requests written to sockets of the running loop, answers read by `httptools`.
 
 Model servers inside a cluster speak plain HTTP, and there the client is a large part of what a turn costs: handing each
-request to another thread and back takes more than sending it. So addresses with ``http://`` that need no proxy are asked
-from the loop itself; TLS, proxies and everything else are pyreqwest's.
+request to another thread and back takes more than sending it. So addresses with ``http://`` that need no proxy are
+asked from the loop itself; TLS, proxies and everything else are pyreqwest's.
 """
 
 from __future__ import annotations

@@ -214,5 +214,6 @@ def _aiohttp_web() -> ModuleType:
     try:
         from aiohttp import web
     except ImportError as error:
-        raise InputError("the oracle needs aiohttp", fix="pip install 'simia-gym[oracle]' (or: pip install aiohttp)") from error
+        fix = "pip install 'simia-gym[oracle]' (or: pip install aiohttp)"
+        raise InputError("the oracle needs aiohttp", fix=fix) from error
     return web
