@@ -20,7 +20,7 @@ import httptools
 from simia_gym.llm.failures import Failure
 
 _CONNECT = 10.0
-_KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location")
+_KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-length", b"transfer-encoding")
 
 
 class Connection(asyncio.Protocol):
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
         key = name.lower()
-        if key in _KEPT_HEADERS or key in (b"content-length", b"transfer-encoding", b"content-encoding"):
+        if key in _KEPT_HEADERS:
             self._headers[key.decode("ascii")] = value.decode("latin-1")
 
     def on_body(self, body: bytes) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,23 @@ from typing import Any
 import pytest
 
 from simia_gym.cli.app import run
+from simia_gym.llm.accounts import accounts
+from simia_gym.oracle import OracleServer, serve_in_thread
 
 PROGRAM = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def _new_accounts() -> None:
+    """Commands are processes of their own; here they share one."""
+    accounts().after_fork()
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[OracleServer]:
+    """An endpoint that knows the truth."""
+    with serve_in_thread() as server:
+        yield server
 
 
 @dataclass

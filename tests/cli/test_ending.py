@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,6 @@ from .conftest import Simia
 
 RETAIL = "simia/retail-v0"
 Start = Callable[..., subprocess.Popen[str]]
-
-
-@pytest.fixture(autouse=True)
-def _new_accounts() -> None:
-    accounts().after_fork()
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[OracleServer]:
-    with serve_in_thread() as server:
-        yield server
 
 
 @pytest.fixture

@@ -30,18 +30,6 @@ RETAIL = "simia/retail-v0"
 KEY = "sk-the-right-key-of-all"
 
 
-@pytest.fixture(autouse=True)
-def _new_accounts() -> None:
-    """Commands are processes of their own; here they share one."""
-    accounts().after_fork()
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[OracleServer]:
-    with serve_in_thread() as server:
-        yield server
-
-
 @pytest.fixture(scope="module")
 def strict() -> Iterator[OracleServer]:
     with serve_in_thread(OracleOptions(api_key=KEY, model="oracle", context_tokens=500)) as server:

@@ -18,6 +18,7 @@ from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.registration import env_ids
+from simia_gym.rollout.records import read_records
 from simia_gym.rollout.replay import replay_file
 from simia_gym.scene import Scene
 from simia_gym.types import ToolCall, Transition
@@ -173,8 +174,11 @@ def test_a_record_with_a_forged_reply_is_not_proven(record: Path) -> None:
 
 def test_a_record_answers_calls(record: Path) -> None:
     """``simulator="replay"`` gives the recorded answers to the recorded calls, and a fault for any other."""
-    out = record.with_name("again.jsonl")
+    again = record.with_name("again.jsonl")
     words = ["rollout", "simia/retail-v0", "--simulator", "replay", "--recorded", str(record)]
-    assert run([*words, "--episodes", "8", "--group", "4", "--out", str(out), "--json"]) == 0
+    assert run([*words, "--episodes", "8", "--group", "4", "--out", str(again), "--json"]) == 0
     other = record.with_name("other.jsonl")
-    assert run([*words, "--episodes", "2", "--policy", "pushover", "--out", str(other), "--json"]) in (0, 1)
+    assert run([*words, "--episodes", "2", "--policy", "pushover", "--out", str(other), "--json"]) == 1
+    faults = [one.fault["kind"] for one in read_records(other) if one.fault is not None]
+    assert faults == ["replay_miss"]
+    assert [one.reward for one in read_records(again)] == [1.0] * 8
