@@ -52,10 +52,18 @@ class Roll:
             check=False,
         )
 
-    def __call__(self, env: str, policy: str, *more: str, model: str = MODEL, episodes: int = EPISODES) -> Done:
+    def __call__(
+        self,
+        env: str,
+        policy: str,
+        *more: str,
+        model: str = MODEL,
+        episodes: int = EPISODES,
+        simulator: str = "llm",
+    ) -> Done:
         url = self._server.base_url
         words = ["rollout", f"simia/{env}-v0", "--episodes", str(episodes), "--out", "record.jsonl", "--json"]
-        words += ["--simulator", "llm", "--model", model, "--base-url", url, "--policy", policy, *more]
+        words += ["--simulator", simulator, "--model", model, "--base-url", url, "--policy", policy, *more]
         if policy == "llm":
             words += ["--policy-model", model, "--policy-base-url", url]
         for role, tokens in (("simulator", 160), ("user", 96), ("judge", 160)):
@@ -144,6 +152,24 @@ def test_retail_by_reference(server: VllmServer, roll: Roll) -> None:
     done = roll("retail", "random", "--strategy", "reference", "--judge", "llm")
     check(done, server)
     assert asked(done)["simulator"] >= EPISODES
+
+
+def test_retail_half_played(server: VllmServer, roll: Roll) -> None:
+    """What the world answers is what it always answers; only the routed tools can break, one of them a write."""
+    routed = ("get_order_details", "get_product_details", "cancel_pending_order")
+    routes = [word for tool in routed for word in ("--route", f"{tool}=llm")]
+    done = roll("retail", "random", *routes, "--judge", "llm", simulator="hybrid")
+    check(done, server)
+    by_world, by_model = set(), set()
+    for record in done.records:
+        for event in record.events:
+            if event["type"] == "transition" and event["call"] is not None and "route" in event["meta"]:
+                (by_world if event["meta"]["route"] == "world" else by_model).add(event["call"]["name"])
+    assert by_world
+    assert by_world.isdisjoint(routed)
+    assert by_model <= set(routed)
+    assert done.summary["routes"]["world"]
+    assert asked(done)["simulator"]
 
 
 def test_webshop(server: VllmServer, roll: Roll) -> None:
