@@ -150,7 +150,7 @@ async def with_direct(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
     from simia_gym.llm import direct
 
     async def post(chunks: list[bytes]) -> bytes:
-        return (await direct.send(url, HEADERS, body(chunks), 60.0, 1_000_000))[1]
+        return (await direct.send(url, HEADERS, (body(chunks),), 60.0, 1_000_000))[1]
 
     async def close() -> None:
         direct.close_connections()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.encoding import encode
+from simia_gym.quick_init import quick_init
 from simia_gym.trace import CallMade, Event, Trace
 from simia_gym.types import Evidence
 
@@ -17,6 +18,7 @@ QUOTE_LENGTH = 240
 MOST_EVIDENCE = 4
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check.
@@ -88,6 +90,9 @@ def stands_in(event: Event, quote: str) -> bool:
     for text in event.values():
         if isinstance(text, str) and quote in text:
             return True
+    call = event.get("call")
+    if call is not None and quote in encode(call).decode():  # its JSON is a part of the event's, and a small one
+        return True
     return quote in encode(event).decode() or any(quote in text for text in _strings(event))
 
 

@@ -15,7 +15,7 @@ from simia_gym.errors import InputError
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.speech_programs import SaysArgs, says
 from simia_gym.rewards.state_programs import GoalStateArgs, goal_state
-from simia_gym.trace import TURN_LIMIT, Trace
+from simia_gym.trace import LIMITS, Trace
 from simia_gym.types import CriterionResult, Verdict
 
 BASIS = "tau2:db*communicate"
@@ -62,7 +62,7 @@ class OutcomeReward:
             communicate = says(trace, SaysArgs(all=told, mode="substring"))
         else:
             communicate = Finding.of(True, "nothing had to be told")
-        ended = Finding.of(trace.ended != TURN_LIMIT, f"ended by {trace.ended}")
+        ended = Finding.of(trace.ended not in LIMITS, f"ended by {trace.ended}")
         criteria = (
             _result("database", "goal", database),
             _result("communicate", "communication", communicate),

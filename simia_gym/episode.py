@@ -8,25 +8,26 @@ coroutines finish without suspending, so that a synchronous face needs no event 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
+from simia_gym.encoding import spaced_writer
 from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
 from simia_gym.ledger import Ledger
 from simia_gym.scene import Scene, Simulator, User
 from simia_gym.secrets_filter import without_secrets
 from simia_gym.state import FrozenDict, State, freeze
-from simia_gym.trace import Reward, Trace
+from simia_gym.state.frozen import frozen_dict, frozen_list
+from simia_gym.trace import LIMITS, TOKEN_LIMIT, TURN_LIMIT, Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
 from simia_gym.verdict import faulted, to_json
 
 T = TypeVar("T")
 
-_to_json = json.JSONEncoder(ensure_ascii=False).encode
+_write_arguments = spaced_writer(ensure_ascii=False)
 
 MAX_CHARACTERS = 100_000
 """Longest action that is read at all; a flood is an invalid action and not a burden."""
@@ -69,8 +70,7 @@ class Episode:
         self.prompt, self.feedback, self.models = prompt, feedback, dict(models or {})
         self.max_turns = max_turns or domain.config.max_turns
         self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
-        self._messages: list[Message] = []
-        self._shown: list[FrozenDict] = []
+        self._messages: list[FrozenDict] = []
         self.ledger = Ledger()
         self.state: State = domain.base
         self.initial: State = domain.base
@@ -88,10 +88,7 @@ class Episode:
         The list is the caller's own, and its messages are read-only: a policy gets them every turn, and a long
         transcript need not be copied for that, nor looked through for what has become different.
         """
-        shown = self._shown
-        for message in self._messages[len(shown) :]:
-            shown.append(freeze(message))
-        return [*shown]
+        return [*self._messages]
 
     async def reset(self, task: Task, *, seed: int = 0, group: str = "") -> Start:
         """Begin an episode.
@@ -153,10 +150,9 @@ class Episode:
             meta=first.meta,
         )
         self.ended = None
-        self._shown = []
         self._messages = [
-            {"role": "system", "content": self.domain.prompts[self.prompt]},
-            {"role": "user", "content": first.observation},
+            _message("system", self.domain.prompts[self.prompt]),
+            _message("user", first.observation),
         ]
         info: JsonObject = {"task": task.id, "seed": seed, "prompt": self.prompt, "turn": 0, **names}
         if first.info:
@@ -212,13 +208,42 @@ class Episode:
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
                 return Step(_join(new), 0.0, False, False, new, None, info)
-            return await self._finish(self.task, "turn_limit" if ended is None else ended, truncated, new, info)
+            return await self._finish(self.task, TURN_LIMIT if ended is None else ended, truncated, new, info)
         except Fault as fault:
             return self.fail(fault, self._new(before), info)
         except InputError as error:
             return self.fail(Fault("bad_input", str(error), role="episode"), self._new(before), info)
         except BaseException:
             self.ended = "interrupted"  # half a step was taken; nobody may go on from here
+            raise
+
+    async def cut(self, reason: str = TOKEN_LIMIT) -> Step:
+        """End the episode here, as the turn limit does: it is judged as it stands, and truncated.
+
+        Args:
+            reason: What is used up; one of `simia_gym.trace.LIMITS`.
+
+        Returns:
+            The last step, with the verdict and no message.
+
+        Raises:
+            EpisodeOver: The episode has ended, or was never begun.
+            InputError: The reason is none of those.
+        """
+        if self.task is None or self.ended is not None:
+            raise EpisodeOver("this episode is over; call reset() to begin another")
+        if reason not in LIMITS:
+            fix = f"Give {' or '.join(LIMITS)}."
+            raise InputError(f"an episode cannot be cut off by {reason!r}", where="reason", fix=fix)
+        info: JsonObject = {"turn": self.turn}
+        try:
+            return await self._finish(self.task, reason, True, (), info)
+        except Fault as fault:
+            return self.fail(fault, (), info)
+        except InputError as error:
+            return self.fail(Fault("bad_input", str(error), role="episode"), (), info)
+        except BaseException:
+            self.ended = "interrupted"
             raise
 
     def _new(self, before: int) -> tuple[Message, ...]:
@@ -263,14 +288,14 @@ class Episode:
             if self.feedback == "explain" and self._example not in text:
                 text = f"{text.rstrip()} A valid action, for instance: {self._example}"
             self.ledger.append("invalid", turn=self.turn, code=error.code, text=text)
-            self._messages.append({"role": "assistant", "content": action})
-            self._messages.append({"role": "user", "content": text, "error_code": error.code})
+            self._messages.append(_message("assistant", action))
+            self._messages.append(_message("user", text, error_code=error.code))
             info["error_code"] = error.code
             return None
         if isinstance(parsed, Say):
             return await self._say(parsed.text, task)
         if isinstance(parsed, End):
-            self._messages.append({"role": "assistant", "content": action})
+            self._messages.append(_message("assistant", action))
             self.ledger.append("answer", turn=self.turn, text=parsed.answer)
             return "agent_end"
         return await self._call(action, parsed, task, info)
@@ -281,8 +306,8 @@ class Episode:
         reply = await self._part("user", self.user.reply(text, self._scene(task)))
         self._commit(reply)
         self._record(reply, call=None, say=text)
-        self._messages.append({"role": "assistant", "content": text})
-        self._messages.append({"role": "user", "content": reply.observation})
+        self._messages.append(_message("assistant", text))
+        self._messages.append(_message("user", reply.observation))
         return reply.end
 
     async def _call(self, action: str, parsed: Calls, task: Task, info: JsonObject) -> str | None:
@@ -292,24 +317,20 @@ class Episode:
             for number, call in enumerate(parsed.calls)
         ]
         as_tool = self.domain.grammar.observation_role == "tool"
-        self._messages.append(_assistant(parsed.text, calls) if as_tool else {"role": "assistant", "content": action})
+        self._messages.append(_assistant(parsed.text, calls) if as_tool else _message("assistant", action))
         for call in calls:
             transition = await self._part("simulator", self.simulator.call(call, self._scene(task)))
             self._commit(transition)
             self._record(transition, call=call, say=None)
-            message: Message = {"role": "user", "content": transition.observation}
+            message: Message = {"role": "user"}
             if as_tool:
-                message = {
-                    "role": "tool",
-                    "tool_call_id": call.id,
-                    "name": call.name,
-                    "content": transition.observation,
-                }
+                message = {"role": "tool", "tool_call_id": call.id, "name": call.name}
+            message["content"] = transition.observation
             if transition.error_code is not None:
                 message["error_code"] = info["error_code"] = transition.error_code
             if transition.info:
                 info["world"] = dict(transition.info)
-            self._messages.append(message)
+            self._messages.append(freeze(message))
             end = transition.end or self._state_end(transition)
             if end is not None:
                 return end
@@ -343,20 +364,21 @@ class Episode:
                 raise Fault("bad_patch", str(error), role=role) from error
 
     def _record(self, transition: Transition, *, call: ToolCall | None, say: str | None) -> None:
-        self.ledger.append(
-            "transition",
-            turn=self.turn,
-            speaker=transition.speaker,
-            call=None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id},
-            say=say,
-            observation=transition.observation,
-            outcome=transition.outcome,
-            error_code=transition.error_code,
-            ops=transition.ops,
-            end=transition.end,
-            meta=transition.meta,
-            **({"reveals": transition.reveals} if transition.reveals else {}),
-        )
+        fields: JsonObject = {
+            "turn": self.turn,
+            "speaker": transition.speaker,
+            "call": None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id},
+            "say": say,
+            "observation": transition.observation,
+            "outcome": transition.outcome,
+            "error_code": transition.error_code,
+            "ops": transition.ops,
+            "end": transition.end,
+            "meta": transition.meta,
+        }
+        if transition.reveals:
+            fields["reveals"] = transition.reveals
+        self.ledger.add("transition", fields)
 
     def _state_end(self, transition: Transition) -> str | None:
         """Whether the state now holds a value that the domain declares as the end."""
@@ -411,17 +433,19 @@ class Episode:
         return out
 
 
-def _assistant(text: str, calls: Sequence[ToolCall]) -> Message:
+def _message(role: str, content: str, **more: str) -> FrozenDict:
+    """A message without calls."""
+    message: FrozenDict = freeze({"role": role, "content": content, **more})
+    return message
+
+
+def _assistant(text: str, calls: Sequence[ToolCall]) -> FrozenDict:
     """The policy's turn in the OpenAI layout."""
-    made = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": _to_json(call.arguments)},
-        }
-        for call in calls
-    ]
-    return {"role": "assistant", "content": text, "tool_calls": made}
+    made: list[FrozenDict] = []
+    for call in calls:
+        function = frozen_dict(({"name": call.name, "arguments": _write_arguments(call.arguments)},))
+        made.append(frozen_dict(({"id": call.id, "type": "function", "function": function},)))
+    return frozen_dict(({"role": "assistant", "content": text, "tool_calls": frozen_list(made)},))
 
 
 def _join(messages: Sequence[Message]) -> str:

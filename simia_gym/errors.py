@@ -78,6 +78,18 @@ class EpisodeOver(SimiaError):
     """`step` was called on an episode that has ended or has not begun; call `reset` first."""
 
 
+class Cut(SimiaError):
+    """A policy can say no more; it raises this in place of an action, and the episode is judged as it stands.
+
+    Args:
+        reason: What is used up, as `Episode.cut` takes it.
+    """
+
+    def __init__(self, reason: str = "token_limit") -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
 class ActionError(SimiaError):
     """The policy's text is not a valid action of the grammar.
 

@@ -15,7 +15,7 @@ from typing import Any, overload
 from simia_gym.encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.state.equality import identical
-from simia_gym.state.frozen import FrozenDict, freeze
+from simia_gym.state.frozen import FrozenDict, freeze, freeze_members
 from simia_gym.state.pointer import make_pointer
 
 Event = Mapping[str, Any]
@@ -107,11 +107,15 @@ class Ledger:
         Raises:
             InputError: A field is not JSON.
         """
+        return self.add(type, fields)
+
+    def add(self, type: str, fields: dict[str, Any]) -> int:
+        """The same, where the fields stand in a dictionary already."""
         position = len(self._events)
         if "i" in fields:
             raise InputError("the field 'i' is the event's position", where=f"event {type!r}", fix="Rename the field.")
         try:
-            event: FrozenDict = freeze({"i": position, "type": type, **fields})
+            event = freeze_members({"i": position, "type": type}, fields)
         except InputError as error:
             raise InputError(error.what, where=f"event {type!r}, {error.where}", fix=error.fix) from None
         self._events.append(event)

@@ -7,16 +7,17 @@ for several values: a list counts as its elements, and what does not exist count
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from simia_gym.encoding import spaced_writer
 from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import Row, ToolCall
 
 STAR = "*"
+_to_json = spaced_writer()
 
 
 @dataclass(slots=True)
@@ -157,6 +158,14 @@ class Template:
 Step: TypeAlias = str | Template
 
 
+def argument_of(step: Step) -> str | None:
+    """The name of the argument that a step is, where it is one and nothing else."""
+    if isinstance(step, str) or len(step.parts) != 1:
+        return None
+    part = step.parts[0]
+    return None if isinstance(part, str) or part.steps else part.root
+
+
 def arguments_of(steps: Iterable[Step]) -> Iterator[str]:
     """Names of the arguments that steps use."""
     for step in steps:
@@ -166,7 +175,7 @@ def arguments_of(steps: Iterable[Step]) -> Iterator[str]:
 
 def as_text(value: Any) -> str:
     """A value inside a text: texts as they are, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else _to_json(value)
 
 
 def _tokens(step: Step, context: Context) -> list[str]:

@@ -10,14 +10,16 @@ A rule is used where the call succeeded. JSON is written as Python's ``json.dump
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+import orjson
+
 from simia_gym.dotted import load_object
+from simia_gym.encoding import spaced_writer
 from simia_gym.errors import InputError, PatchError
-from simia_gym.placeholders import Context, Template, parse_template
+from simia_gym.placeholders import Context, Template, argument_of, parse_template
 from simia_gym.state import FrozenDict, State
 from simia_gym.types import JsonObject, ToolCall
 
@@ -25,7 +27,7 @@ Renderer: TypeAlias = Callable[[State, ToolCall], str]
 RenderSpec: TypeAlias = str | JsonObject
 
 _KINDS = ("row", "value", "text")
-_ENCODER = json.JSONEncoder(check_circular=False)  # what is read-only all the way down cannot contain itself
+_to_json = spaced_writer()
 _MOST_KEPT = 4_000_000
 """Most characters of texts that one rule keeps."""
 _FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
@@ -103,27 +105,37 @@ class _Texts:
     """JSON texts of read-only objects: a row that nobody has changed is shown in one episode after the other.
 
     An object is known by its identity, which is safe as long as its text is kept: it is kept itself, and cannot change.
+    A row that was changed is a new object in each episode, and often the same row again, in a group above all: such a
+    one is known by its compact JSON, which is written many times faster than its text.
     """
 
-    __slots__ = ("_known", "_size")
+    __slots__ = ("_alike", "_known", "_size")
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[FrozenDict, str]] = {}
+        self._alike: dict[bytes, str] = {}
         self._size = 0
 
     def of(self, value: Any) -> str:
         """A value as ``json.dumps`` writes it."""
         if type(value) is not FrozenDict:
-            return json.dumps(value)
+            return _to_json(value)
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
-        text = _ENCODER.encode(value)
-        self._size += len(text)
-        if self._size > _MOST_KEPT:
-            self._known.clear()
-            self._size = len(text)
-        self._known[id(value)] = (value, text)
+        try:
+            content = orjson.dumps(value)
+        except TypeError:  # big integers, lone surrogates
+            return _to_json(value)
+        text = self._alike.get(content)
+        if text is None:
+            text = _to_json(value)
+            self._size += len(text)
+            if self._size > _MOST_KEPT:
+                self._known.clear()
+                self._alike.clear()
+                self._size = len(text)
+            self._known[id(value)], self._alike[content] = (value, text), text
         return text
 
 
@@ -131,8 +143,17 @@ def _value(template: Template, pointer: str) -> Renderer:
     (part,) = template.parts
     assert not isinstance(part, str)
     texts = _Texts()
+    # Most rules show the row whose key is an argument.
+    table, key = part.steps[:2]
+    plain = len(part.steps) == 2 and isinstance(table, str) and not table.startswith("_")
+    argument = argument_of(key) if plain else None
 
     def render(state: State, call: ToolCall) -> str:
+        given = None if argument is None else call.arguments.get(argument)
+        if type(given) is str:
+            row = state.get(cast(str, table), given)
+            if row is not None:
+                return texts.of(row)
         found = part.found(Context(state, call))
         if not found:
             raise PatchError(f"nothing stands at {pointer}", path=pointer)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from simia_gym.ledger import Ledger
+from simia_gym.quick_init import quick_init
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Scene:
     """The present moment of an episode.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from simia_gym.dotted import load_object
 from simia_gym.encoding import encode
 from simia_gym.errors import Fault, InputError
-from simia_gym.placeholders import STAR, Context, Step, Template, as_text
+from simia_gym.placeholders import STAR, Context, Step, Template, argument_of, as_text
 from simia_gym.row_search import Search
 from simia_gym.selectors import Path, Selector, parse_selector
 from simia_gym.state import State, make_pointer
@@ -162,9 +162,11 @@ def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:
                 _put(rows, name, row, columns, context)
 
         return fill_found
+    argument = argument_of(key)
 
     def fill_keys(rows: dict[str, Row], missing: dict[str, None], context: Context) -> None:
-        for name in key.values(context):
+        given = None if argument is None else context.call.arguments.get(argument)
+        for name in (given,) if type(given) is str else key.values(context):
             if not isinstance(name, str):
                 continue
             row = context.state.get(table, name)

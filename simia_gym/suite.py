@@ -121,6 +121,11 @@ class Suite:
         return asked
 
     @property
+    def pins(self) -> PinStore | None:
+        """Where the pinned answers of groups lie, where a model gives answers and they are to be pinned."""
+        return self._pins
+
+    @property
     def strategy(self) -> Literal["ledger", "reference"]:
         """How a model simulates, ``auto`` resolved: without any table there is nothing that a ledger could hold."""
         if self.config.strategy != "auto":

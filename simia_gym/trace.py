@@ -21,6 +21,12 @@ ToolEffect = Literal["read", "write", "none"]
 TURN_LIMIT = "turn_limit"
 """What `Trace.ended` says of an episode that the turn limit cut off."""
 
+TOKEN_LIMIT = "token_limit"
+"""What it says of an episode in which the policy had no tokens left to go on with."""
+
+LIMITS = (TURN_LIMIT, TOKEN_LIMIT)
+"""Everything that cuts an episode off: it came to no end of its own, and is judged as it stands."""
+
 
 class CallMade(NamedTuple):
     """One tool call that was answered.

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from simia_gym.quick_init import quick_init
+
 if TYPE_CHECKING:
     from simia_gym.state import State
 
@@ -24,6 +26,7 @@ Speaker = Literal["tool", "user", "env"]
 Outcome = Literal["ok", "error"]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of one tool.
@@ -39,6 +42,7 @@ class ToolCall:
     id: str | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Say:
     """An action that is a message to the user."""
@@ -46,6 +50,7 @@ class Say:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Calls:
     """An action that calls tools, in order. ``text`` stood beside the calls; it is recorded and reaches nobody."""
@@ -54,6 +59,7 @@ class Calls:
     text: str = ""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class End:
     """The agent's own end action, with its answer where the grammar has one."""
@@ -64,6 +70,7 @@ class End:
 Action: TypeAlias = Say | Calls | End
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Transition:
     """What one call, or one message to the user, brought about.
@@ -123,6 +130,7 @@ class Task:
     options: JsonObject = field(default_factory=dict)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Where in the ledger a finding rests: the event's index and words that stand in it."""
@@ -134,6 +142,7 @@ class Evidence:
 CriterionKind = Literal["goal", "interaction", "communication", "forbidden", "format"]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
     """One criterion of the rubric, judged.
@@ -212,6 +221,7 @@ class Start:
     info: JsonObject
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Step:
     """What `Episode.step` gives.

@@ -33,7 +33,9 @@ class JsonProblem(Exception):
 
 def skip_space(text: str, position: int) -> int:
     """The index of the next character that is no JSON white space."""
-    if position < len(text) and text[position] not in _BLANK:
+    if position >= len(text):
+        return len(text)
+    if text[position] not in _BLANK:
         return position
     match = _SPACE.match(text, position)
     return match.end() if match else position
@@ -67,7 +69,7 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     # What is nested so deep has so many brackets, two for each level.
     if end - position > 2 * MAX_DEPTH and _brackets(text, position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels")
-    if text.find("\\u", position, end) >= 0 and _SURROGATE.search(text, position, end):
+    if _SURROGATE.search(text, position, end):
         value = _clean(value)
     return value, end
 
@@ -79,8 +81,7 @@ def decode_all(text: str) -> Any:
         JsonProblem: It is not.
     """
     value, end = decode_at(text, skip_space(text, 0))
-    rest = skip_space(text, end)
-    if rest < len(text):
+    if end < len(text) and (rest := skip_space(text, end)) < len(text):
         raise JsonProblem("Extra data", rest)
     return value
 

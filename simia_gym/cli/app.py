@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
+from simia_gym.cli.episode_options import MOST, AsJson, DataDir, SplitName, episode_options, with_options
 from simia_gym.cli.extra import INTERRUPTED, Commands, extra_commands
 from simia_gym.cli.oracle import serve_oracle
 from simia_gym.cli.output import complain, tell
@@ -19,10 +19,6 @@ from simia_gym.errors import SimiaError
 EXIT_INVALID = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = INTERRUPTED
-
-MOST = 10**12
-MODELS = "Models"
-MOST_AT_ONCE = 10_000
 
 app = typer.Typer(
     name="simia",
@@ -35,23 +31,7 @@ app = typer.Typer(
 )
 
 
-class SplitName(StrEnum):
-    """Choices of --split."""
-
-    train = "train"
-    test = "test"
-    all = "all"
-
-
-class PromptName(StrEnum):
-    """Choices of --prompt."""
-
-    full = "full"
-    compact = "compact"
-
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")]
-DataDir = Annotated[Optional[str], typer.Option("--data", metavar="DIR", help="Your own data for the domain.")]  # noqa: UP045
+Environment = Annotated[str, typer.Argument(metavar="ENV", help="An id from `simia list`, or the folder of a domain.")]
 
 
 def run(arguments: list[str]) -> int:
@@ -123,204 +103,73 @@ def list_(json: AsJson = False) -> None:
 
 
 @app.command()
+@with_options(episode_options)
 def rollout(
-    env: Annotated[str, typer.Argument(metavar="ENV", help="An id from `simia list`, or the folder of a domain.")],
-    policy: Annotated[
-        str, typer.Option(metavar="P", help="expert, random, null, claimer, refuser, llm, or module:Class.")
-    ] = "expert",
-    policy_model: Annotated[Optional[str], typer.Option(metavar="NAME", help="Model of --policy llm.")] = None,  # noqa: UP045
-    policy_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="OpenAI-compatible endpoint of --policy llm."),
-    ] = None,
+    shared: dict[str, Any],
+    env: Environment,
     episodes: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(metavar="N", min=1, max=MOST, help="Episodes in total, whole groups. [default: tasks x group]"),
     ] = None,
     split: Annotated[SplitName, typer.Option(help="Which fixed tasks.")] = SplitName.train,
-    generated: Annotated[
-        int, typer.Option(metavar="N", min=0, max=MOST, help="Generated tasks besides the fixed ones.")
-    ] = 0,
     group: Annotated[int, typer.Option(metavar="N", min=1, max=MOST, help="Episodes per task.")] = 1,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Where all variety comes from.")] = 0,
-    concurrency: Annotated[
-        int, typer.Option(metavar="C", min=1, max=MOST_AT_ONCE, help="Most episodes in flight.")
-    ] = 8,
-    simulator: Annotated[
-        str, typer.Option(metavar="KIND", help="Who answers tool calls: auto, world, llm, hybrid, replay.")
-    ] = "auto",
-    model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Model of simulator, user and judge.", rich_help_panel=MODELS),
-    ] = None,
-    base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Their OpenAI-compatible endpoint.", rich_help_panel=MODELS),
-    ] = None,
-    user: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="KIND", help="Who plays the user: scripted, brief, llm. [default: the domain's]"),
-    ] = None,
-    user_model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Another model for the user.", rich_help_panel=MODELS),
-    ] = None,
-    user_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Another endpoint for the user.", rich_help_panel=MODELS),
-    ] = None,
-    judge: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="KIND", help="Who judges what no program can: llm; llm-all judges everything."),
-    ] = None,
-    votes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Judge's votes on a gating criterion, odd.", rich_help_panel=MODELS)
-    ] = 1,
-    judge_model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Another model for the judge.", rich_help_panel=MODELS),
-    ] = None,
-    judge_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Another endpoint for the judge.", rich_help_panel=MODELS),
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(metavar="KIND", help="How a model simulates: auto, ledger, reference.", rich_help_panel=MODELS),
-    ] = "auto",
-    route: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            metavar="TOOL=KIND",
-            help="Who answers a tool's calls in a hybrid: world, llm; may be repeated.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    role: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            metavar="ROLE.KEY=VALUE",  # such as judge.temperature=0
-            help="Setting of the model of simulator, escalation, user, judge or policy; may be repeated.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    pins: Annotated[
-        bool, typer.Option(help="Same call, same state, same group: same answer of the model.", rich_help_panel=MODELS)
-    ] = True,
-    shadow: Annotated[
-        bool,
-        typer.Option(
-            "--shadow", help="Count how the world would have answered otherwise than the model.", rich_help_panel=MODELS
-        ),
-    ] = False,
-    recorded: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="FILE", help="The record that --simulator replay answers from."),
-    ] = None,
-    record_cassette: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Write every model's answers there.", rich_help_panel=MODELS),
-    ] = None,
-    replay_cassette: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Take every model's answers from there.", rich_help_panel=MODELS),
-    ] = None,
-    max_cost: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(metavar="USD", help="Most that the run may cost.", rich_help_panel=MODELS),
-    ] = None,
-    max_calls: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", help="Most requests to models.", rich_help_panel=MODELS),
-    ] = None,
-    max_tokens: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", help="Most tokens, prompts and replies together.", rich_help_panel=MODELS),
-    ] = None,
-    feedback: Annotated[
-        str, typer.Option(metavar="KIND", help="What errors say: terse, or explain: also why and what would do.")
-    ] = "terse",
-    data: DataDir = None,
-    domain: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="DIR", help="Folder of the domain of simia/custom-v0."),
-    ] = None,
-    option: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="KEY=VALUE", help="Option of the domain; may be repeated."),
-    ] = None,
-    prompt: Annotated[PromptName, typer.Option(help="How much the system message says.")] = PromptName.full,
-    max_turns: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", min=1, max=MOST, help="Turn limit. [default: the domain's]"),
-    ] = None,
-    timeout: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(metavar="S", help="Seconds that one episode may take."),
-    ] = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="The record. [default: a new file in runs/]"),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the record where it stopped.")] = False,
-    json: AsJson = False,
     svg: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Write the table of results as a picture."),
     ] = None,
 ) -> None:
     """Run a policy in an environment and record every episode."""
-    from simia_gym.cli.model_options import ModelOptions
     from simia_gym.cli.rollout import RolloutOptions, run_rollout
 
-    models = ModelOptions(
-        model=model,
-        base_url=base_url,
-        user_model=user_model,
-        user_base_url=user_base_url,
-        judge=judge,
-        votes=votes,
-        judge_model=judge_model,
-        judge_base_url=judge_base_url,
-        strategy=strategy,
-        feedback=feedback,
-        route=tuple(route or ()),
-        role=tuple(role or ()),
-        pins=pins,
-        recorded=recorded,
-        shadow=shadow,
-        record_cassette=record_cassette,
-        replay_cassette=replay_cassette,
-        max_cost=max_cost,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-    )
-    asked = RolloutOptions(
-        env=env,
-        policy=policy,
-        policy_model=policy_model,
-        policy_base_url=policy_base_url,
-        episodes=episodes,
-        split=split.value,
-        generated=generated,
-        group=group,
-        seed=seed,
-        concurrency=concurrency,
-        simulator=simulator,
-        models=models,
-        user=user,
-        data=data,
-        domain=domain,
-        option=tuple(option or ()),
-        prompt=prompt.value,
-        max_turns=max_turns,
-        timeout=timeout,
-        out=out,
-        resume=resume,
-        json=json,
-        svg=svg,
-    )
+    asked = RolloutOptions(env=env, episodes=episodes, split=split.value, group=group, out=out, svg=svg, **shared)
     raise typer.Exit(run_rollout(asked))
+
+
+_PLAYED = {"trials": 1, "split": SplitName.test, "record": None}
+"""What `simia evaluate` has besides, as it comes, where it plays."""
+
+
+@app.command()
+@with_options(episode_options)
+def evaluate(
+    shared: dict[str, Any],
+    words: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            metavar="ENV", help="An id from `simia list`, or the folder of a domain; after --records, further records."
+        ),
+    ] = None,
+    records: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option(metavar="FILE...", help="Play nothing: read records that are there, and compare them by task."),
+    ] = None,
+    trials: Annotated[int, typer.Option(metavar="K", min=1, max=MOST, help="Episodes per task.")] = 1,
+    split: Annotated[SplitName, typer.Option(help="Which fixed tasks.")] = SplitName.test,
+    record: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="The record that is written. [default: a new file in runs/]"),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Write the report there, as JSON."),
+    ] = None,
+) -> None:
+    """Measure a policy: pass@1, pass^k, rewards and turns by kind of task, with 95% intervals over tasks."""
+    from simia_gym.cli.evaluate import check_alone, evaluate_policy, evaluate_records
+    from simia_gym.cli.rollout import RolloutOptions
+
+    if records is not None:
+        check_alone({**shared, "trials": trials, "split": split, "record": record}, {**episode_options(), **_PLAYED})
+        files = [*records, *map(Path, words or ())]
+        raise typer.Exit(evaluate_records(files, seed=shared["seed"], out=out, json=shared["json"]))
+    if words is None or len(words) != 1:
+        raise typer.BadParameter("Name one environment, or give --records FILE...", param_hint="ENV")
+    asked = RolloutOptions(command="evaluate", env=words[0], rounds=trials, split=split.value, out=record, **shared)
+    raise typer.Exit(evaluate_policy(asked, report=out))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`simia rollout`."""
+"""`simia rollout`, and the part of `simia evaluate` that plays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -31,25 +30,36 @@ from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
 from simia_gym.parts import Parts
-from simia_gym.policies import Policy, PolicyOptions, load_policy, policy_hash, policy_names
+from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
+from simia_gym.policies.extra import extra_policies
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, content_key
+from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.pools import Elsewhere, MakePool, load_pool
 from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore, TakenError, create_store, resume_store, sidecar
+from simia_gym.rollout.summary import Summary
 from simia_gym.suite import LLM, Suite, load_suite
 from simia_gym.types import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutOptions:
-    """The options of the command, as they were typed."""
+    """The options of a command that plays episodes, as they were typed.
+
+    Attributes:
+        command: Which command it is.
+        rounds: How often all tasks are played, each time as another group; takes the place of `episodes`.
+    """
 
     env: str
+    command: Literal["rollout", "evaluate"] = "rollout"
     policy: str = "expert"
     policy_model: str | None = None
     policy_base_url: str | None = None
     episodes: int | None = None
+    rounds: int | None = None
     split: str = "train"
     generated: int = 0
     group: int = 1
@@ -68,6 +78,14 @@ class RolloutOptions:
     resume: bool = False
     json: bool = False
     svg: Path | None = None
+    ray: bool = False
+    ray_address: str | None = None
+    ray_workers: int | None = None
+
+    @property
+    def record_option(self) -> str:
+        """The option that names the record."""
+        return "--out" if self.command == "rollout" else "--record"
 
     def config(self) -> EnvConfig:
         """The environment's settings.
@@ -106,11 +124,43 @@ class RolloutOptions:
 
                 options = resolve_options(options)
             return f"llm:{options.model}", options
+        if self.policy in extra_policies() and self.policy_base_url is None:
+            return f"{self.policy}:{options.model}" if options.model else self.policy, options
         given = (self.policy_model, self.policy_base_url, settings or None)
         for name, value in zip(("--policy-model", "--policy-base-url", "--role policy"), given, strict=True):
             if value is not None:
                 raise InputError(f"it is for the policy llm, not {self.policy}", where=name, fix="Add --policy llm.")
         return self.policy, options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """A rollout that has come to its end.
+
+    Attributes:
+        env: The environment's id.
+        shown_as: What people call it.
+        policy: The policy, as the record names it.
+        summary: What came of it.
+        seconds: How long it took.
+        path: The record.
+        facts: What else the JSON value says.
+        lines: What else people are told.
+        spent: What models took.
+    """
+
+    env: str
+    shown_as: str
+    policy: str
+    summary: Summary
+    seconds: float
+    path: Path
+    facts: JsonObject
+    lines: list[str]
+    spent: JsonObject
+
+
+Show = Callable[[Output, RolloutOptions, Played], None]
 
 
 def run_rollout(asked: RolloutOptions) -> int:
@@ -122,20 +172,57 @@ def run_rollout(asked: RolloutOptions) -> int:
     Raises:
         InputError: Something that was typed is wrong.
     """
+    return play_and_show(asked, _show)
+
+
+def play_and_show(asked: RolloutOptions, show: Show) -> int:
+    """Play what was asked for, and show what came of it.
+
+    Args:
+        asked: The options.
+        show: Shows it to people and scripts; not called where the run is interrupted.
+
+    Returns:
+        The exit code, as of `run_rollout`.
+
+    Raises:
+        InputError: Something that was typed is wrong.
+    """
     output = Output(asked.json)
     try:
         config = asked.config()
     except InputError as error:
         raise asked.models.as_typed(error) from None
     _check_files(asked)
+    make_pool = _pool_of(asked)
     parts = asked.models.parts(resume=asked.resume)
     try:
-        return _run(output, asked, config, parts)
+        return _run(output, asked, config, parts, make_pool, show)
     finally:
         drop_empty(parts.cassette)
 
 
-def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts) -> int:
+def _pool_of(asked: RolloutOptions) -> MakePool | None:
+    """What spreads the episodes over other processes, where that is wanted.
+
+    Raises:
+        InputError: It is not installed, or cannot do what else is asked for.
+    """
+    if not asked.ray:
+        for name, value in (("--ray-address", asked.ray_address), ("--ray-workers", asked.ray_workers)):
+            if value is not None:
+                raise InputError("it is for runs on Ray", where=name, fix="Add --ray.")
+        return None
+    for name in ("record_cassette", "replay_cassette"):
+        if getattr(asked.models, name) is not None:
+            what, fix = "a cassette is one file of one process", "Leave --ray or the cassette out."
+            raise InputError(what, where=f"--{name.replace('_', '-')}", fix=fix)
+    return load_pool("ray")
+
+
+def _run(
+    output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts, make_pool: MakePool | None, show: Show
+) -> int:
     try:
         with foreign_code(config.domain or config.env):
             suite = load_suite(config, parts)
@@ -152,14 +239,14 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
         policy=policy,
         seed=asked.seed,
         group=asked.group,
-        episodes=asked.episodes,
-        policy_hash=policy_hash(asked.policy, own, folder=folder) or _hash_of(asked),
+        episodes=asked.episodes if asked.rounds is None else len(suite.tasks) * asked.rounds,
+        policy_hash=policy_hash(asked.policy, own, folder=folder) or _hash_of(asked, make_policy),
     )
     if plan.torn:
         output.say(f"the last group has {plan.torn} of {plan.group} episodes: --episodes is no multiple of --group")
     env, shown_as = suite.config.env, shown_name(suite)
     path = asked.out or record_path(shown_as, policy, resume=asked.resume)
-    facts = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
+    facts: JsonObject = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
     if asked.svg is not None:
         check_picture(asked.svg, path)
     if parts.budget is not None and parts.budget.max_cost is not None:
@@ -172,13 +259,27 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
         display.done(record)
         watch.seen(record)
 
-    pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=on_done)
+    if make_pool is None:
+        pool = Pool(suite, plan, make_policy, concurrency=asked.concurrency, timeout=asked.timeout, on_done=on_done)
+    else:
+        elsewhere = Elsewhere(
+            policy=asked.policy,
+            options=settings,
+            address=asked.ray_address,
+            workers=asked.ray_workers,
+            content_hash=getattr(make_policy, "content_hash", None),
+        )
+        pool = make_pool(suite, plan, elsewhere, concurrency=asked.concurrency, timeout=asked.timeout, on_done=on_done)
     if asked.resume or not os.path.exists(path):  # else it is refused in a moment
         for worry in look_at_models(suite, place):
             output.say(f"{worry} Going on all the same.")
     with _store(asked, plan, path, shown_as) as store:
         path = store.path
+        again = to_continue(path, option=asked.record_option)
         _announce(output, asked, pool, store, settings if place else None)
+        trained = getattr(make_policy, "trained_prompt", None)
+        if trained not in (None, asked.prompt):
+            output.say(f"warning: the policy was trained with --prompt {trained}, and plays with {asked.prompt}")
         watch.begin(pool.halt, store.finished)
         problem: InputError | None = None
         try:
@@ -188,7 +289,7 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
                 run_until_interrupted(pool.run(store), waits=waits)
         except KeyboardInterrupt as stop:
             output.say(f"interrupted: {pool.summary.all.episodes} of {pool.total} episodes are saved in {path}")
-            tell(f"interrupted; continue with: {to_continue(path)}")
+            tell(f"interrupted; continue with: {again}")
             output.result(results_json(env, pool.summary, time.monotonic() - began, path, interrupted=True, **facts))
             return 143 if isinstance(stop, Terminated) else 130
         except EndpointLostError:
@@ -201,8 +302,6 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
             output.say(f"{summary.all.episodes} of {pool.total} episodes are saved in {path}")
             output.result(results_json(env, summary, seconds, path, error=str(problem), **facts))
         raise problem
-    title = f"{shown_as} · {policy} · {asked.split}"
-    shown: list[RenderableType] = [results_table(title, summary, output.console.width)]
     spent = accounts().snapshot()
     calls = None if summary.reused else spent.get("simulator", {}).get("calls")
     stateless = bool(suite.model_names) and suite.strategy == "reference"
@@ -211,38 +310,60 @@ def _run(output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts)
     if watch.stopped is not None:
         facts["stopped"] = watch.stopped
         lines.append(f"stopped: {watch.message}; {summary.all.valid} of {pool.total} episodes are done")
-    lines += _to_go_on(asked, watch, pool, path)
-    shown += [Text(line) for line in [*lines, f"record: {path}"]]
+    lines += _to_go_on(asked, watch, pool, again)
+    played = Played(
+        env=env,
+        shown_as=shown_as,
+        policy=policy,
+        summary=summary,
+        seconds=seconds,
+        path=path,
+        facts=facts,
+        lines=[*lines, f"record: {path}"],
+        spent=spent,
+    )
+    show(output, asked, played)
+    return 1 if summary.invalid or watch.stopped else 0
+
+
+def _show(output: Output, asked: RolloutOptions, played: Played) -> None:
+    """The table by kind of task, and what else there is to say."""
+    summary = played.summary
+    title = f"{played.shown_as} · {played.policy} · {asked.split}"
+    shown: list[RenderableType] = [results_table(title, summary, output.console.width)]
+    shown += [Text(line) for line in played.lines]
     for part in shown:
         output.console.print(part, soft_wrap=isinstance(part, Text))
     # Before anything else that can fail: a script that listens gets its line in any case.
-    output.result(results_json(env, summary, seconds, path, **facts, **spending_json(summary, spent)))
+    more = {**played.facts, **spending_json(summary, played.spent)}
+    output.result(results_json(played.env, summary, played.seconds, played.path, **more))
     if asked.svg is not None:
         write_picture(asked.svg, shlex.join(["simia", "rollout", *_typed(asked)]), *shown)
         output.say(f"picture: {asked.svg}")
-    return 1 if summary.invalid or watch.stopped else 0
 
 
 def _policy(
     asked: RolloutOptions, settings: PolicyOptions, suite: Suite
 ) -> tuple[Callable[[], Policy], dict[str, tuple[ModelSettings, Endpoint]]]:
     """What makes the policy of one episode; and where its model is asked, if it is one that is asked."""
-    if asked.policy != LLM or LLM in suite.domain.config.policies:
-        own, folder = suite.domain.config.policies, suite.domain.folder
-        if asked.policy == EXPERT and EXPERT not in policy_names(own):
-            fix = "Give --policy llm, or module:Class of your own."
-            raise InputError(f"{suite.domain.name} has no expert", where="--policy", fix=fix)
-        return load_policy(asked.policy, own, settings, folder=folder), {}
-    from simia_gym.policies.llm import LLMPolicy, endpoint_of, model_settings
+    own = suite.domain.config.policies
+    if asked.policy == EXPERT and EXPERT not in policy_names(own):
+        fix = "Give --policy llm, or module:Class of your own."
+        raise InputError(f"{suite.domain.name} has no expert", where="--policy", fix=fix)
+    make = make_player(asked.policy, settings, suite)
+    if asked.policy != LLM or LLM in own or asked.models.replaying:
+        return make, {}
+    from simia_gym.policies.llm import endpoint_of, model_settings
 
-    parts = suite.parts
-    make = partial(LLMPolicy, settings, budget=parts.budget, cassette=parts.cassette)
-    return make, {} if asked.models.replaying else {POLICY: (model_settings(settings), endpoint_of(settings))}
+    return make, {POLICY: (model_settings(settings), endpoint_of(settings))}
 
 
-def _hash_of(asked: RolloutOptions) -> str | None:
-    """Stands in the record for how the policy's model is used, where that is not as it comes."""
+def _hash_of(asked: RolloutOptions, make_policy: Callable[[], Policy]) -> str | None:
+    """Stands in the record for which model the policy's is, and how it is used, where that is not as it comes."""
     given = {name: value for name, value in asked.models.policy_settings().items() if name not in _NO_MATTER}
+    content = getattr(make_policy, "content_hash", None)
+    if content is not None:
+        return content_key("policy", given, content)[:16]
     return content_key("policy", given)[:16] if given else None
 
 
@@ -295,14 +416,14 @@ def _announce(
         output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
 
 
-def _to_go_on(asked: RolloutOptions, watch: Watch, pool: Pool, path: Path) -> list[str]:
+def _to_go_on(asked: RolloutOptions, watch: Watch, pool: Pool, command: str) -> list[str]:
     """How to get the episodes that are missing or have no reward by no fault of their own."""
     again = to_play_again(pool.summary)
     if watch.stopped is None and not again:
         return []
     if watch.stopped is None:
-        return [f"to play {counted(again, 'episode')} with such faults again: {to_continue(path)}"]
-    lines = [f"continue with: {to_continue(path)}"]
+        return [f"to play {counted(again, 'episode')} with such faults again: {command}"]
+    lines = [f"continue with: {command}"]
     if watch.stopped == "budget":
         cassette = (
             "" if asked.models.record_cassette else "; --record-cassette keeps answers, so that none is paid for twice"

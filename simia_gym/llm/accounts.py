@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 from simia_gym.llm.forks import fresh_after_fork
 from simia_gym.llm.types import Usage
@@ -135,6 +136,21 @@ class Accounts:
         """All counts, by role, as JSON."""
         with self._lock:
             return {role: account.to_json() for role, account in sorted(self._roles.items())}
+
+    def drain(self) -> dict[str, _Account]:
+        """Take all counts out, so that another process can add them to its own."""
+        with self._lock:
+            taken, self._roles = self._roles, {}
+        return taken
+
+    def add(self, taken: Mapping[str, _Account]) -> None:
+        """Add what `drain` took out elsewhere."""
+        with self._lock:
+            for role, more in taken.items():
+                account = self._of(role)
+                for one in fields(_Account):
+                    value = getattr(account, one.name)
+                    setattr(account, one.name, value + getattr(more, one.name))
 
     @property
     def cost(self) -> float:

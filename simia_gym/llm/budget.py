@@ -78,6 +78,10 @@ class Budget:
             self._reserved_cost += cost
         return Reservation(tokens, cost)
 
+    async def admit(self, role: Role, tokens: int, cost: float) -> Reservation:
+        """The same as `reserve`; where others spend of the same budget, it may wait for what they leave."""
+        return self.reserve(role, tokens, cost)
+
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
         """Say what a request really took; 0 where there was no answer."""
         with self._lock:

@@ -17,7 +17,6 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -245,7 +244,7 @@ class _Wrapped:
                 "message": dict(reply.message),
                 "finish_reason": reply.finish_reason,
                 "model": reply.model,
-                "usage": asdict(reply.usage),
+                "usage": reply.usage._asdict(),
             }
             stands = self._cassette.keep({**line, "reply": answer})
             return reply if stands.get("reply") is answer else self._give(stands, request)

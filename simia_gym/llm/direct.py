@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,23 @@ import httptools
 from simia_gym.llm.failures import Failure
 
 _CONNECT = 10.0
+_MOST_PIECES = 64
+"""From how many on it is faster to put them together than to hand each to the system."""
 _KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-length", b"transfer-encoding")
+
+
+class Answer(NamedTuple):
+    """What a server answered.
+
+    Attributes:
+        status: The HTTP status.
+        body: The whole body.
+        headers: Those that say when to try again and where to go; lower-case names.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
 
 
 class Connection(asyncio.Protocol):
@@ -43,8 +59,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, most: int) -> None:
         self._most = most
         self._transport: asyncio.Transport | None = None
-        self._done: asyncio.Future[tuple[int, bytes, Mapping[str, str]]] | None = None
-        self._parser: httptools.HttpResponseParser | None = None
+        self._done: asyncio.Future[Answer] | None = None
+        self._parser = httptools.HttpResponseParser(self)
         self._chunks: list[bytes] = []
         self._headers: dict[str, str] = {}
         self._size = 0
@@ -59,36 +75,32 @@ class Connection(asyncio.Protocol):
         self.alive, self.quiet = False, exc is None
         if self._done is None or self._done.done():
             return
-        parser = self._parser
-        if exc is None and self.heard and parser is not None and self._ends_with_connection:
+        if exc is None and self.heard and self._ends_with_connection:
             self.on_message_complete()
             return
         self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
 
-    async def ask(self, message: bytes, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
-        """Send a request and read its answer.
+    def ask(self, pieces: Iterable[bytes]) -> asyncio.Future[Answer]:
+        """Send a request.
 
         Args:
-            message: The head of the request, up to and including the empty line.
-            body: Its body.
+            pieces: All of it, head and body. They are handed to the system as they are: the body is long, and most of
+                it stands in other requests, too.
 
-        Raises:
-            Failure: ``connection``, or ``bad_reply`` where the answer is no HTTP or too long.
+        Returns:
+            Its answer, or a `Failure`: ``connection``, ``timeout``, or ``bad_reply`` where the answer is no HTTP or too
+            long.
         """
         transport = self._transport
         assert transport is not None
-        self._parser = httptools.HttpResponseParser(self)
         self._chunks, self._headers, self._size, self.heard = [], {}, 0, False
-        self._done = asyncio.get_running_loop().create_future()
-        transport.write(message + body)
-        try:
-            return await self._done
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            self._done = None
-            self.used = True
+        done = self._done = asyncio.get_running_loop().create_future()
+        transport.writelines(pieces)
+        return done
+
+    def late(self, timeout: float) -> None:
+        """The time for the answer is over."""
+        self._fail(Failure("timeout", f"no answer within {timeout:g} s", again=True))
 
     def close(self) -> None:
         """Close it."""
@@ -100,7 +112,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of an answer; without a question they are nothing that can be understood."""
-        if self._done is None or self._parser is None:
+        if self._done is None:
             self.close()
             return
         self.heard = True
@@ -108,6 +120,11 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(Failure("bad_reply", f"the answer is no HTTP: {error}", again=True))
+
+    def on_message_begin(self) -> None:
+        """An answer begins; one that nobody asked for must not become the answer to the next question."""
+        if self._done is None:
+            self.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header."""
@@ -126,7 +143,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """The whole answer is there."""
         parser, done = self._parser, self._done
-        if parser is None or done is None or done.done():
+        if done is None or done.done():
             return
         status = parser.get_status_code()
         if status < 200:  # "100 Continue" comes before the answer, and the parser goes on by itself
@@ -134,8 +151,8 @@ class Connection(asyncio.Protocol):
             return
         if not parser.should_keep_alive():
             self.close()
-        chunks = self._chunks
-        done.set_result((status, chunks[0] if len(chunks) == 1 else b"".join(chunks), self._headers))
+        chunks, self._done, self.used = self._chunks, None, True
+        done.set_result(Answer(status, chunks[0] if len(chunks) == 1 else b"".join(chunks), self._headers))
 
     @property
     def _ends_with_connection(self) -> bool:
@@ -160,42 +177,38 @@ class Pool:
         self._host, self._port, self._most = host, port, most
         self._idle: deque[Connection] = deque()
 
-    async def ask(self, head: bytes, body: bytes, timeout: float) -> tuple[int, bytes, Mapping[str, str]]:
+    async def ask(self, pieces: Iterable[bytes], timeout: float) -> Answer:
         """Send a request on a free connection, or on a new one.
 
         Args:
-            head: The head of the request.
-            body: Its body.
+            pieces: Head and body of the request.
             timeout: Seconds for everything.
 
         Raises:
             Failure: ``timeout``, ``connection`` or ``bad_reply``.
         """
-        task = asyncio.current_task()
-        assert task is not None
-        late = _Late(task)
-        timer = asyncio.get_running_loop().call_later(timeout, late.ring)
-        connection: Connection | None = None
-        try:
-            while True:
-                connection = self._free() or await self._open(min(timeout, _CONNECT))
-                reused = connection.used
-                try:
-                    answer = await connection.ask(head, body)
-                except Failure:
-                    # A server may close a connection that was idle in the very moment in which it is used again.
-                    if reused and connection.quiet and not connection.heard:
-                        continue
-                    raise
-                if connection.alive:
-                    self._idle.append(connection)
-                return answer
-        except asyncio.CancelledError:
-            if late.rang and task.uncancel() == 0:
-                raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
-            raise
-        finally:
-            timer.cancel()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        while True:
+            connection = self._free() or await self._open(timeout, end)
+            reused = connection.used
+            answer = connection.ask(pieces)
+            timer = loop.call_at(end, connection.late, timeout)
+            try:
+                answered = await answer
+            except Failure:
+                # A server may close a connection that was idle in the very moment in which it is used again.
+                if reused and connection.quiet and not connection.heard:
+                    continue
+                raise
+            except BaseException:
+                connection.close()
+                raise
+            finally:
+                timer.cancel()
+            if connection.alive:
+                self._idle.append(connection)
+            return answered
 
     def close(self) -> None:
         """Close all connections that are idle."""
@@ -209,50 +222,40 @@ class Pool:
                 return connection
         return None
 
-    async def _open(self, timeout: float) -> Connection:
+    async def _open(self, timeout: float, end: float) -> Connection:
         loop = asyncio.get_running_loop()
+        left = end - loop.time()
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(min(left, _CONNECT)):
                 _, connection = await loop.create_connection(lambda: Connection(self._most), self._host, self._port)
         except TimeoutError:
-            raise Failure("connection", f"no connection within {timeout:g} s", again=True) from None
+            if left < _CONNECT:
+                raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
+            raise Failure("connection", f"no connection within {_CONNECT:g} s", again=True) from None
         except OSError as error:
             words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
             raise Failure("connection", f"ConnectError: {words}", again=True) from None
         return connection
 
 
-class _Late:
-    """Cancels a task when its time is over, and remembers that it did."""
-
-    __slots__ = ("_task", "rang")
-
-    def __init__(self, task: asyncio.Task[object]) -> None:
-        self._task, self.rang = task, False
-
-    def ring(self) -> None:
-        self.rang = True
-        self._task.cancel()
-
-
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, int], Pool]] = WeakKeyDictionary()
 _heads: dict[tuple[str, int, bool], tuple[Mapping[str, str], bytes, tuple[str, int]]] = {}
 
 
-async def send(
-    url: str, headers: Mapping[str, str], body: bytes | None, timeout: float, most: int
-) -> tuple[int, bytes, Mapping[str, str]]:
+def send(
+    url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float, most: int
+) -> Coroutine[Any, Any, Answer]:
     """Send one request over plain HTTP and read the whole answer.
 
     Args:
         url: Where to; ``http://``.
         headers: All headers that are not the protocol's own.
-        body: What to post; ``None`` for a GET.
+        body: What to post, in pieces; ``None`` for a GET.
         timeout: Seconds for everything.
         most: Longest answer in bytes.
 
     Returns:
-        Status, body, and the headers that say when to try again and where to go.
+        The answer, to be awaited.
 
     Raises:
         Failure: ``timeout``, ``connection`` or ``bad_reply``.
@@ -266,8 +269,10 @@ async def send(
     if pool is None:
         pool = pools[place] = Pool(*place, most)
     if body is None:
-        return await pool.ask(start + b"\r\n", b"", timeout)
-    return await pool.ask(b"%bContent-Length: %d\r\n\r\n" % (start, len(body)), body, timeout)
+        return pool.ask((start + b"\r\n",), timeout)
+    if len(body) > _MOST_PIECES:
+        body = (b"".join(body),)
+    return pool.ask((b"%bContent-Length: %d\r\n\r\n" % (start, sum(map(len, body))), *body), timeout)
 
 
 def close_connections() -> None:

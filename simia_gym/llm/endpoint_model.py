@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Awaitable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -83,8 +84,37 @@ class EndpointModel:
         Raises:
             Fault: No trustworthy answer could be had.
         """
+        form = None if request.reply is None else form_of(request.reply)
+        tries = failed = worthless = 0
         try:
-            return await self._persist(request, None if request.reply is None else form_of(request.reply))
+            while True:
+                tries += 1
+                mode = self._features.mode
+                fields = self._fields_of(request, form, mode)
+                # In pieces down to the socket: putting them together is a copy of all that was ever said.
+                body = (b'{"messages":[', *request.prompt.chunks, b"],", *fields.encoded(request.seed, worthless))
+                said: Said | None = None
+                try:
+                    said = await self._try(request, body, first=tries == 1)
+                    if form is not None:
+                        self._features.worked(mode)
+                    return self._judge(said, form)
+                except Failure as failure:
+                    if said is not None:
+                        failure.said = True
+                        self._accounts.failed(request.role, failure.kind, answered=True)
+                    if self._features.learn(failure, fields.sent, mode):
+                        continue
+                    lost = failure
+                if form is not None and lost.status:
+                    self._features.forget_doubt()
+                worthless += lost.said
+                failed += not lost.said
+                allowed = self.settings.retries
+                if not lost.again or failed > allowed or worthless > min(allowed, self.settings.rereads):
+                    raise self._fault(lost, tries, request.role)
+                if not lost.said:  # else the server is well, and there is nothing to wait for
+                    await asyncio.sleep(self._pause(lost, failed))
         except Fault as fault:
             self._accounts.gave_up(request.role, fault.kind)
             raise
@@ -98,34 +128,6 @@ class EndpointModel:
     def refused(self) -> frozenset[str]:
         """Parameters that the server is known to refuse."""
         return self._features.dropped
-
-    async def _persist(self, request: ChatRequest, form: Form | None) -> Reply:
-        tries = failed = worthless = 0
-        while True:
-            tries += 1
-            mode = self._features.mode
-            fields = self._fields_of(request, form, mode)
-            body = b"".join((b'{"messages":[', *request.prompt.chunks, b"],", *fields.encoded(request.seed, worthless)))
-            try:
-                said = await self._try(request, body, first=tries == 1)
-                if form is not None:
-                    self._features.worked(mode)
-                reply = self._checked(said, form, request.role)
-            except Failure as failure:
-                if self._features.learn(failure, fields.sent, mode):
-                    continue
-                lost = failure
-            else:
-                return reply
-            if form is not None and lost.status:
-                self._features.forget_doubt()
-            worthless += lost.said
-            failed += not lost.said
-            allowed = self.settings.retries
-            if not lost.again or failed > allowed or worthless > min(allowed, self.settings.rereads):
-                raise self._fault(lost, tries, request.role)
-            if not lost.said:  # else the server is well, and there is nothing to wait for
-                await asyncio.sleep(self._pause(lost, failed))
 
     def _fields_of(self, request: ChatRequest, form: Form | None, mode: str) -> _Fields:
         """All of the body but the messages: the same from question to question, but for the seed."""
@@ -159,7 +161,7 @@ class EndpointModel:
             fields["max_completion_tokens"] = fields.pop("max_tokens")
         return fields
 
-    async def _try(self, request: ChatRequest, body: bytes, *, first: bool) -> Said:
+    async def _try(self, request: ChatRequest, body: Sequence[bytes], *, first: bool) -> Said:
         """Send one request, within limit and budget; whatever happens, both get back what they lent."""
         settings = self.settings
         if not self._limit.take():
@@ -169,8 +171,8 @@ class EndpointModel:
         answered = False
         try:
             if self._budget is not None:
-                prompt, completion = len(body) // _BYTES_PER_TOKEN, settings.max_tokens or 0
-                reservation = self._budget.reserve(
+                prompt, completion = sum(map(len, body)) // _BYTES_PER_TOKEN, settings.max_tokens or 0
+                reservation = await self._budget.admit(
                     request.role, prompt + completion, settings.price(prompt, 0, completion)
                 )
             if first:  # counted here, since what the budget refuses is never asked
@@ -198,66 +200,52 @@ class EndpointModel:
             if reservation is not None and self._budget is not None:
                 self._budget.settle(reservation, usage.prompt + usage.completion, cost)
 
-    async def _send(self, body: bytes) -> Answer:
+    def _send(self, body: Sequence[bytes]) -> Awaitable[Answer]:
         client, timeout = self.endpoint.client, self.settings.timeout
         if self._by_sdk:
-            return await sdk.send_by_sdk(client, body, timeout)
+            return sdk.send_by_sdk(client, b"".join(body), timeout)
         if not http.usable():
-            return await sdk.send_by_sdk(client or sdk.stand_in(self.endpoint), body, timeout)
+            return sdk.send_by_sdk(client or sdk.stand_in(self.endpoint), b"".join(body), timeout)
         target = self._target
         if target is None:
-            began = time.monotonic()
-            try:
-                async with asyncio.timeout(timeout):
-                    target = await self._made_target.get()
-            except TimeoutError:
-                raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
-            timeout = max(0.001, timeout - (time.monotonic() - began))
-        return await http.send(target.url, target.headers, body, timeout)
+            return self._send_as_client(body, timeout)
+        return http.send(target.url, target.headers, body, timeout)
 
-    def _checked(self, said: Said, form: Form | None, role: Role) -> Reply:
+    async def _send_as_client(self, body: Sequence[bytes], timeout: float) -> Answer:
+        """Send with the key that the caller's client object gives for this request."""
+        began = time.monotonic()
         try:
-            return self._judge(said, form)
-        except Failure as failure:
-            self._accounts.failed(role, failure.kind, answered=True)
-            failure.said = True
-            raise
+            async with asyncio.timeout(timeout):
+                target = await self._made_target.get()
+        except TimeoutError:
+            raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
+        left = max(0.001, timeout - (time.monotonic() - began))
+        return await http.send(target.url, target.headers, body, left)
 
     def _judge(self, said: Said, form: Form | None) -> Reply:
         """Make a reply of what was said, if it is worth anything."""
-        reason = said.finish_reason
-        usable = said.content.strip() or said.calls
+        raw, reason, data = said.content, said.finish_reason, None
+        usable = raw.strip()
         if form is None:
-            if not usable and said.refusal.strip():
-                return self._reply(said, said.refusal, None)
+            if not usable and not said.calls:
+                raw = said.refusal
+                if not raw.strip():
+                    raise _empty(reason)
+        else:
+            if reason == "content_filter" or (said.refusal and not usable and not said.calls):
+                words = said.refusal or "the server's content filter stopped the reply"
+                raise Failure("content_filter", words, again=True)
             if not usable:
                 raise _empty(reason)
-            return self._reply(said, said.content, None)
-        if reason == "content_filter" or (said.refusal and not usable):
-            words = said.refusal or "the server's content filter stopped the reply"
-            raise Failure("content_filter", words, again=True)
-        if not said.content.strip():
-            raise _empty(reason)
-        try:
-            data = form.read(said.content)
-        except Failure as failure:
-            if reason == "length":
-                limit = self.settings.max_tokens
-                words = f"max_tokens{'' if limit is None else f' ({limit})'} is too small for the reply"
-                raise Failure("bad_reply", f"{words}: it was cut off", again=True) from None
-            raise failure
-        return self._reply(said, said.content, data)
-
-    def _reply(self, said: Said, raw: str, data: Any) -> Reply:
-        return Reply(
-            text=strip_thinking(raw),
-            raw=raw,
-            data=data,
-            message=said.message,
-            finish_reason=said.finish_reason,
-            model=said.model or self.name,
-            usage=said.usage,
-        )
+            try:
+                data = form.read(raw)
+            except Failure as failure:
+                if reason == "length":
+                    limit = self.settings.max_tokens
+                    words = f"max_tokens{'' if limit is None else f' ({limit})'} is too small for the reply"
+                    raise Failure("bad_reply", f"{words}: it was cut off", again=True) from None
+                raise failure
+        return Reply(strip_thinking(raw), raw, data, said.message, reason, said.model or self.name, said.usage)
 
     def _pause(self, failure: Failure, number: int) -> float:
         """Seconds before the next try: what the server asks for, or a share of a bound that doubles."""

@@ -14,12 +14,12 @@ import atexit
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
@@ -29,6 +29,7 @@ from pyreqwest.exceptions import BuilderError, ConnectError, PyreqwestError, Req
 
 from simia_gym.errors import InputError
 from simia_gym.llm import direct
+from simia_gym.llm.direct import Answer as Answer
 from simia_gym.llm.failures import Failure
 
 MAX_REPLY = 10_000_000
@@ -44,43 +45,34 @@ _others: list[Callable[[], Awaitable[None]]] = []
 _started = _forked = False
 
 
-class Answer(NamedTuple):
-    """What a server answered.
-
-    Attributes:
-        status: The HTTP status.
-        body: The whole body.
-        headers: Those that say when to try again and where to go; lower-case names.
-    """
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-
-
 def usable() -> bool:
     """Whether this process may use the client: not if it was forked from one that had used it."""
     return not _forked
 
 
-async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
+def send(
+    url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float
+) -> Coroutine[Any, Any, Answer]:
     """Send one request and read the whole answer.
 
     Args:
         url: Where to.
         headers: All headers that are not the protocol's own.
-        body: What to post; ``None`` for a GET.
+        body: What to post, in pieces; ``None`` for a GET.
         timeout: Seconds for everything, the reading of the answer included.
 
     Returns:
-        The answer, whatever its status.
+        The answer, to be awaited, whatever its status.
 
     Raises:
         Failure: ``timeout``, ``connection``, or ``bad_reply`` where the answer is too long.
     """
     if _is_direct(url):
-        status, whole, kept = await direct.send(url, headers, body, timeout, MAX_REPLY)
-        return Answer(status, whole, kept)
+        return direct.send(url, headers, body, timeout, MAX_REPLY)
+    return _send(url, headers, None if body is None else b"".join(body), timeout)
+
+
+async def _send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
     client = _client()
     try:
         builder = client.get(url) if body is None else client.post(url).body_bytes(body)

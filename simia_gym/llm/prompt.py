@@ -44,9 +44,11 @@ class Prompt:
 
     def add_encoded(self, message: bytes) -> None:
         """Append a message that is encoded already."""
-        self._chunks.append(message if self._count == 0 else b"," + message)
+        if self._count:
+            message = b"," + message
+        self._chunks.append(message)
         self._count += 1
-        self.size += len(message) + (self._count > 1)
+        self.size += len(message)
 
     def mark_static(self) -> None:
         """Say that everything so far stands in other requests, too."""
@@ -54,7 +56,7 @@ class Prompt:
 
     def fork(self) -> Prompt:
         """A prompt that begins like this one and goes its own way."""
-        other = Prompt()
+        other = Prompt.__new__(Prompt)
         other._chunks = self._chunks.copy()
         other._hash, other._hashed = self._hash, self._hashed
         other._count, other.size, other.static = self._count, self.size, self.static

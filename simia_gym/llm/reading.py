@@ -53,27 +53,31 @@ def read_completion(body: bytes) -> Said:
         data = orjson.loads(body)
     except ValueError:
         data = _unusual(body)
-    choices = data.get("choices") if isinstance(data, dict) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
+    choice: Any = None
+    message: Any = None
+    try:
+        choice = data["choices"][0]  # of a text it is a text, which has no "message"
+        message = choice["message"]
+    except (TypeError, LookupError):
+        pass
+    if type(message) is not dict:
         raise Failure("bad_reply", f"the answer is no chat completion{_complaint(data)}", again=True)
     listed = message.get("tool_calls")
     calls = False
-    if isinstance(listed, list):
-        calls = bool(listed)
+    if type(listed) is list:
+        calls = len(listed) > 0
         for item in listed:
-            if not isinstance(item, dict) or not isinstance(item.get("function"), dict):
+            if type(item) is not dict or type(item.get("function")) is not dict:
                 raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
     content, refusal = message.get("content"), message.get("refusal")
     reason, model = choice.get("finish_reason"), data.get("model")
     return Said(
-        content if isinstance(content, str) else _text(content),
-        refusal if isinstance(refusal, str) else "",
+        content if type(content) is str else _text(content),
+        refusal if type(refusal) is str else "",
         calls,
         message,
-        reason if isinstance(reason, str) else None,
-        model if isinstance(model, str) else "",
+        reason if type(reason) is str else None,
+        model if type(model) is str else "",
         _usage(data.get("usage")),
     )
 
@@ -102,11 +106,11 @@ def _text(content: Any) -> str:
 
 
 def _usage(found: Any) -> Usage:
-    if not isinstance(found, dict):
+    if type(found) is not dict:
         return Usage()
     details = found.get("prompt_tokens_details")
     prompt = _count(found.get("prompt_tokens"))
-    cached = min(prompt, _count(details.get("cached_tokens"))) if isinstance(details, dict) else 0
+    cached = min(prompt, _count(details.get("cached_tokens"))) if type(details) is dict else 0
     return Usage(prompt, cached, _count(found.get("completion_tokens")))
 
 

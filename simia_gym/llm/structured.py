@@ -50,8 +50,8 @@ class Form:
             Failure: ``bad_reply``: there is no such value, or more than one.
         """
         value = find_json(text)
-        error = next(self._validator.iter_errors(value), None)
-        if error is not None:
+        if not self._validator.is_valid(value):
+            error = next(self._validator.iter_errors(value))
             place = "".join(f"/{part}" for part in error.instance_path)
             raise Failure(
                 "bad_reply", f"the reply breaks its form at {place or '/'}: {error.message[:160]}", again=True

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 from simia_gym.errors import Role
 from simia_gym.llm.prompt import Prompt
+from simia_gym.state.frozen import FrozenDict
 from simia_gym.types import JsonObject
+
+_NOTHING: Mapping[str, Any] = FrozenDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,7 @@ class ReplySchema:
     schema: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(NamedTuple):
     """One question to a model.
 
     Attributes:
@@ -47,11 +49,10 @@ class ChatRequest:
     scope: str = ""
     ordinal: int = 0
     purpose: str = "answer"
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """What one answer took, in tokens, as the server counted; 0 where it did not say.
 
     Attributes:
@@ -65,8 +66,7 @@ class Usage:
     completion: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A model's answer.
 
     Attributes:
@@ -82,7 +82,7 @@ class Reply:
     text: str
     raw: str
     data: Any = None
-    message: Mapping[str, Any] = field(default_factory=dict)
+    message: Mapping[str, Any] = _NOTHING
     finish_reason: str | None = None
     model: str = ""
     usage: Usage = Usage()

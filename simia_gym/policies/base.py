@@ -48,6 +48,8 @@ class Policy(Protocol):
 
         Raises:
             Fault: What the policy runs on failed, with role ``policy``.
+            Cut: The policy can say no more, for instance because its context is full; the episode is judged as it
+                stands.
         """
         ...
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from simia_gym.encoding import encode
 from simia_gym.llm.prompt import Prompt
 from simia_gym.policies.transcript import openai_messages
+from simia_gym.state.frozen import FrozenDict
 from simia_gym.types import Message
 
 
@@ -33,7 +34,7 @@ class EncodedTranscript:
             It in the form that servers accept.
         """
         done = len(self._seen)
-        goes_on = list(messages[:done]) == self._seen
+        goes_on = [*messages[:done]] == self._seen
         # What was kept ended before an assistant message; an answer in its place would belong to the turn before.
         if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
             self._seen, self._prompt, done = [], Prompt(), 0
@@ -50,8 +51,8 @@ class EncodedTranscript:
     def _add(self, prompt: Prompt, messages: Sequence[Message]) -> None:
         """Append a turn. It comes twice: when it is the last, and when the next one has begun."""
         if messages != self._turn:
-            # Copies: a message that is changed in place is then another one.
-            self._turn = [dict(message) for message in messages]
+            # Copies, where they can be changed: a message that is changed in place is then another one.
+            self._turn = [message if type(message) is FrozenDict else dict(message) for message in messages]
             self._turn_encoded = [encode(message) for message in openai_messages(messages)]
         for message in self._turn_encoded:
             prompt.add_encoded(message)

@@ -8,13 +8,13 @@ raise its score by falling silent on hard tasks.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import ReferenceType, ref
 
 from simia_gym.actions.signatures import public_schema
+from simia_gym.encoding import spaced_writer
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
@@ -28,7 +28,7 @@ from simia_gym.types import JsonObject, Message
 
 _SILENT = "empty_reply"
 _latest: tuple[ReferenceType[PolicyOptions], ModelSettings] | None = None  # a run makes all policies from the same ones
-_to_json = json.JSONEncoder(ensure_ascii=False).encode
+_to_json = spaced_writer(ensure_ascii=False)
 
 
 class LLMPolicy:
@@ -89,7 +89,7 @@ class LLMPolicy:
                 ``context_length``, ``content_filter``, ``bad_reply``, ``budget``.
         """
         prompt = self._transcript.prompt(messages)
-        request = ChatRequest("policy", prompt, ordinal=self._asked, scope=self._scope, body=self._body)
+        request = ChatRequest("policy", prompt, None, None, self._scope, self._asked, "answer", self._body)
         self._asked += 1
         try:
             return action_text(await self._model.complete(request))

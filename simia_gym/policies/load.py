@@ -14,6 +14,7 @@ from simia_gym.dotted import load_object
 from simia_gym.errors import InputError
 from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.claimer import ClaimerPolicy
+from simia_gym.policies.extra import extra_policies, load_extra_policy
 from simia_gym.policies.null import NullPolicy
 from simia_gym.policies.random_policy import RandomPolicy
 from simia_gym.policies.refuser import RefuserPolicy
@@ -27,7 +28,7 @@ _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
 
 
 def policy_names(domain_policies: Mapping[str, str] | None = None) -> list[str]:
-    """The names that `load_policy` knows: the built-in ones and the domain's.
+    """The names that `load_policy` knows: the built-in ones and the domain's, without those that packages bring.
 
     Args:
         domain_policies: The domain's names.
@@ -48,10 +49,11 @@ def load_policy(
     """Find a policy.
 
     Args:
-        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, or one of the domain's), or
-            ``module:Class`` or ``file.py:Class`` of the user's own, as seen from the current directory.
+        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one that a
+            package brings, such as ``hf``), or ``module:Class`` or ``file.py:Class`` of the user's own, as seen from
+            the current directory.
         domain_policies: The domain's names and what they stand for, as ``package.module:Class``.
-        options: Settings for ``llm``.
+        options: Settings for ``llm``, and for those that packages bring.
         folder: The domain's folder, for ``file.py:Class`` among its policies.
 
     Returns:
@@ -69,7 +71,9 @@ def load_policy(
         from simia_gym.policies.llm import LLMPolicy, resolve_options
 
         return partial(LLMPolicy, resolve_options(options or PolicyOptions()))
-    known = ", ".join(policy_names(own))
+    if spec in extra_policies():
+        return load_extra_policy(spec, options or PolicyOptions())
+    known = ", ".join(sorted({*policy_names(own), *extra_policies()}))
     if ":" not in spec:
         fix = f"Known names: {known}; or give module:Class of your own."
         raise InputError(f"unknown policy {spec!r}", fix=fix)

@@ -43,10 +43,10 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
 
 def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
     """An assistant message and the tool messages after it."""
-    answered = {answer.get("tool_call_id") for answer in answers}
     listed = message.get("tool_calls") if answers else None
     calls: list[JsonObject] = []
     if isinstance(listed, list):
+        answered = [answer.get("tool_call_id") for answer in answers]
         calls = [_call(item) for item in listed if item.get("id") is not None and item["id"] in answered]
     known = [call["id"] for call in calls]
     turn: JsonObject = {"role": "assistant", "content": _text(message) or (None if calls else "")}

@@ -189,6 +189,19 @@ def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> 
     )
 
 
+def job_at(plan: Plan, tasks: Sequence[Task], position: int, member: int) -> Job | Unmade:
+    """One job of those that `make_jobs` lists.
+
+    Args:
+        plan: The settings.
+        tasks: The tasks.
+        position: The task's place in them.
+        member: Number of the episode among those of the task.
+    """
+    task, error = _task(tasks, position)
+    return Unmade(position, error) if task is None else make_job(plan, task, member)
+
+
 def _task(tasks: Sequence[Task], position: int) -> tuple[Task | None, str]:
     """One task, or why there is none: generators are other people's code."""
     try:

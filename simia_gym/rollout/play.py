@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError, PatchError, Role
+from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
 from simia_gym.policies import Policy, PolicyStart
 from simia_gym.rollout.limit import TimeUpError
 from simia_gym.secrets_filter import without_secrets
@@ -87,10 +87,15 @@ async def play_new(
             if over():
                 raise timed_out()
             role = "policy"
-            text = policy.act(episode.messages)
-            if inspect.isawaitable(text):
-                on_wait()
-                text = await text
+            try:
+                text = policy.act(episode.messages)
+                if inspect.isawaitable(text):
+                    on_wait()
+                    text = await text
+            except Cut as cut:
+                role = "episode"
+                await episode.cut(cut.reason)
+                break
             if not isinstance(text, str):
                 raise Fault("bad_action", f"act() gave no text but {type(text).__name__}", role="policy")
             role = "episode"

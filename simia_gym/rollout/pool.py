@@ -7,7 +7,9 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import chain
+from typing import Protocol
 
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
@@ -27,6 +29,14 @@ from simia_gym.verdict import to_json
 OnDone = Callable[[Record], None]
 
 
+class Sink(Protocol):
+    """Where finished episodes go, such as a `RecordStore`."""
+
+    def write(self, line: bytes, times: JsonObject) -> None:
+        """Take one: its line of the record, and what is known besides."""
+        ...
+
+
 class Pool:
     """Runs the episodes of a plan.
 
@@ -40,6 +50,7 @@ class Pool:
 
     Attributes:
         summary: The results so far; true at any moment, also after an interruption.
+        inline: Whether the environment never waits for anything.
     """
 
     def __init__(
@@ -60,7 +71,7 @@ class Pool:
         self.summary = Summary()
         self._make_policy, self._on_done, self._concurrency = make_policy, on_done, concurrency
         with foreign_code(suite.domain.folder):
-            self._inline = suite.episode().inline
+            self.inline = suite.episode().inline
         self._clock = Clock(timeout)
         self._unmade: list[Unmade] = []
         self._stopping = self._halted = False
@@ -73,6 +84,10 @@ class Pool:
     def total(self) -> int:
         """Number of episodes, those that are finished already included."""
         return self.plan.total(len(self.suite.tasks))
+
+    def ticking(self) -> AbstractContextManager[None]:
+        """Keep the alarm for late episodes ready; `run` does it, and `play_job` needs it."""
+        return self._clock.ticking()
 
     async def run(self, store: RecordStore) -> Summary:
         """Run everything that the store does not hold yet.
@@ -89,16 +104,16 @@ class Pool:
         """
         jobs: Iterable[Job | Unmade] = make_jobs(self.plan, self.suite.tasks)
         if store.finished:
-            jobs = _checked(store, iter(jobs))
+            jobs = checked_jobs(store, iter(jobs))
         queue = iter(jobs)
         # One worker is enough until something waits: an environment with I/O, or an action that has to be awaited.
         several = asyncio.Event()
-        if not self._inline:
+        if not self.inline:
             several.set()
         count = min(self._concurrency, self.total)
         workers = [asyncio.create_task(self._work(queue, store, several, first=n == 0)) for n in range(count)]
         try:
-            with rarer_collection(self._concurrency), self._clock.ticking():
+            with rarer_collection(self._concurrency), self.ticking():
                 # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
                 # a policy made up.
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -126,7 +141,7 @@ class Pool:
                     self._unmade.append(job)
                     continue
                 known = store.finished.get(job.key)
-                record = known or await self._run(job, store, several.set)
+                record = known or await self.play_job(job, store, several.set)
                 self.summary.add(record, reused=known is not None)
                 if self._on_done is not None:
                     self._on_done(record)
@@ -134,7 +149,14 @@ class Pool:
         finally:
             several.set()
 
-    async def _run(self, job: Job, store: RecordStore, on_wait: Callable[[], None]) -> Record:
+    async def play_job(self, job: Job, sink: Sink, on_wait: Callable[[], None] = lambda: None) -> Record:
+        """Play one episode; whatever goes wrong in it is a fault that its record names.
+
+        Args:
+            job: What to play.
+            sink: Where its line goes.
+            on_wait: Called when an action has to be waited for.
+        """
         began = time.monotonic()
         episode, trace = await self._episode(job, on_wait)
         record, line = self._record(job, episode)
@@ -142,7 +164,7 @@ class Pool:
         times["seconds"] = round(time.monotonic() - began, 6)
         if trace is not None:
             times["traceback"] = trace
-        store.write(line, times)
+        sink.write(line, times)
         return record
 
     async def _episode(self, job: Job, on_wait: Callable[[], None]) -> tuple[Episode, str | None]:
@@ -212,7 +234,7 @@ async def _close_connections() -> None:
         await module.close_connections()
 
 
-def _checked(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[Job | Unmade]:
+def checked_jobs(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[Job | Unmade]:
     """Refuse a file whose episodes are of another version of the same tasks.
 
     Goes only as far as the file's episodes reach, so that a plan without end can be resumed too.

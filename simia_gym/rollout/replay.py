@@ -10,7 +10,7 @@ from typing import Any
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import decode, encode
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.llm.recorded import RecordedModel
 from simia_gym.loop import run_sync
@@ -22,6 +22,7 @@ from simia_gym.rollout.records import Record, read_lines
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.state import make_pointer
 from simia_gym.suite import Suite, load_suite
+from simia_gym.trace import TOKEN_LIMIT
 from simia_gym.types import JsonObject, Message, Task
 from simia_gym.verdict import to_json
 
@@ -149,10 +150,15 @@ class _Recorded:
     def __init__(self, record: Record) -> None:
         self._actions = iter(record.actions)
         self._fault = record.fault
+        # Where its tokens were used up, it was cut off after its last action; what is judged then may be a fault.
+        ends = [event.get("reason") for event in record.events if event["type"] == "end"]
+        self._limit = TOKEN_LIMIT if TOKEN_LIMIT in ends else None
 
     def act(self, messages: Sequence[Message]) -> str:
         for action in self._actions:
             return action
+        if self._limit is not None:
+            raise Cut(self._limit)
         if self._fault is not None:
             raise Fault(self._fault["kind"], self._fault["message"], role=self._fault["role"])
         raise Fault("no_action", "the record has no further action, and the episode has not ended", role="policy")

@@ -107,22 +107,23 @@ def check_answer(
         Fault: A check of the domain trips over a state that the model had no part in.
     """
     wrong = words_wrong(data)
+    places: list[_Place] = []
     ops: Sequence[Op] = data["ops"]
     reveals: Sequence[Op] = data["reveals"]
     if len(ops) > MAX_OPS or len(reveals) > MAX_OPS:
         raise Rejected([*wrong, f"there are {max(len(ops), len(reveals))} operations; {MAX_OPS} are the most"])
     if ops or reveals:
         places = [_place_wrong(op) for op in ops]
-        wrong.extend(_operations_wrong(data, spec, places))
+        wrong += _operations_wrong(data, spec, places)
         wrong.extend(_reveals_wrong(reveals, state, schema, removed))
         if shown is not None:
             wrong.extend(_unseen(ops, places, state, shown))
     if wrong:
         raise Rejected(wrong)
     before = _apply(state, reveals, "reveals") if reveals else state
-    after, kept = _run(before, ops) if ops else (before, ())
+    after, kept = _run(before, ops, places) if ops else (before, ())
     if schema is not None and (kept or reveals):
-        broken = list(_rules_broken(schema, state, after, (*reveals, *kept)))
+        broken = _rules_broken(schema, state, after, (*reveals, *kept))
         if broken:
             raise Rejected(broken)
     code, text = data["error_code"], data["observation"]
@@ -168,23 +169,26 @@ _Place: TypeAlias = tuple[str | None, tuple[str, ...]]
 """What is wrong with an operation's place and size, and the parts of its path."""
 
 
-def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[_Place]) -> Iterator[str]:
+def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[_Place]) -> list[str]:
     """What is wrong with the operations before anything is applied: who may change what."""
-    ops = data["ops"]
+    ops, wrong = data["ops"], list[str]()
     writes = any([op["op"] != "test" for op in ops])  # noqa: C419 - a few operations, and a list is faster
     if data["outcome"] == "error":
         if writes:
-            yield "outcome is error, so ops must be empty: an error changes nothing"
+            wrong.append("outcome is error, so ops must be empty: an error changes nothing")
         if data["reveals"]:
-            yield "outcome is error, so reveals must be empty"
-    if writes and spec.effect != "write":
-        yield f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing"
-    for number, (op, (problem, parts)) in enumerate(zip(ops, places, strict=True)):
+            wrong.append("outcome is error, so reveals must be empty")
+    writer = spec.effect == "write"
+    if writes and not writer:
+        wrong.append(f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing")
+    for number, op in enumerate(ops):
+        problem, parts = places[number]
         if problem is not None:
-            yield f"ops[{number}] {_shown(op['path'])}: {problem}"
-        elif op["op"] != "test" and spec.effect == "write" and not spec.may_write(parts):
+            wrong.append(f"ops[{number}] {_shown(op['path'])}: {problem}")
+        elif writer and op["op"] != "test" and not spec.may_write(parts):
             place = f"ops[{number}] {_shown(op['path'])}"
-            yield f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})"
+            wrong.append(f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})")
+    return wrong
 
 
 def _unseen(
@@ -212,7 +216,8 @@ def _place_wrong(op: Op) -> _Place:
         return f"the table {parts[0]!r} is private", parts
     if len(parts) < 2:
         return "the path must name a row ('/table/key') or a place inside one", parts
-    if "value" in op and (size := _size(op["value"])) > MAX_VALUE:
+    value = op.get("value")
+    if value is not None and (size := len(value) if type(value) is str else _size(value)) > MAX_VALUE:
         return f"the value has {size} bytes; {MAX_VALUE} are the most", parts
     return None, parts
 
@@ -259,19 +264,23 @@ def _apply(state: State, ops: Sequence[Op], what: str) -> State:
         raise Rejected([f"{what}[{error.op_index}] {_shown(error.path)}: {error.message}"]) from None
 
 
-def _run(state: State, ops: Sequence[Op]) -> tuple[State, tuple[Op, ...]]:
+def _run(state: State, ops: Sequence[Op], places: Sequence[_Place]) -> tuple[State, tuple[Op, ...]]:
     """Apply operations one after another; give the state and those that changed something."""
     work, kept = Patching(state), list[Op]()
     for number, op in enumerate(ops):
         try:
-            parsed = parse_op(op)
-            if parsed.name != "test" and _idle(work, parsed):
-                continue
+            value = op.get("value")
+            if type(value) is str and op["op"] in ("replace", "add"):  # nothing about it is left to check
+                parsed = ParsedOp(op["op"], op["path"], places[number][1], value)
+            else:
+                parsed = parse_op(op)
+            if parsed.name != "test":
+                if _idle(work, parsed):
+                    continue
+                kept.append(_plain(op))
             work.run(parsed)
         except PatchError as error:
             raise Rejected([f"ops[{number}] {_shown(op['path'])}: {error.message}"]) from None
-        if parsed.name != "test":
-            kept.append(_plain(op))
     return work.done(), tuple(kept)
 
 
@@ -300,20 +309,22 @@ def _plain(op: Op) -> Op:
     return {"op": op["op"], "path": op["path"], "value": op["value"]}
 
 
-def _rules_broken(schema: StateSchema, before: State, after: State, ops: Sequence[Op]) -> Iterator[str]:
+def _rules_broken(schema: StateSchema, before: State, after: State, ops: Sequence[Op]) -> list[str]:
     """Which rules of the state the answer breaks; what was broken before is not its doing."""
     touched = sorted({(parts[0], parts[1]) for op in ops if (parts := pointer_parts(op["path"]))})
     broken, tripped = _problems(schema, after, touched)
+    found: list[str] = []
     if broken or tripped:
         old, earlier = _problems(schema, before, touched)
         if earlier:
             raise Fault("bug", f"the rules of the state {earlier}", role="world")
-        yield from (text for text in broken if text not in old)
+        found += [text for text in broken if text not in old]
         if tripped and not broken:
-            yield f"the rules of the state {tripped}"
+            found.append(f"the rules of the state {tripped}")
     for table, key in touched:
         if not after.has(table, key) and before.has(table, key):
-            yield from _dangling(schema, after, table, key)
+            found.extend(_dangling(schema, after, table, key))
+    return found
 
 
 def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]) -> tuple[list[str], str]:

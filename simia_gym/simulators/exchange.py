@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from simia_gym.encoding import encode
 from simia_gym.errors import Fault
-from simia_gym.llm.ask import ask
+from simia_gym.llm.ask import record
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
@@ -90,16 +90,10 @@ async def settle(
         prompt = question.prompt
         for repair in (False, True):
             purpose = "repair" if repair else "escalation" if number else "answer"
-            request = ChatRequest(
-                role="simulator",
-                prompt=prompt,
-                reply=question.reply,
-                seed=derive_seed([*question.seed, asked]),
-                scope=question.scope,
-                ordinal=question.ordinal + asked,
-                purpose=purpose,
-            )
-            reply = await ask(model, request, scene.ledger, scene.turn)
+            seed, ordinal = derive_seed([*question.seed, asked]), question.ordinal + asked
+            request = ChatRequest("simulator", prompt, question.reply, seed, question.scope, ordinal, purpose)
+            reply = await model.complete(request)
+            record(request, reply, scene.ledger, scene.turn)
             asked += 1
             try:
                 value = accept(reply.data)

@@ -101,53 +101,51 @@ class LedgerSimulator:
         return opening(self.domain, scene)
 
     async def call(self, call: ToolCall, scene: Scene) -> Transition:
-        """Answer a call.
+        """Answer a call, with pins as the group does.
+
+        Nothing in the record says who of the group asked first: neither seeds nor numbers nor scopes of requests depend
+        on it, and what the model said stands in the record of each member, so that each can be replayed alone.
 
         Raises:
             Fault: The slice is too large, no model could be asked, or every answer broke rules.
         """
-        refusal = gate(self.domain, call, self.feedback)
+        domain, pins = self.domain, self.pins
+        refusal = gate(domain, call, self.feedback)
         if refusal is not None:
             return refusal
-        asked = _Asked(call, self.domain.specs[call.name], self.domain.slicer(call.name)(scene.state, call), scene)
-        if self.pins is None:
+        asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(scene.state, call), scene)
+        if pins is None:
             settled = await self._ask(asked, (scene.group or scene.seed, self._requests), scene.scope, self._requests)
             return self._transition(asked, settled.value, settled.route)
-        return await self._pinned(asked, self.pins)
-
-    async def _pinned(self, asked: _Asked, pins: PinStore) -> Transition:
-        """Answer as the group does.
-
-        Nothing in the record says who of the group asked first: neither seeds nor numbers nor scopes of requests depend
-        on it, and what the model said stands in the record of each member, so that each can be replayed alone.
-        """
-        scene, key = asked.scene, self._key(asked)
+        key = self._key(asked)
         known = self._known.get(key)
         if known is not None:
             return await self._repeated(asked, known)
         first, before = int(key[:8], 16) * _SHARED, len(scene.ledger)
-        settled: Settled[_Accepted] | None = None
+        own: Settled[_Accepted] | None = None
         asking = False
 
         async def make() -> JsonObject:
-            nonlocal settled, asking
+            nonlocal own, asking
             asking = True
             try:
-                settled = await self._ask(asked, (key,), f"pin:{key}", first)
+                question = self._question(asked, (key,), f"pin:{key}", first)
+                own = await settle(self._models, question, lambda data: self._accept(data, asked), scene)
             except Fault as fault:
                 if not self.share_faults:
                     raise
                 return {"fault": {"kind": fault.kind, "message": fault.message}, "events": _events(scene, before)}
-            answer = self._known[key] = settled.value.answer.to_json()
-            return {"answer": answer, "route": settled.route, "events": _events(scene, before)}
+            self._requests += own.asked
+            answer = self._known[key] = own.value.answer.to_json()
+            return {"answer": answer, "route": own.route, "events": _events(scene, before)}
 
         held, _ = await pins.answer(key, make)
-        if settled is None and "fault" in held:
+        if own is not None:
+            return self._transition(asked, own.value, own.route)
+        if "fault" in held:
             if not asking:
                 _tell(scene, held["events"])
             raise Fault(held["fault"]["kind"], held["fault"]["message"], role="simulator")
-        if settled is not None:
-            return self._transition(asked, settled.value, settled.route)
         try:
             accepted = self._accept(held["answer"], asked)
         except Rejected:
@@ -184,24 +182,21 @@ class LedgerSimulator:
         self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, told: Sequence[JsonObject] = ()
     ) -> Settled[_Accepted]:
         """Ask the model, and the stronger one after it; what they have said already is taken from events."""
+        models = tuple(ToldModel(told, model) for model in self._models) if told else self._models
+        question = self._question(asked, seed, scope, ordinal)
+        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.scene)
+        self._requests += settled.asked
+        return settled
+
+    def _question(self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int) -> Question:
+        """What a model is asked about a call."""
         prefix, call = self._begun(asked.scene), asked.call
         prompt = prefix.prompt.fork()
         state = encoded_block("state", prefix.nonce, asked.slice.encoded)
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
         prompt.add("user", f"{state}\n{said}{_AFTER}")
-        question = Question(
-            tool=call.name,
-            prompt=prompt,
-            nonce=prefix.nonce,
-            reply=LEDGER_REPLY,
-            seed=[*seed, call.name, call.arguments],
-            scope=scope,
-            ordinal=ordinal,
-        )
-        models = tuple(ToldModel(told, model) for model in self._models) if told else self._models
-        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.scene)
-        self._requests += settled.asked
-        return settled
+        drawn = (*seed, call.name, call.arguments)
+        return Question(call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal)
 
     def _accept(self, data: Mapping[str, Any], asked: _Asked) -> _Accepted:
         """Check an answer, and write the observation where the tool has a rule for that.

@@ -105,6 +105,31 @@ def freeze(value: Any) -> Any:
         raise InputError("value is nested too deeply, or contains itself", fix="Flatten it.") from None
 
 
+def freeze_members(first: dict[str, Any], more: dict[str, Any]) -> FrozenDict:
+    """Freeze two dictionaries as one, without putting them together before.
+
+    Args:
+        first: The first members: texts, numbers, booleans or None.
+        more: The other members, JSON values.
+
+    Returns:
+        A new frozen dictionary.
+
+    Raises:
+        InputError: Something in ``more`` is not JSON.
+    """
+    new = _new_dict(FrozenDict)
+    _fill_dict(new, first)
+    _fill_dict(new, more)
+    try:
+        for key, item in more.items():
+            if type(item) not in _SETTLED:
+                _set_item(new, key, _freeze(item))
+    except (_NotJson, RecursionError):
+        return cast(FrozenDict, freeze({**first, **more}))  # says what is wrong, and where
+    return new
+
+
 def thaw(value: Any) -> Any:
     """Copy a JSON value into plain dictionaries and lists that may be changed freely.
 

@@ -125,3 +125,12 @@ def test_texts_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(len(text) for _, text in texts._known.values()) == texts._size <= 1000
     assert texts.of(state.get("rows", "49")) is texts.of(state.get("rows", "49"))
     assert [texts.of(value) for value in ([1, {}], None, {"a": 1.0})] == ["[1, {}]", "null", '{"a": 1.0}']
+
+
+def test_rows_that_are_equal_and_not_the_same_have_their_own_texts() -> None:
+    render = compile_render({"row": "/orders/{id}"})
+    assert render is not None
+    call = ToolCall("t", {"id": "1"})
+    rows: list[dict[str, Any]] = [{"n": 1}, {"n": 1.0}, {"n": True}, {"n": "\ud800"}, {"n": "\ufffd"}, {"n": 2**80}]
+    for row in (*rows, *rows):
+        assert render(State.from_tables({"orders": {"1": row}}), call) == json.dumps(row)

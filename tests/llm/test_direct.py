@@ -57,7 +57,7 @@ async def serving(*answers: bytes | Say) -> AsyncIterator[Server]:
 
 
 async def ask(server: Server, body: bytes = b"{}", timeout: float = 5.0) -> tuple[int, bytes]:
-    status, said, _ = await direct.send(server.url, HEADERS, body, timeout, MOST)
+    status, said, _ = await direct.send(server.url, HEADERS, (body,), timeout, MOST)
     return status, said
 
 
@@ -180,5 +180,5 @@ async def test_a_cancelled_request_leaves_no_answer_behind() -> None:
 async def test_a_header_cannot_smuggle_another() -> None:
     async with serving(ok(b"")) as server:
         with pytest.raises(Failure, match="line break"):
-            await direct.send(server.url, {"Authorization": "Bearer x\r\nHost: other"}, b"{}", 1.0, MOST)
+            await direct.send(server.url, {"Authorization": "Bearer x\r\nHost: other"}, (b"{}",), 1.0, MOST)
         assert server.asked == []

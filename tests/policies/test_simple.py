@@ -103,7 +103,7 @@ def test_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("exprt", r"unknown policy 'exprt'\. Known names: claimer, expert, llm, null, random"),
+        ("exprt", r"unknown policy 'exprt'\. Known names: claimer, expert, hf, llm, null, random"),
         ("no_such_module:X", "no module 'no_such_module'.*Known names: claimer"),
         ("my_agents_b:Absent", "has no 'Absent'.*Known names"),
         ("my_agents_b:Dumb", "has no method 'act'"),

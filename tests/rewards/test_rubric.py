@@ -451,6 +451,7 @@ async def test_a_report_explains_every_point() -> None:
         ("It was 12.", True, "user_stop", 0.0),
         ("It was 12.50.", False, "user_stop", 0.0),
         ("It was 12.50.", True, "turn_limit", 0.0),
+        ("It was 12.50.", True, "token_limit", 0.0),
     ],
 )
 async def test_the_published_outcome(said: str, cancelled: bool, ended: str, reward: float) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from simia_gym.errors import InputError
 from simia_gym.state import FrozenDict, FrozenList, freeze, thaw
+from simia_gym.state.frozen import freeze_members
 
 VALUE: dict[str, Any] = {"a": [1, {"b": [None, True]}], "c": {"d": 1.5}, "e": "text"}
 
@@ -169,3 +170,15 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     loop.append(loop)
     with pytest.raises(InputError, match="nested too deeply"):
         freeze(loop)
+
+
+def test_freeze_members_is_freeze_of_both() -> None:
+    first = {"i": 1, "type": "x"}
+    made = freeze_members(first, VALUE)
+    assert made == freeze({**first, **VALUE})
+    assert list(made) == [*first, *VALUE]
+    assert type(made) is type(made["c"]) is FrozenDict
+    assert type(made["a"]) is FrozenList
+    with pytest.raises(InputError) as info:
+        freeze_members(first, {"a": {"b": {1}}})
+    assert "/a/b" in str(info.value)

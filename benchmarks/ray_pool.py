@@ -1,0 +1,205 @@
+"""What spreading episodes over Ray costs: the Ray pool against the local pool, on the same episodes of one machine.
+
+    python -m benchmarks.ray_pool [--out FILE] [--runs N]
+
+Two kinds of episodes: the executable world's, which only compute, and those whose policy and simulator are models
+behind a mock server with a fixed latency, which mostly wait. Each run plays the same plan once with the local pool and
+once with Ray and one worker, so that both have one process that plays; the order alternates. A third column has as many
+workers as cores. Starting the cluster is measured apart, and starting workers is in the time of few episodes (`few_s`)
+and in no ratio. Ratios are of wall time, Ray over local, median over runs with the least and the most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.model_calls import server
+from benchmarks.model_calls.workload import config as workload
+from benchmarks.model_calls.workload import endpoint, policy_options, prepare
+from simia_gym.config import EnvConfig
+from simia_gym.parts import Parts
+from simia_gym.policies import PolicyOptions
+from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.player import make_player
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.pools import Elsewhere, load_pool
+from simia_gym.rollout.store import create_store
+from simia_gym.suite import load_suite
+from simia_gym.version import __version__
+
+LATENCY = 0.1
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of episodes.
+
+    Attributes:
+        config: The environment.
+        parts: Where its models are.
+        policy: Who plays.
+        options: Where the policy's model is.
+        sizes: Few and many episodes. What both take is the same but for the episodes between, so that their difference
+            is free of what starting workers costs.
+        concurrency: Most in flight.
+    """
+
+    config: EnvConfig
+    sizes: tuple[int, int]
+    concurrency: int
+    parts: Parts = field(default_factory=Parts)
+    policy: str = "expert"
+    options: PolicyOptions = field(default_factory=PolicyOptions)
+
+
+def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
+    """Play a plan once.
+
+    Args:
+        kind: What to play.
+        episodes: How many.
+        workers: Processes of Ray; ``None`` for the local pool.
+        seed: The plan's.
+
+    Returns:
+        Seconds.
+    """
+    suite = load_suite(kind.config, kind.parts)
+    plan = Plan(suite.config, suite.domain.hash, kind.policy, seed=seed, episodes=episodes)
+    if workers is None:
+        make = make_player(kind.policy, kind.options, suite)
+        pool = Pool(suite, plan, make, concurrency=kind.concurrency)
+    else:
+        elsewhere = Elsewhere(policy=kind.policy, options=kind.options, workers=workers)
+        pool = load_pool("ray")(suite, plan, elsewhere, concurrency=kind.concurrency)
+    with tempfile.TemporaryDirectory() as folder, create_store(Path(folder) / "r.jsonl") as store:
+        began = time.perf_counter()
+        asyncio.run(pool.run(store))
+        seconds = time.perf_counter() - began
+    if pool.summary.all.valid != episodes:
+        raise RuntimeError(f"{pool.summary.invalid} episodes are invalid: {pool.summary.messages}")
+    return seconds
+
+
+def measure(name: str, kind: Kind, runs: int) -> dict[str, Any]:
+    """Compare the pools on one kind of episode.
+
+    Args:
+        name: For the progress line.
+        kind: What to play.
+        runs: How often.
+    """
+    few, many = kind.sizes
+    columns: dict[str, int | None] = {"local": None, "ray_1_worker": 1, f"ray_{CORES}_workers": CORES}
+    seconds: dict[str, dict[str, list[float]]] = {column: {"few": [], "many": []} for column in columns}
+    for run in range(runs):
+        order = list(columns.items())
+        for column, workers in order if run % 2 == 0 else reversed(order):
+            for size, episodes in (("few", few), ("many", many)):
+                seconds[column][size].append(play(kind, episodes, workers, run))
+        print(f"{name}: run {run + 1} of {runs}", file=sys.stderr, flush=True)
+    result: dict[str, Any] = {"episodes": [few, many], "concurrency": kind.concurrency, "runs": runs}
+    base = [most - least for least, most in zip(*seconds["local"].values(), strict=True)]
+    for column, of_sizes in seconds.items():
+        between = [most - least for least, most in zip(*of_sizes.values(), strict=True)]
+        rates = [(many - few) / taken for taken in between]
+        result[column] = {"episodes_per_second": spread(rates), "few_s": spread(of_sizes["few"])}
+        if column != "local":
+            ratios = [taken / local for taken, local in zip(between, base, strict=True)]
+            result[column]["time_over_local"] = spread(ratios)
+    return result
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[int]:
+    """The mock server of the benchmark of model calls, in a process of its own; yields its port."""
+    answers = folder / "answers.json"
+    prepare(answers)
+    words = [sys.executable, server.__file__, f"--answers={answers}", f"--latency={LATENCY}", "--sigma=0"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield int(json.loads(process.stdout.readline())["port"])
+    finally:
+        process.kill()
+        process.wait()
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Median, least and most."""
+    return {
+        "median": round(statistics.median(values), 3),
+        "least": round(min(values), 3),
+        "most": round(max(values), 3),
+        "n": len(values),
+    }
+
+
+def main() -> None:
+    """Measure both kinds and write the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ray_pool.json")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="Fewer episodes, to try it out.")
+    asked = parser.parse_args()
+    import ray
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    began = time.perf_counter()
+    ray.init(address="local", num_cpus=CORES, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.get(ray.remote(abs).remote(-1))
+    startup = time.perf_counter() - began
+
+    def sized(few: int, many: int) -> tuple[int, int]:
+        return max(1, int(asked.scale * few)), max(2, int(asked.scale * many))
+
+    os.environ["OPENAI_API_KEY"] = "none"  # workers get it from their own environment
+    try:
+        with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as port:
+            world = Kind(EnvConfig("simia/retail-v0", generated=100_000), sized(300, 3300), 8)
+            parts, options = endpoint(port), policy_options(port)
+            model = Kind(
+                workload(),
+                sized(64, 448),
+                64,
+                replace(parts, api_key=None),
+                "llm",
+                replace(options, api_key=None),
+            )
+            results = {
+                "world": measure("world", world, asked.runs),
+                "model_calls": measure("model calls", model, asked.runs),
+            }
+    finally:
+        ray.shutdown()
+    value = {
+        "simia_gym": __version__,
+        "ray": ray.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": CORES,
+        "cluster_startup_s": round(startup, 2),
+        "model_latency_s": LATENCY,
+        "results": results,
+    }
+    asked.out.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(value, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Conversations as tokens: the template, and what is exact about it."""

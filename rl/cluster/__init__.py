@@ -1,0 +1,1 @@
+"""Episodes on a Ray cluster."""

@@ -1,0 +1,207 @@
+"""Who samples the policy's turns in a TRL trainer: the model itself, or the trainer's vLLM.
+
+Both take the sampling settings of the trainer. What a setting would change that the trainer's own log-probabilities
+do not know of (a minimal probability, a penalty for repetition) is refused with the model itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from simia_gym.errors import InputError
+from simia_gym.rl.chat.play import Sampled
+
+Sample = Callable[[str, list[int], int], Awaitable[Sampled]]
+"""Samples a turn: the episode's id, its tokens so far, how many may follow."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn as it was sampled."""
+
+    token_ids: list[int]
+    logprobs: list[float]
+    stop: Literal["stop", "length", "aborted"]
+
+
+class Engine(Protocol):
+    """Samples the turns of one batch of episodes."""
+
+    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
+        """Sample one turn."""
+        ...
+
+    def ended(self) -> None:
+        """One of the episodes is over."""
+        ...
+
+    async def finish(self) -> None:
+        """All are over: do what the other processes may still wait for."""
+        ...
+
+
+class ModelEngine:
+    """The trainer's own model, with continuous batching and the keys and values of earlier turns kept."""
+
+    def __init__(self, generator: Any, trainer: Any) -> None:
+        from simia_gym.rl.generation.sampling import Sampling
+
+        self._generator = generator
+        self._settings: Callable[[int], Sampling] = lambda most: Sampling(
+            temperature=trainer.temperature,
+            top_p=1.0 if trainer.top_p is None else trainer.top_p,
+            top_k=max(0, trainer.top_k or 0),
+            max_tokens=most,
+        )
+
+    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
+        """Sample one turn; it joins those that are under way."""
+        turn: Sampled = await self._generator.generate(episode, ids, self._settings(most))
+        return turn
+
+    def ended(self) -> None:
+        """Nothing depends on it."""
+
+    async def finish(self) -> None:
+        """Nobody waits for anything."""
+
+
+class VllmEngine:
+    """The trainer's vLLM, one call for all episodes that are waiting: its client takes whole batches.
+
+    A round begins when every episode of this process waits for a turn. With several processes each takes part in every
+    round until all are done, and with equally many prompts, because the client gathers them over the processes.
+    """
+
+    def __init__(self, trainer: Any, episodes: int, end_ids: Sequence[int]) -> None:
+        self._vllm, self._accelerator = trainer.vllm_generation, trainer.accelerator
+        self._left, self._ends = episodes, frozenset(end_ids)
+        self._waiting: list[tuple[list[int], int, asyncio.Future[Turn]]] = []
+
+    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
+        """Wait for the others, and sample together."""
+        turn: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+        self._waiting.append((ids, most, turn))
+        self._go_on()
+        return await turn
+
+    def ended(self) -> None:
+        """One less to wait for."""
+        self._left -= 1
+        self._go_on()
+
+    async def finish(self) -> None:
+        """Take part until the other processes are done, too."""
+        while self._accelerator.num_processes > 1 and self._round():
+            pass
+
+    def _go_on(self) -> None:
+        if self._waiting and len(self._waiting) == self._left:
+            self._round()
+
+    def _round(self) -> bool:
+        """Sample a turn for all that wait; whether anybody did, in any process."""
+        waiting, self._waiting = self._waiting, []
+        count, most = self._agree(len(waiting), max((room for _, room, _ in waiting), default=0))
+        if count == 0:
+            return False
+        filler = waiting[0][0] if waiting else [min(self._ends)]
+        prompts = [ids for ids, _, _ in waiting] + [filler] * (count - len(waiting))
+        with _most_tokens(self._vllm, most):
+            _, sampled, logprobs, _ = self._vllm.generate(prompts=prompts, images=None, num_generations=1)
+        for place, (_, room, turn) in enumerate(waiting):
+            ids = list(sampled[place][:room])
+            kept = [float("nan") if one[0] is None else float(one[0]) for one in logprobs[place][: len(ids)]]
+            turn.set_result(Turn(ids, kept, "stop" if ids and ids[-1] in self._ends else "length"))
+        return True
+
+    def _agree(self, count: int, most: int) -> tuple[int, int]:
+        """The greatest of each over all processes."""
+        if self._accelerator.num_processes == 1:
+            return count, most
+        import torch
+
+        mine = torch.tensor([[count, most]], device=self._accelerator.device)
+        greatest = self._accelerator.gather(mine).max(dim=0).values.tolist()
+        return int(greatest[0]), int(greatest[1])
+
+
+@asynccontextmanager
+async def engine_of(
+    trainer: Any, *, episodes: int, end_ids: Sequence[int], max_length: int, slots: int
+) -> AsyncIterator[Engine]:
+    """The engine for one batch.
+
+    Args:
+        trainer: The `GRPOTrainer`.
+        episodes: How many episodes there are in this process.
+        end_ids: Tokens that end a turn.
+        max_length: Most tokens of an episode.
+        slots: Most episodes whose turns are sampled at the same time.
+
+    Raises:
+        InputError: The trainer samples with a setting that does not go with the model itself, or shards it.
+    """
+    if trainer.use_vllm:
+        yield VllmEngine(trainer, episodes, end_ids)
+        return
+    _check(trainer)
+    from simia_gym.rl.generation.generator import Generator
+
+    slots = max(1, min(slots, episodes))
+    with (
+        _model(trainer) as model,
+        Generator(model, end_ids=end_ids, max_length=max_length, slots=slots, seed=_seed(trainer)) as generator,
+    ):
+        yield ModelEngine(generator, trainer)
+
+
+def _check(trainer: Any) -> None:
+    fix = "Leave it at its default, or use vLLM."
+    if trainer.min_p:
+        raise InputError(f"min_p is {trainer.min_p}", where="GRPOConfig", fix=fix)
+    if trainer.repetition_penalty not in (None, 1.0):
+        raise InputError(f"repetition_penalty is {trainer.repetition_penalty}", where="GRPOConfig", fix=fix)
+    if getattr(trainer, "is_fsdp_enabled", False):
+        raise InputError("the model is sharded with FSDP", where="training", fix="Use vLLM: GRPOConfig(use_vllm=True).")
+
+
+@contextmanager
+def _model(trainer: Any) -> Iterator[Any]:
+    """The model to sample from, in evaluation mode, with whatever wraps it for training taken off."""
+    from trl.models import unwrap_model_for_generation
+
+    with unwrap_model_for_generation(
+        trainer.model_wrapped,
+        trainer.accelerator,
+        gather_deepspeed3_params=trainer.args.ds3_gather_for_generation,
+        gradient_checkpointing_kwargs=trainer.args.gradient_checkpointing_kwargs,
+    ) as model:
+        training = model.training
+        model.eval()
+        try:
+            yield model
+        finally:
+            model.train(training)
+
+
+@contextmanager
+def _most_tokens(vllm: Any, most: int) -> Iterator[None]:
+    """Let vLLM sample no more in a turn than may follow."""
+    before = vllm.max_completion_length
+    vllm.max_completion_length = min(before, most)
+    try:
+        yield
+    finally:
+        vllm.max_completion_length = before
+
+
+def _seed(trainer: Any) -> int:
+    """Other chance in every batch and process, and the same when the training is run again."""
+    name = f"{trainer.args.seed}/{trainer.state.global_step}/{trainer.accelerator.process_index}"
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")

@@ -1,0 +1,190 @@
+"""TRL's ``environment_factory``: an episode whose actions are method calls.
+
+TRL shows the model an environment's methods as tools, runs what it calls, and ends a rollout with the first turn that
+calls nothing. So everything is a method here: the domain's tools, ``send_message`` where there is a user to talk to,
+``finish`` where the domain's agents say that they are done. Give the trainer
+``environment_factory=tool_environments(...)``, and its ``dataset()`` to train on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, cast
+
+from simia_gym.episode import Episode
+from simia_gym.errors import Fault, InputError
+from simia_gym.loop import run_sync
+from simia_gym.rl.extras import require
+from simia_gym.rl.for_trl.rows import KEY, Beginnings, Source, suites_of, to_dataset
+from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
+from simia_gym.suite import Suite
+from simia_gym.trace import TURN_LIMIT
+from simia_gym.types import Action, Calls, End, JsonObject, Say, Task
+
+OVER = "[The episode is over.]"
+UNREACHABLE = "[The environment cannot be reached.]"
+
+_TALK = "Write to the user and get their answer. Nothing else that you write reaches them."
+_FINISH = "Say that the task is done. This ends the episode."
+
+
+class ToolEnvironment:
+    """One episode at a time, played through methods. Subclasses made by `tool_environments` have the tools.
+
+    Attributes:
+        beginnings: Finds what a row of the dataset stands for.
+        suite: The environment.
+        episode: The episode that is played, with its verdict, its fault and its ledger.
+    """
+
+    beginnings: ClassVar[Beginnings]
+    suite: ClassVar[Suite]
+
+    def __init__(self) -> None:
+        self.episode: Episode = self.suite.episode()
+
+    def reset(self, **columns: Any) -> str:
+        """Begin the episode of a row.
+
+        Args:
+            **columns: The row of the dataset.
+
+        Returns:
+            The environment's first message. Where it could not be had, the episode is over and has no reward.
+
+        Raises:
+            InputError: The row was not made by ``dataset()``, or its task does not fit.
+        """
+        begin = self.beginnings.find(columns.get(KEY))
+        episode = self.episode
+        work = episode.reset(begin.task, seed=begin.seed, group=begin.group())
+        try:
+            return run_sync(work, inline=episode.inline).observation
+        except Fault as fault:
+            episode.fail(fault)
+            return UNREACHABLE
+
+    def get_reward(self) -> float | None:
+        """The reward of the episode, which is judged as it stands where the policy has stopped before its end.
+
+        Returns:
+            The reward; ``None`` where a fault left none, which TRL keeps out of the group's baseline.
+        """
+        episode = self.episode
+        if episode.verdict is None:
+            # TRL gives a policy that called nothing no further turn.
+            run_sync(episode.cut(TURN_LIMIT), inline=episode.inline)
+        verdict = episode.verdict
+        return None if verdict is None or not verdict.valid else verdict.reward
+
+    def _act(self, action: Action) -> str:
+        """Take an action; give what the environment says."""
+        episode = self.episode
+        if episode.ended is not None:
+            return OVER if episode.fault is None else UNREACHABLE
+        step = run_sync(episode.step(_written(episode, action)), inline=episode.inline)
+        if episode.fault is not None:
+            return UNREACHABLE
+        said = [str(message["content"]) for message in step.messages]
+        return "\n\n".join([*said, OVER] if episode.ended is not None else said)
+
+
+class ToolEnvironments:
+    """Makes the environments of one training; give it to TRL as ``environment_factory``.
+
+    Attributes:
+        suite: The environment, loaded.
+        environment_class: The class with the tools.
+        tool_names: Names of its tools.
+    """
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+        self._beginnings = Beginnings([suite])
+        self.environment_class = _environment_class(suite, self._beginnings)
+        self.tool_names = tuple(name for name, made in vars(self.environment_class).items() if callable(made))
+
+    def __call__(self) -> ToolEnvironment:
+        """A new environment, independent of every other."""
+        return self.environment_class()
+
+    @property
+    def system_message(self) -> str:
+        """What the policy is told: the domain's policy, and that everything it does is a tool call."""
+        domain, kind = self.suite.domain, self.suite.config.prompt
+        parallel = domain.config.parallel_tool_calls == "allow"
+        how = domain.grammar.instructions(domain.tools, compact=kind == "compact", parallel=parallel).strip()
+        policy = domain.prompts[kind].removesuffix(how).strip()
+        talk = " Write to the user with send_message: it alone reaches them." if domain.user is not None else ""
+        act = f"# How to act\n\nEverything you do is a tool call.{talk} A reply without a tool call ends your work."
+        return f"{policy}\n\n{act}"
+
+    def dataset(self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None) -> Any:
+        """The dataset to train on, a ``datasets.Dataset``: one row is the beginning of one group of episodes.
+
+        Args:
+            rows: How many; by default one for each task. More begin again with the first task and other seeds.
+            seed: The seed that those of the episodes come from.
+            tasks: Tasks of your own in place of those of the split.
+        """
+        require("trl", "datasets")
+        return to_dataset(self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks))
+
+    def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
+        # TRL appends the first observation to the last message.
+        return [{"role": "system", "content": self.system_message}, {"role": "user", "content": ""}]
+
+
+def tool_environments(source: Source, **settings: Any) -> ToolEnvironments:
+    """Any of our environments as TRL's ``environment_factory``.
+
+    Args:
+        source: The environment's id, or a loaded `Suite`.
+        **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
+
+    Returns:
+        The factory. Its ``dataset()`` is the dataset to train on.
+
+    Raises:
+        InputError: A setting is wrong.
+    """
+    return ToolEnvironments(suites_of([source], settings)[0])
+
+
+def _environment_class(suite: Suite, beginnings: Beginnings) -> type[ToolEnvironment]:
+    domain = suite.domain
+    extra: dict[str, Callable[..., str]] = {}
+    names = {str(tool["function"]["name"]) for tool in domain.tools}
+
+    def add(name: str, argument: str, description: str, about: str, action: Callable[[str], Action]) -> None:
+        free = python_name(name, "tool", names)
+        extra[free] = text_method(free, argument, description, about, lambda self, text: self._act(action(text)))
+
+    if domain.user is not None:
+        add("send_message", "text", _TALK, "What you write.", Say)
+    if _has_end(suite):
+        add("finish", "answer", _FINISH, "Your answer, or an empty text where none was asked for.", End)
+    methods = tool_methods(domain.tools, lambda self, action: str(self._act(action)), taken=list(extra))
+    name = "".join(part.capitalize() for part in domain.name.split("_"))
+    members: dict[str, Any] = {"suite": suite, "beginnings": beginnings, **methods, **extra}
+    return cast("type[ToolEnvironment]", type(f"{name}Environment", (ToolEnvironment,), members))
+
+
+def _has_end(suite: Suite) -> bool:
+    """Whether agents of the domain end the episode with an action of their own."""
+    try:
+        suite.domain.grammar.render(End("done"))
+    except InputError:
+        return False
+    return True
+
+
+def _written(episode: Episode, action: Action) -> str:
+    """The text of an action. What the grammar cannot write is no action to it, and is answered by it as such."""
+    try:
+        return episode.domain.grammar.render(action)
+    except (InputError, ValueError):
+        if not isinstance(action, Calls):
+            return ""
+        return "\n".join(json.dumps({"name": call.name, "arguments": call.arguments}) for call in action.calls)

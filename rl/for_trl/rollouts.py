@@ -1,0 +1,218 @@
+"""TRL's ``rollout_func``: whole episodes, token in and token out.
+
+Give the trainer ``rollout_func=episodes_rollout(...)``, its ``dataset()`` to train on, and `episode_reward`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import weakref
+from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from simia_gym.errors import InputError
+from simia_gym.loop import new_loop, run_sync
+from simia_gym.rl.chat.play import Limits, Played, play
+from simia_gym.rl.chat.tokens import ChatTokens, Conversation
+from simia_gym.rl.extras import require
+from simia_gym.rl.for_trl.engines import Engine, engine_of
+from simia_gym.rl.for_trl.rows import Begin, Beginnings, Source, suites_of, to_dataset
+from simia_gym.suite import Suite
+from simia_gym.types import JsonObject, Task
+
+T = TypeVar("T")
+logger = logging.getLogger("simia_gym")
+
+MAX_PROMPT_LENGTH = 4096
+
+
+class EpisodesRollout:
+    """Plays the episodes of a batch; give it to TRL as ``rollout_func``.
+
+    The completion of an episode is everything after its prompt, the environment's messages included; ``env_mask`` is 1
+    for the tokens that the policy sampled. An episode with a fault has no such token and no reward.
+
+    Args:
+        suites: The environments, loaded.
+        max_prompt_length: Most tokens of a prompt. A longer one ends the training with an error; it is never cut.
+        turn_tokens: Most tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
+        slots: Most episodes whose turns the model samples at the same time.
+
+    Attributes:
+        suites: The environments by their ids.
+    """
+
+    def __init__(
+        self,
+        suites: Sequence[Suite],
+        *,
+        max_prompt_length: int = MAX_PROMPT_LENGTH,
+        turn_tokens: int | None = None,
+        slots: int = 64,
+    ) -> None:
+        self._beginnings = Beginnings(suites)
+        self.suites = self._beginnings.suites
+        # Refuses numbers that cannot be, now and not in the first batch.
+        self._limits = Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
+        if slots < 1:
+            raise InputError(f"slots is {slots}", where="slots", fix="Give at least 1.")
+        self._slots = slots
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def dataset(self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None) -> Any:
+        """The dataset to train on, a ``datasets.Dataset``: one row is the beginning of one group of episodes.
+
+        Its prompts only name the task. The policy reads the messages of the episode, and those alone.
+
+        Args:
+            rows: How many; by default one for each task. More begin again with the first task and other seeds. Several
+                environments take turns.
+            seed: The seed that those of the episodes come from.
+            tasks: Tasks of your own in place of those of the split, where there is one environment.
+        """
+        require("trl", "datasets")
+        return to_dataset(self._beginnings.rows(_prompt, rows=rows, seed=seed, tasks=tasks))
+
+    def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, list[Any]]:
+        """Play one episode for each prompt.
+
+        Args:
+            prompts: Prompts of `dataset`, each as often as its group is large.
+            trainer: The `GRPOTrainer`.
+
+        Returns:
+            ``prompt_ids``, ``completion_ids``, ``logprobs`` and ``env_mask``; for reward functions also ``reward``
+            (``None`` where there is none), ``valid``, ``success``, ``fault`` (its kind), ``turns``, ``ended``, ``env``,
+            ``task`` and ``kind``. Each holds one value for each prompt.
+
+        Raises:
+            InputError: A prompt is not of `dataset`, or longer than it may be.
+        """
+        begins = [self._beginnings.find_in_prompt(prompt) for prompt in prompts]
+        played = self._run(self._play_all(begins, trainer))
+        for one in played:
+            if one.fault is not None and one.fault.kind == "prompt_too_long":
+                fix = "Raise max_prompt_length, or use prompt='compact'."
+                raise InputError(one.fault.message, where=f"task {one.task}", fix=fix)
+        spare = ChatTokens.of(trainer.processing_class)
+        rows = [_row(one, begin, spare, prompt) for one, begin, prompt in zip(played, begins, prompts, strict=True)]
+        return {name: [row[name] for row in rows] for name in rows[0]} if rows else _EMPTY
+
+    async def _play_all(self, begins: Sequence[Begin], trainer: Any) -> list[Played]:
+        tokens = ChatTokens.of(trainer.processing_class)
+        response = trainer.max_completion_length
+        longest = (self._limits.prompt or MAX_PROMPT_LENGTH) + response
+        context = _context(trainer.model) or longest
+        limits = dataclasses.replace(
+            self._limits,
+            prompt=min(self._limits.prompt or MAX_PROMPT_LENGTH, context - 1),
+            response=response,
+            total=min(longest, context),
+        )
+        end_ids = [item for item in {*trainer.eos_token_ids, tokens.end_id} if item is not None]
+        # In evaluation a beginning is one world however often it is looked at; in training each round is its own.
+        round_ = trainer.state.global_step if trainer.model.training else None
+        async with engine_of(
+            trainer, episodes=len(begins), end_ids=end_ids, max_length=limits.total or longest, slots=self._slots
+        ) as engine:
+            work = [
+                self._play(begin, f"{begin.text}/{number}", begin.group(round_), engine, limits, tokens.tokenizer)
+                for number, begin in enumerate(begins)
+            ]
+            played = await asyncio.gather(*work)
+            await engine.finish()
+        return played
+
+    async def _play(
+        self, begin: Begin, name: str, group: str, engine: Engine, limits: Limits, tokenizer: Any
+    ) -> Played:
+        episode = self.suites[begin.env].episode()
+        try:
+            played = await play(
+                episode,
+                begin.task,
+                seed=begin.seed,
+                group=group,
+                begin=partial(Conversation, tokenizer),
+                sample=partial(engine.sample, name),
+                limits=limits,
+            )
+        finally:
+            engine.ended()
+        if played.fault is not None:
+            logger.warning("%s, task %s: %s", begin.env, begin.task.id, played.fault.message)
+        return played
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run on this thread, so that generation stays where the trainer is; else, in a notebook, on the other loop."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            if self._loop is None:
+                self._loop = new_loop()
+                weakref.finalize(self, self._loop.close)
+            return self._loop.run_until_complete(work)
+        return run_sync(work, inline=False)
+
+
+def episodes_rollout(
+    *sources: Source,
+    max_prompt_length: int = MAX_PROMPT_LENGTH,
+    turn_tokens: int | None = None,
+    slots: int = 64,
+    **settings: Any,
+) -> EpisodesRollout:
+    """Any of our environments as TRL's ``rollout_func``.
+
+    Args:
+        *sources: Ids of environments, or loaded `Suite`s; several are trained together.
+        max_prompt_length: Most tokens of a prompt. A longer one ends the training with an error; it is never cut.
+        turn_tokens: Most tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
+        slots: Most episodes whose turns the model samples at the same time.
+        **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
+
+    Returns:
+        The rollout function. Its ``dataset()`` is the dataset to train on.
+
+    Raises:
+        InputError: A setting is wrong.
+    """
+    suites = suites_of(sources, settings)
+    return EpisodesRollout(suites, max_prompt_length=max_prompt_length, turn_tokens=turn_tokens, slots=slots)
+
+
+_EMPTY: dict[str, list[Any]] = {name: [] for name in ("prompt_ids", "completion_ids", "logprobs", "env_mask")}
+
+
+def _prompt(suite: Suite, task: Task) -> list[JsonObject]:
+    return [{"role": "user", "content": f"{suite.config.env}: {task.id}"}]
+
+
+def _row(played: Played, begin: Begin, tokens: ChatTokens, prompt: Any) -> JsonObject:
+    """An episode as TRL takes it. It needs a token in every prompt and completion, also where there was none."""
+    blank = tokens.end_id if tokens.end_id is not None else tokens.tokenizer.eos_token_id
+    return {
+        "prompt_ids": played.prompt_ids or tokens.prompt(prompt),
+        "completion_ids": played.response_ids or [blank],
+        "logprobs": played.response_logprobs or [0.0],
+        "env_mask": played.response_mask or [0],
+        "reward": played.reward,
+        "valid": played.valid,
+        "success": played.success,
+        "fault": None if played.fault is None else played.fault.kind,
+        "turns": played.turns,
+        "ended": played.ended,
+        "env": begin.env,
+        "task": played.task,
+        "kind": played.kind,
+    }
+
+
+def _context(model: Any) -> int | None:
+    """The longest text that the model can read."""
+    config = model.config.get_text_config()
+    length = getattr(config, "max_position_embeddings", None)
+    return None if length is None else int(length)

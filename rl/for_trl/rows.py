@@ -1,0 +1,183 @@
+"""The rows of a TRL dataset: each is the start of an episode, and says so in a way that reaches no model.
+
+TRL hands a rollout function the prompts and nothing else, and an environment the columns. So what a row stands for is
+written down twice: in the column ``episode``, and under the key ``episode`` of the prompt's last message, beside role
+and content. Chat templates do not look at that key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simia_gym.env import make_suite
+from simia_gym.errors import InputError
+from simia_gym.rollout.jobs import episode_seed
+from simia_gym.suite import Suite
+from simia_gym.tasks import task_from_json, task_to_json
+from simia_gym.types import JsonObject, Task
+
+KEY = "episode"
+"""Name of the column, and of the key in the prompt's last message."""
+
+Source = str | Suite
+"""An environment: its id, or a loaded one."""
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Where an episode begins: the same for all members of a group.
+
+    Attributes:
+        env: The environment's id.
+        task: What it is about.
+        seed: Where all variety within it comes from.
+        text: All of this as the text that stands in the dataset.
+    """
+
+    env: str
+    task: Task
+    seed: int
+    text: str
+
+    def group(self, round_: int | None = None) -> str:
+        """Id of the episodes that share a world: those of one beginning, in one round of training where it is known."""
+        group = f"{self.env}:{self.task.id}:{self.seed}"
+        return group if round_ is None else f"{group}@{round_}"
+
+
+class Beginnings:
+    """Writes the rows of some environments, and finds again what a row stands for.
+
+    Args:
+        suites: The environments, each with an id of its own.
+
+    Raises:
+        InputError: There is none, or two have the same id.
+    """
+
+    def __init__(self, suites: Sequence[Suite]) -> None:
+        ids = [suite.config.env for suite in suites]
+        if not ids:
+            raise InputError("no environment is named", where="environments", fix="Name one, such as simia/retail-v0.")
+        twice = next((env for env in ids if ids.count(env) > 1), None)
+        if twice is not None:
+            raise InputError(f"{twice} is named twice", where="environments", fix="Name it once.")
+        self.suites: Mapping[str, Suite] = dict(zip(ids, suites, strict=True))
+        self._tasks: dict[tuple[str, str], Task] = {}
+
+    def rows(
+        self,
+        prompt: Any,
+        *,
+        rows: int | None = None,
+        seed: int = 0,
+        tasks: Iterable[Task] | None = None,
+    ) -> list[JsonObject]:
+        """Write rows, those of several environments in turns.
+
+        Args:
+            prompt: Makes the messages of a row's prompt from the suite and the task.
+            rows: How many, over all environments; by default as many as there are tasks. More than that begin again
+                with the first task and other seeds.
+            seed: The seed that those of the episodes come from.
+            tasks: Tasks of your own, for one environment, in place of those of the split.
+
+        Returns:
+            Dictionaries with the columns ``prompt``, ``environment`` and ``episode``.
+        """
+        if tasks is not None and len(self.suites) > 1:
+            raise InputError("tasks are given for several environments", where="tasks", fix="Make a dataset for each.")
+        chosen: dict[str, Sequence[Task]] = {
+            env: list(tasks) if tasks is not None else suite.tasks for env, suite in self.suites.items()
+        }
+        total = sum(map(len, chosen.values())) if rows is None else rows
+        if total < 1 or not all(chosen.values()):
+            raise InputError(f"{total} rows were asked for", where="rows", fix="Ask for 1 or more, of 1 task or more.")
+        return [
+            self._row(prompt, env, chosen[env], number, seed) for env, number in _turns(chosen, total, rows is None)
+        ]
+
+    def find(self, text: Any) -> Begin:
+        """Find what a row stands for.
+
+        Args:
+            text: The value of its column ``episode``, or of that key in its prompt.
+
+        Raises:
+            InputError: It is no such text, or speaks of an environment or a task that is not here.
+        """
+        try:
+            said = json.loads(text)
+            env, task, seed = str(said["env"]), said["task"], int(said["seed"])
+        except (TypeError, ValueError, KeyError):
+            fix = "Make the dataset with the method dataset() of what you give to the trainer."
+            raise InputError(f"the row says {str(text)[:60]!r}", where=f"column {KEY!r}", fix=fix) from None
+        if env not in self.suites:
+            fix = f"It is for {', '.join(self.suites)}."
+            raise InputError(f"the row is for {env!r}", where=f"column {KEY!r}", fix=fix)
+        return Begin(env, self._task(env, task), seed, text)
+
+    def find_in_prompt(self, prompt: Any) -> Begin:
+        """Find what a row stands for from its prompt alone.
+
+        Raises:
+            InputError: As `find`.
+        """
+        last = prompt[-1] if isinstance(prompt, list) and prompt else {}
+        return self.find(last.get(KEY) if isinstance(last, Mapping) else prompt)
+
+    def _task(self, env: str, task: Any) -> Task:
+        key = (env, task if isinstance(task, str) else json.dumps(task, sort_keys=True))
+        if key not in self._tasks:
+            whole = isinstance(task, dict)
+            self._tasks[key] = task_from_json(task, f"column {KEY!r}") if whole else self.suites[env].task(str(task))
+        return self._tasks[key]
+
+    def _row(self, prompt: Any, env: str, tasks: Sequence[Task], number: int, seed: int) -> JsonObject:
+        suite, task = self.suites[env], tasks[number % len(tasks)]
+        said = {
+            "env": env,
+            "task": task.id if tasks is suite.tasks else task_to_json(task),
+            "seed": episode_seed(seed, task.id, number // len(tasks)),
+        }
+        text = json.dumps(said, ensure_ascii=False, default=dict)
+        messages = [dict(message) for message in prompt(suite, task)]
+        messages[-1][KEY] = text
+        return {"prompt": messages, "environment": env, KEY: text}
+
+
+def suites_of(sources: Sequence[Source], settings: Mapping[str, Any]) -> list[Suite]:
+    """Load environments.
+
+    Args:
+        sources: Their ids, or loaded ones.
+        settings: As for ``gymnasium.make``, for all that are not loaded yet.
+
+    Raises:
+        InputError: A setting is wrong, or there are settings and all are loaded.
+    """
+    loaded = [source for source in sources if isinstance(source, Suite)]
+    if settings and len(loaded) == len(sources) > 0:
+        name = next(iter(settings))
+        raise InputError("the environment is loaded already", where=name, fix="Load it with this setting.")
+    return [source if isinstance(source, Suite) else make_suite(source, settings) for source in sources]
+
+
+def to_dataset(rows: Sequence[JsonObject]) -> Any:
+    """Rows as a ``datasets.Dataset``."""
+    from datasets import Dataset
+
+    return Dataset.from_list(list(rows))
+
+
+def _turns(chosen: Mapping[str, Sequence[Task]], total: int, once: bool) -> list[tuple[str, int]]:
+    """Which environment each row is of, and its number within it: in turns, each only once round where asked."""
+    found: list[tuple[str, int]] = []
+    number = 0
+    while len(found) < total:
+        found += [(env, number) for env, tasks in chosen.items() if not once or number < len(tasks)]
+        number += 1
+    return found[:total]

@@ -1,0 +1,1 @@
+"""Generation with Hugging Face models: token in, token out."""

@@ -1,0 +1,324 @@
+"""A language model that many conversations share: turns are sampled together, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import torch
+
+from simia_gym.errors import InputError, SimiaError
+from simia_gym.rl.generation.packed import PackedRunner, own_copy, supports_packing
+from simia_gym.rl.generation.plain import PlainRunner
+from simia_gym.rl.generation.sampling import Sampled, Sampling
+from simia_gym.rl.generation.scheduler import Request, Runner, Scheduler, Statistics
+from simia_gym.rl.generation.weights import WeightUpdate, weights_sum
+
+_Outcome: TypeAlias = Sampled | BaseException
+_News: TypeAlias = tuple["asyncio.Future[Sampled]", _Outcome]
+
+
+class GenerationError(SimiaError):
+    """A turn could not be sampled: the model failed, or the generator is closed."""
+
+
+class Generator:
+    """Samples turns of many conversations at once.
+
+    Requests join and leave at every step, so that no turn waits for a longer one. What a conversation's earlier turns
+    have left is kept in its slot, and only new tokens are computed; a beginning that two conversations share is
+    computed once and copied. All that is by content: a prompt that goes on from what a slot holds uses it, under
+    whatever id it comes.
+
+    A turn depends on its prompt, its settings and its seed, and not on what is sampled beside it, up to rounding: sums
+    over other shapes round otherwise in the last bits, which can change a token only where two are as good as equally
+    likely (or where a random number falls on the edge between two).
+
+    Args:
+        model: A causal language model of transformers, on whatever device. It is not changed, except by `load_weights`:
+            what samples is a copy in evaluation mode that shares its parameters. Where these are trained in place, call
+            `clear` before sampling goes on.
+        end_ids: Tokens that end every turn.
+        max_length: Most tokens of a conversation, prompt and turn together.
+        slots: Most conversations whose turns are sampled at the same time, and whose keys and values are kept.
+        seed: Seed of all chance; see `Sampling.seed`.
+        chunk: Most tokens of prompts in one step.
+        threads: Threads of torch within this generator's thread; ``None`` for torch's own number.
+
+    Attributes:
+        packed: Whether turns of different conversations are computed together. Models whose attention is of another
+            kind are computed one conversation at a time, which is slow.
+
+    Raises:
+        InputError: A number is not sound, or the model cannot have positions up to that length.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        end_ids: Iterable[int],
+        max_length: int,
+        slots: int = 64,
+        seed: int = 0,
+        chunk: int = 1024,
+        threads: int | None = None,
+    ) -> None:
+        for name, value in (("max_length", max_length), ("slots", slots), ("chunk", chunk)):
+            if value < 1 + (name == "max_length"):
+                raise InputError(f"{name} is {value}", where="generator", fix="Give more.")
+        self._model, self._ends, self._length = model, frozenset(end_ids), max_length
+        self._threads = threads
+        self.packed = supports_packing(model)
+        runner: Runner
+        if self.packed:
+            runner = PackedRunner(model, slots, max_length)
+        else:
+            runner = PlainRunner(own_copy(model), slots, max_length)
+        self._scheduler = Scheduler(runner, slots, max_length, seed=seed, chunk=chunk)
+        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._outbox: dict[asyncio.AbstractEventLoop, list[_News]] = {}
+        self._paused = False
+        self._gone: BaseException | None = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="simia-generator", daemon=True)
+        self._thread.start()
+
+    @property
+    def max_length(self) -> int:
+        """Most tokens of a conversation."""
+        return self._length
+
+    @property
+    def statistics(self) -> Statistics:
+        """What has been done so far; the numbers go on changing."""
+        return self._scheduler.statistics
+
+    async def generate(self, request_id: str, prompt_ids: Sequence[int], sampling: Sampling | None = None) -> Sampled:
+        """Sample one turn. May be called from any event loop.
+
+        Args:
+            request_id: The conversation; turns of the same one go on in the same slot.
+            prompt_ids: All its tokens so far.
+            sampling: How to sample.
+
+        Returns:
+            The turn.
+
+        Raises:
+            InputError: The prompt is empty or leaves no room for a token.
+            GenerationError: The model failed, or the generator is closed.
+        """
+        how = sampling or Sampling()
+        prompt = list(prompt_ids)
+        if not prompt:
+            raise InputError("the prompt is empty", where="generator", fix="Give at least one token.")
+        room = min(how.max_tokens, self._length - len(prompt))
+        if room < 1:
+            what = f"the prompt has {len(prompt)} tokens, and the generator's conversations at most {self._length}"
+            raise InputError(what, where="generator", fix="Give a greater max_length, or a shorter prompt.")
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Sampled] = loop.create_future()
+        ends = self._ends.union(how.stop_token_ids) if how.stop_token_ids else self._ends
+        request = Request(
+            id=request_id,
+            prompt=prompt,
+            sampling=how,
+            room=room,
+            ends=ends,
+            finish=lambda turn: self._tell(loop, waiter, turn),
+            fail=lambda error: self._tell(loop, waiter, _as_generation_error(error)),
+            dropped=waiter.done,
+        )
+        self._put(lambda: self._scheduler.add(request))
+        return await waiter
+
+    async def load_weights(self, named: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> int:
+        """Take new weights; everything that was computed with the old ones is dropped.
+
+        Args:
+            named: Parameters by the names of the model's ``state_dict``.
+
+        Returns:
+            Number of parameters that were copied.
+
+        Raises:
+            InputError: A name or a shape is not the model's, or one is missing.
+        """
+        return int(await self.call(lambda: self._load(named)))
+
+    async def checksum(self) -> dict[str, int]:
+        """One number for each parameter, from all its bits: equal numbers, equal weights."""
+        found: dict[str, int] = await self.call(lambda: weights_sum(self._model.state_dict().items()))
+        return found
+
+    async def abort(self) -> list[str]:
+        """End all turns that are under way, with what they have.
+
+        Returns:
+            Their conversations.
+        """
+        aborted: list[str] = await self.call(self._scheduler.abort)
+        return aborted
+
+    async def pause(self) -> None:
+        """Sample nothing more; requests wait until `resume`."""
+        await self.call(lambda: self._set_paused(True))
+
+    async def resume(self) -> None:
+        """Go on."""
+        await self.call(lambda: self._set_paused(False))
+
+    async def clear(self, *, free: bool = False) -> None:
+        """Drop what is kept of conversations.
+
+        Args:
+            free: Give the memory back, too, until it is needed again.
+        """
+        await self.call(lambda: self._clear(free))
+
+    async def call(self, work: Callable[[], Any]) -> Any:
+        """Have something done in the generator's thread, between two steps."""
+        done: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(work())
+            except Exception as error:
+                done.set_exception(error)
+
+        self._put(run)
+        return await asyncio.wrap_future(done)
+
+    def begin_update(self) -> WeightUpdate:
+        """Weights that come in parts; to be copied within `call`, while the generator is paused, and then `stale`."""
+        return WeightUpdate(self._model)
+
+    def stale(self) -> None:
+        """What is kept was computed with other weights; to be called within `call`."""
+        self._scheduler.stale()
+        self._scheduler.statistics.weights += 1
+
+    def forget(self, request_id: str) -> None:
+        """A conversation is over; its slot is used again first. Needs no waiting for, and no running loop."""
+        with suppress(GenerationError):
+            self._put(lambda: self._scheduler.forget(request_id))
+
+    def close(self) -> None:
+        """End the thread. Turns under way fail with a `GenerationError`. May be called twice."""
+        with self._lock:
+            if self._gone is None:
+                self._gone = GenerationError("the generator is closed")
+                self._inbox.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> Generator:
+        """For ``with``."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Close."""
+        self.close()
+
+    def _put(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            if self._gone is not None:
+                raise GenerationError(str(self._gone)) from self._gone
+            self._inbox.put(work)
+
+    def _work(self) -> None:
+        """The thread."""
+        try:
+            if self._threads is not None:
+                torch.set_num_threads(self._threads)
+            with torch.inference_mode():
+                while self._serve():
+                    pass
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._end(self._gone or GenerationError("the generator is closed"))
+
+    def _serve(self) -> bool:
+        """Do what is asked, then one step."""
+        scheduler = self._scheduler
+        while True:
+            self._tell_all()
+            nothing_to_do = self._paused or scheduler.idle
+            try:
+                work = self._inbox.get(block=nothing_to_do)
+            except queue.Empty:
+                break
+            if work is None:
+                return False
+            work()
+        try:
+            scheduler.step()
+        except Exception as error:
+            scheduler.fail(error)
+        return True
+
+    def _end(self, error: BaseException) -> None:
+        """Nobody may wait for ever."""
+        with self._lock:
+            self._gone = self._gone or error
+        while True:
+            try:
+                work = self._inbox.get(block=False)
+            except queue.Empty:
+                break
+            if work is not None:
+                work()
+        self._scheduler.fail(error)
+        self._tell_all()
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[Sampled], outcome: _Outcome) -> None:
+        self._outbox.setdefault(loop, []).append((waiter, outcome))
+
+    def _tell_all(self) -> None:
+        """Wake each loop once for all turns that ended in a step: waking it costs more than a token."""
+        for loop, news in self._outbox.items():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(_settle, news)
+        self._outbox = {}
+
+    def _load(self, named: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> int:
+        update = self.begin_update()
+        try:
+            update.copy(named.items() if isinstance(named, Mapping) else named)
+            update.finish()
+        finally:
+            self.stale()
+        return update.count
+
+    def _set_paused(self, paused: bool) -> None:
+        self._paused = paused
+
+    def _clear(self, free: bool) -> None:
+        self._scheduler.stale()
+        if free:
+            self._scheduler.runner.free()
+
+
+def _settle(news: list[_News]) -> None:
+    for waiter, outcome in news:
+        if waiter.done():
+            continue
+        if isinstance(outcome, BaseException):
+            waiter.set_exception(outcome)
+        else:
+            waiter.set_result(outcome)
+
+
+def _as_generation_error(error: BaseException) -> GenerationError:
+    if isinstance(error, GenerationError):
+        return GenerationError(str(error))
+    made = GenerationError(f"{type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made

@@ -1,0 +1,76 @@
+"""Forward passes for any model: one conversation at a time, with the cache that the model itself makes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from simia_gym.errors import InputError
+from simia_gym.rl.generation.attention import Segment
+
+
+class PlainRunner:
+    """Runs each conversation by itself. Slow, but asks nothing of the model except a cache.
+
+    Args:
+        model: A causal language model of transformers.
+        slots: Number of conversations that are kept.
+        length: Most tokens in one.
+
+    Raises:
+        InputError: The model has no cache of the usual kind.
+
+    Attributes:
+        shares: Whether one conversation's beginning can be copied to another. Here it cannot: what a recurrent layer
+            keeps has no beginning.
+    """
+
+    shares = False
+
+    def __init__(self, model: Any, slots: int, length: int) -> None:
+        self.model = model
+        self._caches: dict[int, Any] = {}
+        names = inspect.signature(model.forward).parameters
+        if "past_key_values" not in names:
+            what = f"{type(model).__name__} has no cache of keys and values"
+            raise InputError(what, where="model", fix="Use a model that generates with past_key_values.")
+        self._keeps, self._places = "logits_to_keep" in names, "position_ids" in names
+
+    def forward(self, segments: Sequence[Segment]) -> Any:
+        """Compute new tokens; as `PackedRunner.forward`."""
+        rows = []
+        for segment in segments:
+            if segment.start == 0:
+                self._caches.pop(segment.slot, None)
+            device = self.model.device
+            more: dict[str, Any] = {"logits_to_keep": 1} if self._keeps else {}
+            if self._places:
+                end = segment.start + len(segment.ids)
+                more["position_ids"] = torch.arange(segment.start, end, device=device)[None]
+            done = self.model(
+                input_ids=torch.tensor([list(segment.ids)], device=device),
+                past_key_values=self._caches.get(segment.slot),
+                use_cache=True,
+                **more,
+            )
+            self._caches[segment.slot] = done.past_key_values
+            if segment.wanted:
+                rows.append(done.logits[0, -1])
+        return torch.stack(rows) if rows else torch.empty(0, 0)
+
+    def copy(self, source: int, target: int, count: int) -> None:
+        """Not possible."""
+        raise NotImplementedError
+
+    def forget(self, slot: int) -> None:
+        """Drop a slot's cache."""
+        self._caches.pop(slot, None)
+
+    def clear(self) -> None:
+        """Drop all caches."""
+        self._caches.clear()
+
+    free = clear

@@ -1,0 +1,187 @@
+"""The policy ``hf``: a model of transformers in this process, one for all episodes in flight."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from simia_gym.errors import Cut, Fault, InputError
+from simia_gym.policies import PolicyOptions, PolicyStart
+from simia_gym.rl.extras import require
+from simia_gym.types import Message
+
+if TYPE_CHECKING:
+    from simia_gym.rl.chat.tokens import Conversation
+    from simia_gym.rl.generation.generator import Generator
+    from simia_gym.rl.generation.sampling import Sampling
+
+_SLOTS = 64
+_MAX_TOKENS = 512
+_EXTRA = ("top_p", "top_k", "max_length", "device", "dtype", "threads")
+
+
+def hf_policies(options: PolicyOptions) -> HFPolicies:
+    """What makes the policy ``hf``.
+
+    Args:
+        options: ``model`` (a folder or a name on the hub), ``temperature`` (1 by default), ``max_tokens`` (of one turn,
+            512 by default), ``concurrency`` (turns that are sampled at the same time, 64 by default), and in ``extra``
+            ``top_p``, ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
+
+    Raises:
+        InputError: There is no such model or setting, or an extra is not installed.
+    """
+    require("trl", "torch", "transformers")
+    return HFPolicies(options)
+
+
+class HFPolicies:
+    """Makes policies that share a model and a generator; these are loaded when the first one acts.
+
+    Args:
+        options: As of `hf_policies`.
+
+    Attributes:
+        content_hash: Of the model's files: another checkpoint is another policy.
+        trained_prompt: The system message that it was trained with, ``full`` or ``compact``, where that is known.
+
+    Raises:
+        InputError: There is no such model or setting.
+    """
+
+    def __init__(self, options: PolicyOptions) -> None:
+        from simia_gym.rl.generation.loading import content_hash, find_model, load_tokenizer
+        from simia_gym.rl.small.card import read_card
+
+        if options.model is None:
+            fix = "Give --policy-model FOLDER, a model in the Hugging Face format."
+            raise InputError("it needs a model", where="policy 'hf'", fix=fix)
+        unknown = [name for name in options.extra if name not in _EXTRA]
+        if unknown:
+            raise InputError(
+                f"unknown setting {unknown[0]!r}", where="policy.extra", fix=f"Known: {', '.join(_EXTRA)}."
+            )
+        self._options = options
+        self._folder = find_model(options.model, where="policy 'hf'")
+        self.content_hash: str | None = content_hash(self._folder)
+        card = read_card(self._folder)
+        self.trained_prompt: str | None = None if card is None else card.prompt
+        self.tokenizer: Any = load_tokenizer(self._folder)
+        self.sampling = _sampling(options)
+        self._generator: Generator | None = None
+
+    def __call__(self) -> HFPolicy:
+        """A policy for one episode at a time."""
+        return HFPolicy(self)
+
+    @property
+    def generator(self) -> Generator:
+        """The generator, made at its first use."""
+        if self._generator is None:
+            from simia_gym.rl.generation.generator import Generator
+            from simia_gym.rl.generation.loading import fitting_slots, load_model
+
+            extra = self._options.extra
+            loaded = load_model(self._folder, self.tokenizer, device=extra.get("device"), dtype=extra.get("dtype"))
+            length = min(loaded.length, int(extra.get("max_length", loaded.length)))
+            slots = fitting_slots(loaded.model, self._options.concurrency or _SLOTS, length)
+            self._generator = Generator(
+                loaded.model, end_ids=loaded.end_ids, max_length=length, slots=slots, threads=extra.get("threads")
+            )
+            atexit.register(self.close)  # torch must not be running in a thread when the interpreter ends
+        return self._generator
+
+    def close(self) -> None:
+        """End the generator's thread."""
+        if self._generator is not None:
+            self._generator.close()
+            atexit.unregister(self.close)
+
+
+class HFPolicy:
+    """One agent in one episode at a time: token in, token out.
+
+    What it said before stands in its prompt as the very tokens that it sampled. When the conversation has no room for
+    another token, the episode is cut: it is judged as it stands.
+
+    Args:
+        source: Where model and settings are.
+    """
+
+    def __init__(self, source: HFPolicies) -> None:
+        self._source = source
+        self._seed = self._seen = self._turn = 0
+        self._conversation: Conversation | None = None
+        self._name = ""
+        self._begin()
+
+    def start(self, start: PolicyStart) -> None:
+        """Begin an episode; all chance is from its seed."""
+        self._seed = start.seed
+        self._begin()
+
+    async def act(self, messages: Sequence[Message]) -> str:
+        """Sample the next action.
+
+        Args:
+            messages: The transcript so far.
+
+        Returns:
+            The text of the turn, without the token that ended it.
+
+        Raises:
+            Cut: The conversation is as long as the model can have it.
+            Fault: The model failed. Kind: ``generation``.
+        """
+        from simia_gym.rl.chat.tokens import Conversation
+        from simia_gym.rl.generation.generator import GenerationError
+
+        if self._conversation is None:
+            self._conversation = Conversation(self._source.tokenizer, messages)
+        else:
+            new = list(messages[self._seen :])
+            self._conversation.heard(new[1:] if new and new[0].get("role") == "assistant" else new)
+        self._seen = len(messages)
+        generator = self._source.generator
+        if len(self._conversation.ids) >= generator.max_length:
+            raise Cut
+        try:
+            turn = await generator.generate(self._name, self._conversation.ids, self._turn_sampling())
+        except GenerationError as error:
+            raise Fault("generation", str(error), role="policy") from error
+        self._turn += 1
+        return self._conversation.said(turn.token_ids, turn.logprobs)
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The tokens of the episode so far."""
+        return self._conversation
+
+    def _begin(self) -> None:
+        self._conversation = None
+        self._seen = self._turn = 0
+        self._name = f"{id(self)}/{self._seed}"
+        generator = self._source._generator
+        if generator is not None:
+            weakref.finalize(self, generator.forget, self._name)
+
+    def _turn_sampling(self) -> Sampling:
+        from dataclasses import replace
+
+        digest = hashlib.sha256(f"hf/{self._seed}/{self._turn}".encode()).digest()
+        return replace(self._source.sampling, seed=int.from_bytes(digest[:8], "big"))
+
+
+def _sampling(options: PolicyOptions) -> Sampling:
+    from simia_gym.rl.generation.sampling import Sampling
+
+    extra = options.extra
+    return Sampling(
+        temperature=1.0 if options.temperature is None else options.temperature,
+        top_p=float(extra.get("top_p", 1.0)),
+        top_k=int(extra.get("top_k", 0)),
+        max_tokens=options.max_tokens or _MAX_TOKENS,
+    )

@@ -1,0 +1,131 @@
+"""How tokens are drawn, one row of logits per conversation."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from simia_gym.errors import InputError
+
+Stop = Literal["stop", "length", "aborted"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How one turn is sampled.
+
+    Attributes:
+        temperature: Divides the logits; 0 takes the most probable token.
+        top_p: Only the most probable tokens that together have this share are drawn from; 1 for all.
+        top_k: Only so many of the most probable tokens are drawn from; 0 for all.
+        max_tokens: Most tokens of the turn.
+        stop_token_ids: Tokens that end the turn, besides those that end every turn.
+        seed: Seed of this turn's chance. Without one it follows from the generator's seed, the conversation's id and
+            the number of the turn in it.
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    max_tokens: int = 256
+    stop_token_ids: Sequence[int] = ()
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be sampled with."""
+        checks = (
+            ("temperature", self.temperature, self.temperature >= 0, "Give 0 or more."),
+            ("top_p", self.top_p, 0 < self.top_p <= 1, "Give a number above 0 and at most 1."),
+            ("top_k", self.top_k, self.top_k >= 0, "Give 0 or more."),
+            ("max_tokens", self.max_tokens, self.max_tokens >= 1, "Give at least 1."),
+        )
+        for name, value, good, fix in checks:
+            if not good:
+                raise InputError(f"{name} is {value}", where="sampling", fix=fix)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One turn.
+
+    Attributes:
+        token_ids: The sampled tokens; the one that ended the turn is the last of them.
+        logprobs: The natural logarithm of each token's probability under the temperature, over the whole vocabulary:
+            ``top_p`` and ``top_k`` do not change it, as in a trainer. With temperature 0 it is that of temperature 1.
+        stop: Why the turn ended: a token that ends turns, the length, or an abort.
+    """
+
+    token_ids: list[int]
+    logprobs: list[float]
+    stop: Stop
+
+
+def chance(seed: int, request_id: str, turn: int) -> random.Random:
+    """The chance of one turn: the same wherever and beside whatever it is sampled."""
+    digest = hashlib.sha256(f"{seed}/{turn}/{request_id}".encode()).digest()
+    return random.Random(int.from_bytes(digest[:8], "big"))
+
+
+def draw(logits: Any, how: Sequence[Sampling], chances: Sequence[random.Random]) -> tuple[list[int], list[float]]:
+    """Draw one token for each row.
+
+    Each row is drawn by inverting its own cumulative distribution at one number of its own chance. What is drawn for a
+    row thus depends on no other row; only the rounding of the logits, which depends on the shape of the batch, can
+    change a draw that falls on the very edge between two tokens.
+
+    Args:
+        logits: Tensor of rows x vocabulary.
+        how: Settings of each row.
+        chances: Where each row's numbers come from.
+
+    Returns:
+        The tokens and their log-probabilities.
+    """
+    logits = logits.float()
+    temperatures = [one.temperature if one.temperature > 0 else 1.0 for one in how]
+    if any(value != 1.0 for value in temperatures):
+        logits = logits / torch.tensor(temperatures, device=logits.device)[:, None]
+    logprobs = torch.log_softmax(logits, dim=-1)
+    if all(one.temperature == 0 for one in how):
+        drawn = logprobs.argmax(dim=-1)
+        return drawn.tolist(), logprobs.gather(1, drawn[:, None])[:, 0].tolist()
+    numbers = torch.tensor(
+        [own.random() if one.temperature > 0 else 0.0 for one, own in zip(how, chances, strict=True)],
+        dtype=torch.float64,
+        device=logits.device,
+    )
+    if any(one.top_k or one.top_p < 1 for one in how):
+        drawn = _draw_among_the_best(logprobs, how, numbers)
+    else:
+        drawn = _invert(logprobs.exp(), numbers)
+    if any(one.temperature == 0 for one in how):
+        greedy = torch.tensor([one.temperature == 0 for one in how], device=logits.device)
+        drawn = torch.where(greedy, logprobs.argmax(dim=-1), drawn)
+    return drawn.tolist(), logprobs.gather(1, drawn[:, None])[:, 0].tolist()
+
+
+def _invert(probabilities: Any, numbers: Any) -> Any:
+    """The first place where the cumulated probability exceeds the number's share of their sum."""
+    cumulated = probabilities.double().cumsum(dim=-1)
+    total = cumulated[:, -1:]
+    # Below the sum itself, so that no token of probability 0 after the last possible one is drawn.
+    wanted = torch.minimum(numbers[:, None] * total, total * (1 - 2**-52))
+    return torch.searchsorted(cumulated, wanted, right=True)[:, 0].clamp_(max=probabilities.shape[-1] - 1)
+
+
+def _draw_among_the_best(logprobs: Any, how: Sequence[Sampling], numbers: Any) -> Any:
+    ordered, tokens = logprobs.exp().sort(dim=-1, descending=True, stable=True)
+    size = ordered.shape[-1]
+    most = torch.tensor([one.top_k or size for one in how], device=ordered.device)[:, None]
+    share = torch.tensor([one.top_p for one in how], dtype=torch.float64, device=ordered.device)[:, None]
+    ordered = ordered.masked_fill(torch.arange(size, device=ordered.device)[None] >= most, 0.0)
+    before = ordered.double().cumsum(dim=-1) - ordered
+    # The share is of what top_k has left, as in vLLM and transformers.
+    kept = before < share * ordered.double().sum(dim=-1, keepdim=True)
+    kept[:, 0] = True
+    return tokens.gather(1, _invert(ordered * kept, numbers)[:, None])[:, 0]

@@ -1,0 +1,267 @@
+"""What is computed next: requests join at every step, and leave when their turn is done."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from simia_gym.rl.generation.attention import Segment
+from simia_gym.rl.generation.sampling import Sampled, Sampling, Stop, chance, draw
+from simia_gym.rl.generation.slots import SlotTable
+
+
+class Runner(Protocol):
+    """Computes tokens of conversations that live in slots."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether one conversation's beginning can be copied to another."""
+        ...
+
+    def forward(self, segments: Sequence[Segment]) -> Any:
+        """Compute new tokens; gives the logits that are wanted."""
+        ...
+
+    def copy(self, source: int, target: int, count: int) -> None:
+        """Copy the first tokens of a slot to another."""
+        ...
+
+    def forget(self, slot: int) -> None:
+        """A slot's content is of no use any more."""
+        ...
+
+    def clear(self) -> None:
+        """All content is of no use any more."""
+        ...
+
+    def free(self) -> None:
+        """Give the memory back."""
+        ...
+
+
+@dataclass(eq=False)
+class Request:
+    """One turn that is wanted.
+
+    Attributes:
+        id: The conversation.
+        prompt: All its tokens so far.
+        sampling: How to sample.
+        room: Most tokens that may be sampled.
+        ends: Tokens that end the turn.
+        finish: Called once with the turn.
+        fail: Called once in its place, with what went wrong.
+        dropped: Whether nobody waits for it any more.
+    """
+
+    id: str
+    prompt: Sequence[int]
+    sampling: Sampling
+    room: int
+    ends: frozenset[int]
+    finish: Callable[[Sampled], None]
+    fail: Callable[[BaseException], None]
+    dropped: Callable[[], bool]
+    chance: random.Random = field(default_factory=random.Random)
+    slot: int = -1
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Statistics:
+    """What has been done so far.
+
+    Attributes:
+        requests: Turns that came to their end.
+        steps: Forward passes.
+        sampled: Tokens sampled.
+        prefilled: Tokens of prompts that were computed.
+        reused: Tokens of prompts that were there already, because the conversation goes on.
+        copied: Tokens of prompts that were copied from another conversation.
+        weights: Times that weights were loaded.
+    """
+
+    requests: int = 0
+    steps: int = 0
+    sampled: int = 0
+    prefilled: int = 0
+    reused: int = 0
+    copied: int = 0
+    weights: int = 0
+
+
+class Scheduler:
+    """Decides step by step; runs in one thread.
+
+    Args:
+        runner: What computes.
+        slots: Number of slots.
+        length: Most tokens in one.
+        seed: Seed of all chance.
+        chunk: Most tokens of prompts in one step.
+    """
+
+    def __init__(self, runner: Runner, slots: int, length: int, *, seed: int, chunk: int) -> None:
+        self.runner, self._seed, self._chunk = runner, seed, chunk
+        self.table = SlotTable(slots, length, shares=runner.shares)
+        self.statistics = Statistics()
+        self._waiting: deque[Request] = deque()
+        self._active: list[Request] = []
+        self._turns: dict[str, int] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self._waiting and not self._active
+
+    def add(self, request: Request) -> None:
+        """Take a request."""
+        if request.sampling.seed is not None:
+            request.chance = random.Random(request.sampling.seed)
+        else:
+            turn = self._turns.pop(request.id, 0)
+            self._turns[request.id] = turn + 1  # to the end, so that the oldest are dropped first
+            if len(self._turns) > _MOST_CONVERSATIONS:
+                del self._turns[next(iter(self._turns))]
+            request.chance = chance(self._seed, request.id, turn)
+        self._waiting.append(request)
+
+    def step(self) -> None:
+        """Compute one step: one more token for every turn that is being sampled, and some of the waiting prompts.
+
+        Raises:
+            Exception: Whatever the model raises; the requests are then still there.
+        """
+        self._drop()
+        self._admit()
+        segments, requests = self._choose()
+        if not segments:
+            return
+        logits = self.runner.forward(segments)
+        self.statistics.steps += 1
+        wanted = []
+        for segment, request in zip(segments, requests, strict=True):
+            self.table.advance(segment.slot, len(segment.ids))
+            if segment.wanted:
+                wanted.append(request)
+        self._sample(logits, wanted)
+
+    def abort(self) -> list[str]:
+        """End all turns where they are.
+
+        Returns:
+            The conversations.
+        """
+        everyone = [*self._active, *self._waiting]
+        for request in self._active:
+            self.table.release(request.slot)
+        self._active, self._waiting = [], deque()
+        for request in everyone:
+            request.finish(Sampled(request.tokens, request.logprobs, "aborted"))
+        return [request.id for request in everyone]
+
+    def fail(self, error: BaseException) -> None:
+        """Give up all turns, and whatever was computed."""
+        everyone = [*self._active, *self._waiting]
+        for request in self._active:
+            self.table.release(request.slot)
+        self._active, self._waiting = [], deque()
+        self.stale()
+        for request in everyone:
+            request.fail(error)
+
+    def stale(self) -> None:
+        """The weights have changed. Turns that are under way are computed anew and go on with the new ones."""
+        self.table.stale()
+        self.runner.clear()
+
+    def forget(self, request_id: str) -> None:
+        """A conversation is over."""
+        self._turns.pop(request_id, None)
+        slot = self.table.forget(request_id)
+        if slot is not None and not self.runner.shares:
+            self.runner.forget(slot)
+
+    def _drop(self) -> None:
+        """Let go of turns that nobody waits for."""
+        gone = [request for request in self._active if request.dropped()]
+        for request in gone:
+            self.table.release(request.slot)
+            self._active.remove(request)
+        if self._waiting and any(request.dropped() for request in self._waiting):
+            self._waiting = deque(request for request in self._waiting if not request.dropped())
+
+    def _admit(self) -> None:
+        """Give slots to waiting requests; those that can wait for another's prompt stay where they are in the line."""
+        kept: deque[Request] = deque()
+        while self._waiting and self.table.free:
+            request = self._waiting.popleft()
+            place = self.table.find(request.id, request.prompt)
+            if place is None:
+                kept.append(request)
+                continue
+            if place.source is not None:
+                self.runner.copy(place.source, place.slot, place.copied)
+                self.statistics.copied += place.copied - place.kept
+            self.statistics.reused += place.kept
+            self.table.take(place, request.id, request.prompt)
+            request.slot = place.slot
+            self._active.append(request)
+        self._waiting.extendleft(reversed(kept))
+
+    def _choose(self) -> tuple[list[Segment], list[Request]]:
+        segments, requests, left = [], [], self._chunk
+        for request in self._active:
+            prompt, said = request.prompt, request.tokens
+            start = self.table.computed(request.slot)
+            end = len(prompt) + len(said)
+            if end - start == 1:  # only the token sampled last, or a prompt's last one
+                ids = said[-1:] or prompt[-1:]
+            elif left > 0:
+                size = min(end - start, left)
+                left -= size
+                self.statistics.prefilled += size
+                ids = prompt[start : start + size]
+                if len(ids) < size:  # what was said already is computed anew, since the weights have changed
+                    first = max(0, start - len(prompt))
+                    ids = [*ids, *said[first : first + size - len(ids)]]
+            else:
+                continue
+            segments.append(Segment(request.slot, start, ids, start + len(ids) == end))
+            requests.append(request)
+        return segments, requests
+
+    def _sample(self, logits: Any, requests: list[Request]) -> None:
+        if not requests:
+            return
+        drawn, logprobs = draw(
+            logits, [request.sampling for request in requests], [request.chance for request in requests]
+        )
+        self.statistics.sampled += len(drawn)
+        done = False
+        for request, token, logprob in zip(requests, drawn, logprobs, strict=True):
+            request.tokens.append(token)
+            request.logprobs.append(logprob)
+            stop: Stop | None = None
+            if token in request.ends:
+                stop = "stop"
+            elif len(request.tokens) >= request.room:
+                stop = "length"
+            if stop is None:
+                self.table.append(request.slot, token)
+                continue
+            done = True
+            self.table.release(request.slot)
+            request.slot = -1
+            self.statistics.requests += 1
+            request.finish(Sampled(request.tokens, request.logprobs, stop))
+        if done:
+            self._active = [request for request in self._active if request.slot >= 0]
+
+
+_MOST_CONVERSATIONS = 100_000
+"""So many conversations' numbers of turns are remembered."""

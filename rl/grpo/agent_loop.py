@@ -1,0 +1,300 @@
+"""Our episodes in verl: one agent loop, and no turn of its own in it.
+
+verl makes one object per episode and calls `run` on its event loop. The turns are those of `simia_gym.rl.chat.play`;
+here stand verl's sides of it: the engine that samples, and the tokens, which verl's own builders put together, so that
+masks and log-probabilities are exact for every model family that verl knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import ray
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput
+
+from simia_gym.encoding import encode
+from simia_gym.errors import SimiaError
+from simia_gym.rl.chat.play import Limits, Played, play
+from simia_gym.rl.grpo.dataset import Row
+from simia_gym.rl.grpo.episodes import EpisodeLine, training_job
+from simia_gym.rl.grpo.worlds import Worlds, worlds_of
+from simia_gym.rollout.jobs import world_group
+from simia_gym.types import FaultInfo, JsonObject, Message
+
+logger = logging.getLogger("simia_gym")
+
+_END = "<|im_end|>"
+_NOTHING = float("nan")
+
+
+class EpisodeLoop(AgentLoopBase):
+    """Plays one episode of the row that verl hands over.
+
+    Args:
+        args: As verl gives them.
+        settings: The JSON text of `simia_gym.rl.grpo.worlds.RunSettings`.
+        kwargs: As verl gives them.
+    """
+
+    def __init__(self, *args: Any, settings: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.worlds: Worlds = worlds_of(settings, worker_number())
+        tokens = self.tokenizer
+        end = tokens.convert_tokens_to_ids(_END)
+        known = end is not None and end != tokens.unk_token_id
+        self.end_ids: list[int] = sorted({tokens.eos_token_id, *([end] if known else [])} - {None})
+
+    async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> AgentLoopOutput:
+        """Play the episode of a row.
+
+        Whatever fails is a fault of this episode, never an exception: verl would give the whole group up for it.
+
+        Args:
+            sampling_params: verl's settings of the sampling.
+            kwargs: The row's columns; ``uid``, ``session_id`` and ``global_steps`` of verl.
+
+        Returns:
+            The tokens with mask and log-probabilities, and the reward: NaN where a fault ended the episode, whose mask
+            is 0 everywhere.
+        """
+        began = time.monotonic()
+        step, sample = int(kwargs.get("global_steps", 0)), int(kwargs.get("session_id", 0))
+        row, group = Row.of(kwargs["extra_info"]), ""
+        engine = _Engine(self, sampling_params)
+        try:
+            suite = self.worlds.suite(row.config)
+            plan, job = training_job(
+                suite, row.task, seed=row.seed, purpose=row.purpose, step=step, index=row.index, sample=sample
+            )
+            group = world_group(plan.seed, job.group)
+            engine.seed_by(group, sample)
+            episode = suite.episode()
+        except SimiaError as error:
+            played = _unplayed(row, FaultInfo("episode", "bad_environment", str(error)))
+        else:
+            played = await play(
+                episode,
+                job.task,
+                seed=job.seed,
+                group=group,
+                begin=self._begin,
+                sample=engine.sample,
+                limits=self._limits(),
+                timeout=self.worlds.settings.timeout,
+            )
+            if played.trace is not None:
+                logger.warning("%s, %s: %s", row.env, row.task.id, played.trace)
+            self.worlds.log.record(suite, plan, job, episode)
+        self.worlds.log.write(_line(played, row, step, sample, str(kwargs.get("uid", "")), group, began))
+        return self._output(played, engine, step, time.monotonic() - began)
+
+    def _cap_text_prompt_length(self, prompt_ids: list[int]) -> list[int]:
+        """Leave the prompt whole, where verl would cut its beginning off; `play` makes a fault of one too long."""
+        return prompt_ids
+
+    def _limits(self) -> Limits:
+        rollout = self.rollout_config
+        return Limits(
+            response=rollout.response_length,
+            prompt=rollout.prompt_length,
+            total=rollout.get("max_model_len") or None,
+            turn=self.worlds.settings.turn_tokens,
+        )
+
+    async def _begin(self, messages: Sequence[Message]) -> _Tokens:
+        return _Tokens(self, list(messages), await self.ct_build_initial_tokens(list(messages)))
+
+    def _output(self, played: Played, engine: _Engine, step: int, seconds: float) -> AgentLoopOutput:
+        tokenizer = self.tokenizer
+        fill = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        prompt, response, mask = played.prompt_ids, played.response_ids, played.response_mask
+        logprobs = played.response_logprobs
+        if not any(mask):  # one token that teaches nothing: verl needs it, and computes it for nothing
+            prompt = prompt if 0 < len(prompt) <= self.rollout_config.prompt_length else [fill]
+            response, mask, logprobs = response[:1] or [fill], [0], [0.0]
+        # With which weights: of an episode without a turn those that it would have been played with.
+        first, last = engine.steps or (max(0, step - 1), max(0, step - 1))
+        facts: dict[str, float | None] = {
+            "valid": float(played.valid),
+            "success": float(played.success) if played.valid else None,
+            "turns": float(played.turns),
+        }
+        return AgentLoopOutput(
+            prompt_ids=prompt,
+            response_ids=response,
+            response_mask=mask,
+            response_logprobs=logprobs if engine.wants_logprobs else None,
+            reward_score=_NOTHING if played.reward is None else played.reward,
+            num_turns=played.messages,
+            metrics={
+                "generate_sequences": engine.seconds,
+                "tool_calls": max(0.0, seconds - engine.seconds),
+                "num_preempted": engine.preempted,
+            },
+            extra_fields={
+                "min_global_steps": first,
+                "max_global_steps": last,
+                "turn_scores": [],
+                "tool_rewards": [],
+                "reward_extra_info": facts,
+            },
+        )
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What the engine sampled, as `play` takes it."""
+
+    token_ids: list[int]
+    logprobs: list[float] | None
+    stop: str
+
+
+class _Engine:
+    """verl's client of its engines, for one episode."""
+
+    def __init__(self, loop: EpisodeLoop, sampling: Mapping[str, Any]) -> None:
+        self._loop, self._sampling, self._request = loop, sampling, uuid4().hex
+        self.wants_logprobs = bool(sampling.get("logprobs"))
+        self._origin: list[str | int] | None = None
+        self.seconds, self.preempted = 0.0, -1
+        self.steps: tuple[int, int] | None = None
+
+    def seed_by(self, group: str, sample: int) -> None:
+        """Let chance follow from the place of the episode in the training: verl's ids of requests never come again."""
+        if self._loop.worlds.settings.seeded:
+            self._origin = [group, sample]
+
+    async def sample(self, ids: list[int], most: int) -> _Turn:
+        """Sample one turn."""
+        ends = self._loop.end_ids
+        params = {**self._sampling, "max_tokens": most, "stop_token_ids": ends}
+        if self._origin is not None:
+            digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
+            params["seed"] = int.from_bytes(digest[:4], "big") >> 1
+        began = time.monotonic()
+        try:
+            out = await self._loop.server_manager.generate(
+                request_id=self._request,
+                prompt_ids=ids,
+                sampling_params=params,
+            )
+        finally:
+            self.seconds += time.monotonic() - began
+        self._note(out)
+        tokens = list(out.token_ids)
+        stop = "length" if len(tokens) >= most and tokens[-1] not in ends else "stop"
+        if out.stop_reason in ("abort", "aborted"):
+            stop = "aborted"
+        given = out.log_probs if self.wants_logprobs else None
+        return _Turn(tokens, None if given is None else [float(item) for item in given], stop)
+
+    def _note(self, out: Any) -> None:
+        if out.num_preempted is not None:
+            self.preempted = max(0, self.preempted) + out.num_preempted
+        facts = out.extra_fields
+        first, last = (facts.get(name, facts.get("global_steps")) for name in ("min_global_steps", "max_global_steps"))
+        if first is not None and last is not None:
+            self.steps = (first if self.steps is None else self.steps[0], last)
+
+
+class _Tokens:
+    """The tokens of one episode, as verl's builder for the model's family puts them together."""
+
+    def __init__(self, loop: EpisodeLoop, messages: list[Message], prompt: list[int]) -> None:
+        self._loop, self._messages = loop, messages
+        self.ids, self.prompt_length = prompt, len(prompt)
+        self._mask: list[int] = []
+        self._logprobs: list[float] = []
+
+    @property
+    def mask(self) -> list[int]:
+        """1 where the policy sampled the token."""
+        return [0] * self.prompt_length + self._mask
+
+    @property
+    def logprobs(self) -> list[float]:
+        """With which log-probability; 0.0 elsewhere."""
+        return [0.0] * self.prompt_length + self._logprobs
+
+    async def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None, /) -> str:
+        """Append what was sampled."""
+        tokens = list(token_ids)
+        given = [0.0] * len(tokens) if logprobs is None else list(logprobs)
+        merged, self._mask, self._logprobs = await self._loop.ct_merge_assistant_token(
+            self.ids, tokens, self._mask, self._logprobs, assistant_logprobs=given
+        )
+        self.ids = merged.token_ids
+        while tokens and tokens[-1] in self._loop.end_ids:
+            tokens.pop()
+        text = str(self._loop.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+        self._messages.append({"role": "assistant", "content": text})
+        return text
+
+    async def heard(self, messages: Sequence[Message], /) -> None:
+        """Append what the environment said."""
+        after = [*self._messages, *messages]
+        merged, self._mask, self._logprobs = await self._loop.ct_merge_context_msg(
+            self._messages, after, self.ids, self._mask, self._logprobs
+        )
+        self.ids, self._messages = merged.token_ids, after
+
+
+def worker_number() -> int:
+    """Number of this process among verl's agent loop workers; 0 where it is none of them."""
+    name = ray.get_runtime_context().get_actor_name() if ray.is_initialized() else None
+    found = re.match(r"agent_loop_worker_(\d+)", name or "")
+    return int(found.group(1)) if found else 0
+
+
+def _unplayed(row: Row, fault: FaultInfo) -> Played:
+    return Played(
+        prompt_ids=[],
+        response_ids=[],
+        response_mask=[],
+        response_logprobs=[],
+        reward=None,
+        valid=False,
+        fault=fault,
+        success=False,
+        turns=0,
+        tokens=0,
+        ended="fault",
+        task=row.task.id,
+        kind=row.task.kind,
+        messages=0,
+    )
+
+
+def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str, began: float) -> EpisodeLine:
+    fault: JsonObject | None = None
+    if played.fault is not None:
+        fault = {"role": played.fault.role, "kind": played.fault.kind, "message": played.fault.message}
+    return EpisodeLine(
+        step=step,
+        purpose=row.purpose,
+        uid=uid,
+        group=group,
+        sample=sample,
+        env=row.env,
+        prompt=row.prompt,
+        task=played.task,
+        kind=played.kind,
+        reward=played.reward,
+        valid=played.valid,
+        success=played.success,
+        fault=fault,
+        turns=played.turns,
+        tokens=played.tokens,
+        length=len(played.response_ids),
+        prompt_tokens=len(played.prompt_ids),
+        ended=played.ended,
+        seconds=round(time.monotonic() - began, 3),
+    )

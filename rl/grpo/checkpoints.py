@@ -1,0 +1,124 @@
+"""Checkpoints that are known to be whole: marked when verl has written them, found again, thinned out, exported."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+MARK = "complete.json"
+LATEST = "latest_checkpointed_iteration.txt"
+_NAME = re.compile(r"global_step_(\d+)")
+
+
+class MarkComplete:
+    """What verl calls after each checkpoint (``trainer.checkpoint_callback_class``).
+
+    Writes which files it consists of and how long each is, in one move, and removes what is older than wanted.
+
+    Args:
+        config: verl's configuration; ``trainer.keep_checkpoints`` says how many are kept.
+    """
+
+    def __init__(self, config: Any = None) -> None:
+        self._keep = None if config is None else config.trainer.get("keep_checkpoints")
+
+    def on_save(
+        self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **further: Any
+    ) -> None:
+        """Mark it, and thin out the others."""
+        if async_save:
+            return  # its files are still being written
+        folder = Path(checkpoint_dir)
+        mark_complete(folder, global_step)
+        if self._keep:
+            thin_out(folder.parent, int(self._keep))
+
+
+def mark_complete(folder: Path, step: int) -> None:
+    """Write the mark of a checkpoint that has been written.
+
+    Args:
+        folder: ``global_step_N``.
+        step: N.
+    """
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != MARK)
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in found}
+    beside = folder / f".{MARK}.new"
+    beside.write_text(json.dumps({"step": step, "files": sizes}, indent=1), encoding="utf-8")
+    beside.replace(folder / MARK)
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a checkpoint has its mark, and every file in the length that it had."""
+    try:
+        files = json.loads((folder / MARK).read_text(encoding="utf-8"))["files"]
+        return bool(files) and all((folder / name).stat().st_size == size for name, size in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def step_of(folder: Path) -> int:
+    """The step of a checkpoint, from its name."""
+    found = _NAME.fullmatch(folder.name)
+    return int(found.group(1)) if found else -1
+
+
+def all_checkpoints(folder: Path) -> list[Path]:
+    """Every folder that is a checkpoint or was to become one, the latest last."""
+    if not folder.is_dir():
+        return []
+    return sorted((path for path in folder.iterdir() if step_of(path) >= 0), key=step_of)
+
+
+def latest_complete(folder: Path) -> Path | None:
+    """The last checkpoint that is whole."""
+    return next((path for path in reversed(all_checkpoints(folder)) if is_complete(path)), None)
+
+
+def remove_incomplete(folder: Path) -> list[int]:
+    """Remove what a run left behind that was stopped while it wrote.
+
+    Returns:
+        The steps.
+    """
+    torn = [path for path in all_checkpoints(folder) if not is_complete(path)]
+    for path in torn:
+        shutil.rmtree(path, ignore_errors=True)
+    return [step_of(path) for path in torn]
+
+
+def thin_out(folder: Path, keep: int) -> None:
+    """Remove all but the last checkpoints.
+
+    Args:
+        folder: Where they are.
+        keep: How many whole ones remain, at least 1.
+    """
+    whole = [path for path in all_checkpoints(folder) if is_complete(path)]
+    for path in whole[: -max(1, keep)]:
+        (path / MARK).unlink(missing_ok=True)  # first, so that a stop in between leaves none that looks whole
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def export_policy(checkpoint: Path, target: Path) -> Path:
+    """Copy a checkpoint's policy, in the format of Hugging Face, to where it is looked for.
+
+    Args:
+        checkpoint: ``global_step_N``.
+        target: The folder; one that is there is replaced.
+
+    Raises:
+        FileNotFoundError: The checkpoint holds none in that format.
+    """
+    source = checkpoint / "actor" / "huggingface"
+    if not any(source.glob("*.safetensors")):
+        raise FileNotFoundError(f"no weights in {source}")
+    beside = target.with_name(f".{target.name}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    shutil.copytree(source, beside)
+    shutil.rmtree(target, ignore_errors=True)
+    beside.rename(target)
+    return target

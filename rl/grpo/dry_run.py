@@ -1,0 +1,205 @@
+"""What a training would be: verl's configuration, memory, tokens and calls of models. Starts nothing, asks nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from simia_gym.cli.estimate import estimate
+from simia_gym.cli.output import Output, counted
+from simia_gym.cli.spending import compact
+from simia_gym.errors import InputError
+from simia_gym.rl.grpo.compose import as_yaml, compose, validate
+from simia_gym.rl.grpo.memory import FORMULA, Memory, memory_of, shape_of
+from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
+from simia_gym.rl.grpo.overrides import overrides
+from simia_gym.rl.grpo.prepare import MOST_ROWS, Weighted, load_tokenizer, load_worlds, make_policy
+from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
+from simia_gym.rl.grpo.variables import variables
+
+
+def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
+    """Compose and validate verl's configuration, print it, and say what the training is expected to take.
+
+    Args:
+        output: Where it goes; the configuration goes to ``--out``, where that is given.
+        asked: The options as they were typed.
+        plan: The run.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        InputError: Something that was typed is wrong, or verl refuses the configuration.
+    """
+    worlds = load_worlds(asked, plan)
+    folder = RunFolder((asked.out or Path("runs") / plan.name).resolve())
+    with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
+        policy = make_policy(output, plan, Path(scratch) / "start-policy")
+        prompts = measure_prompts(worlds.train, policy, plan)
+        shape = shape_of(policy)
+    if plan.policy is None:
+        policy = str(folder.start_policy)
+    rows = min(plan.steps * plan.groups, max(MOST_ROWS, plan.groups))
+    environment = variables(plan.profile, folder, policy, folder.attempts / "1.jsonl")
+    words = overrides(plan, run=folder.path, policy=policy, rows=rows, environment=environment)
+    config = compose(words)
+    with _quiet():
+        validate(config)
+    text = as_yaml(config)
+    if asked.out is not None:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        write_whole(folder.path / "verl.yaml", text)
+    elif not asked.json:
+        output.say(text)
+    facts: dict[str, Any] = {"profile": plan.profile.name, "engine": plan.engine_name, "policy": policy}
+    lines = [f"{plan.name}: {plan.profile.about}; rollout engine {plan.engine_name}; policy {policy}"]
+    lines += ["verl's configuration: composed and valid" + (f", in {folder.path / 'verl.yaml'}" if asked.out else "")]
+    lines += list(_tokens(plan, prompts, facts))
+    if plan.profile.on_cpu:
+        lines.append("graphics memory: none, the profile is for processors")
+        facts["memory"] = None
+    elif shape is None:
+        lines.append("graphics memory: not known, because the policy's sizes are not (give a folder with config.json)")
+        facts["memory"] = None
+    else:
+        memory = memory_of(shape, config, limit=asked.gpu_memory)
+        facts["memory"] = _memory_json(memory) | {"parameters": shape.parameters}
+        lines += list(_memory(memory, shape.parameters, plan))
+    lines += list(_calls(plan, worlds.train, facts))
+    for line in lines:
+        output.say(line)
+    output.result({**facts, "configuration": text})
+    return 0
+
+
+def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, int] | None:
+    """Tokens of the longest of some prompts by environment; ``None`` where the policy's tokenizer is not at hand.
+
+    Raises:
+        InputError: One is longer than the run allows.
+    """
+    from simia_gym.rl.grpo.dataset import write_dataset
+
+    try:
+        with _offline():
+            tokenizer = load_tokenizer(policy)
+    except InputError:
+        if Path(policy).is_dir():
+            raise
+        return None
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
+        for number, (suite, weight) in enumerate(worlds):
+            facts = write_dataset(
+                Path(scratch) / f"{number}.parquet",
+                [(suite, weight)],
+                tokenizer,
+                purpose="train",
+                max_prompt_length=plan.max_prompt_length,
+                seed=plan.seed,
+                rows=min(len(suite.tasks), 64),
+            )
+            found[suite.config.env] = facts.longest
+    return found
+
+
+def _tokens(plan: RunPlan, prompts: dict[str, int] | None, facts: dict[str, Any]) -> Iterator[str]:
+    episodes = plan.groups * plan.group_size
+    most = episodes * (plan.max_prompt_length + plan.max_response_length)
+    spoken = episodes * plan.max_response_length
+    yield (
+        f"a step: {plan.groups} tasks x {plan.group_size} = {counted(episodes, 'episode')}; at most {compact(most)} "
+        f"tokens to compute on, {compact(spoken)} of them responses"
+    )
+    run = f"the run: {counted(plan.steps, 'step')}, {counted(plan.episodes, 'episode')}"
+    yield run + (f", and {plan.validation_episodes:,} of validation" if plan.validation_every else "")
+    if prompts is None:
+        yield "prompts: not measured, as the policy's tokenizer is not at hand; too long ones are refused at launch"
+    else:
+        lengths = ", ".join(f"{env} {length:,}" for env, length in prompts.items())
+        yield f"prompts: {plan.prompt}, longest seen {lengths} of {plan.max_prompt_length:,} tokens"
+    facts |= {"episodes_per_step": episodes, "episodes": plan.episodes, "tokens_per_step": most, "prompts": prompts}
+    facts["validation_episodes"] = plan.validation_episodes
+
+
+def _memory(memory: Memory, parameters: int, plan: RunPlan) -> Iterator[str]:
+    verdict = "fits" if memory.fits else "does not fit"
+    parts = (
+        f"weights {memory.weights:.1f}, gradients {memory.gradients:.1f}, optimizer {memory.optimizer:.1f}, gathered "
+        f"{memory.gathered:.1f}, activations {memory.activations:.1f}"
+    )
+    size = f"{parameters / 1e9:.2f}B parameters"
+    yield f"a card of {memory.limit:.0f} GiB with {size}: {verdict} (by formula, not measured)"
+    yield f"  training {memory.training:.1f} GiB: {parts}"
+    share = f"{100 * memory.share:.0f}% of the card for the engine"
+    at_once = memory.kv_tokens // (plan.max_prompt_length + plan.max_response_length)
+    yield (
+        f"  playing {memory.rollout:.1f} GiB: {share} ({memory.rollout_weights:.1f} its weights, {memory.kv_cache:.1f} "
+        f"cache = {compact(memory.kv_tokens)} tokens, {at_once} "
+        "conversations of full length at once)"
+    )
+    yield f"  {FORMULA}"
+
+
+def _memory_json(memory: Memory) -> dict[str, Any]:
+    names = ("weights", "gradients", "optimizer", "gathered", "activations", "rollout_weights", "kv_cache")
+    found = {f"{name}_gib": round(getattr(memory, name), 2) for name in names}
+    more = {"training_gib": round(memory.training, 2), "rollout_gib": round(memory.rollout, 2)}
+    return {**found, **more, "kv_tokens": memory.kv_tokens, "fits": memory.fits, "limit_gib": memory.limit}
+
+
+def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[str]:
+    """Requests to the models of the world, by the estimate that rollouts have."""
+    total = sum(weight for _, weight in worlds)
+    facts["calls"] = {}
+    for suite, weight in worlds:
+        episodes = round((plan.episodes + plan.validation_episodes) * weight / total)
+        expected = estimate(suite, episodes, group=plan.group_size)
+        if expected is None:
+            what = "no model takes part" if not suite.model_names else "not known"
+            yield f"calls of models, {suite.config.env}: {what}"
+            continue
+        facts["calls"][suite.config.env] = {"calls": dict(expected.calls), "cost_usd": expected.cost}
+        yield f"{suite.config.env}, {counted(episodes, 'episode')}: {expected}"
+
+
+@contextlib.contextmanager
+def _offline() -> Iterator[None]:
+    """Nobody is asked for a tokenizer over the network."""
+    before = os.environ.get("HF_HUB_OFFLINE")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["HF_HUB_OFFLINE"]
+        else:
+            os.environ["HF_HUB_OFFLINE"] = before
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Verl is imported for its checks alone: no look for graphics cards, and nothing of it in the output."""
+    import logging
+    import warnings
+
+    given = {"VERL_PLATFORM": "cpu", "VERL_LOGGING_LEVEL": "ERROR"}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+            warnings.simplefilter("ignore")
+            logging.disable(logging.WARNING)
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

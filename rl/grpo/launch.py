@@ -1,0 +1,343 @@
+"""One training from its options to the trained policy: prepare, run verl as it is, watch it, keep what comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from simia_gym.cli.banner import to_continue
+from simia_gym.cli.output import Output, counted, number, one_line, percent, tell
+from simia_gym.errors import InputError
+from simia_gym.rl.extras import require
+from simia_gym.rl.grpo import checkpoints
+from simia_gym.rl.grpo.compose import as_yaml, compose
+from simia_gym.rl.grpo.curve import draw_curve
+from simia_gym.rl.grpo.episodes import forget_after
+from simia_gym.rl.grpo.metrics import Metrics, forget_validation, go_back, make_up, read_metrics, totals
+from simia_gym.rl.grpo.options import GrpoOptions, RunPlan, make_plan
+from simia_gym.rl.grpo.overrides import overrides
+from simia_gym.rl.grpo.prepare import (
+    addresses,
+    load_worlds,
+    look_at_worlds,
+    make_policy,
+    write_agent_loops,
+    write_data,
+)
+from simia_gym.rl.grpo.process import Training, end_marked
+from simia_gym.rl.grpo.profile import load_profile
+from simia_gym.rl.grpo.progress import TrainingDisplay
+from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings, write_whole
+from simia_gym.rl.grpo.variables import make_ray_folder, variables
+from simia_gym.rl.small.card import Card, read_card, write_card
+
+NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
+_LOOK = 0.5
+_DRAW_EVERY = 30.0
+"""Seconds between two looks at the metrics, and between two pictures of them."""
+_QUIET_HYDRA = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=stdout")
+_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Exit|Fault))(?:: (.*))?$")
+_PREFIX = re.compile(r"\x1b\[[0-9;]*m|^\(\w+ pid=\d+(?:, ip=[\d.]+)?\) ?")
+
+
+class Terminated(KeyboardInterrupt):
+    """The launch was stopped by SIGTERM."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a training begins.
+
+    Attributes:
+        step: Steps that are done.
+        checkpoint: What to go on from; ``None`` at the beginning.
+        validate: Whether the validation tasks are looked at before the first step.
+    """
+
+    step: int = 0
+    checkpoint: Path | None = None
+    validate: bool = False
+
+
+def run_grpo(asked: GrpoOptions) -> int:
+    """Train, or say what would be done.
+
+    Args:
+        asked: The options as they were typed.
+
+    Returns:
+        The exit code: 0, 1 (the training ended early), 130 (interrupted), 143 (by SIGTERM).
+
+    Raises:
+        InputError: Something that was typed is wrong, or something is missing; nothing has been started then.
+    """
+    require("rl", *NEEDED)
+    output = Output(asked.json)
+    try:
+        plan = make_plan(asked, load_profile(asked.profile))
+    except InputError as error:
+        raise asked.models.as_typed(error) from None
+    if asked.dry_run:
+        from simia_gym.rl.grpo.dry_run import show_plan
+
+        return show_plan(output, asked, plan)
+    check_machine(plan)
+    folder = RunFolder((asked.out or Path("runs") / plan.name).resolve())
+    if folder.begun and not asked.resume:
+        fix = "Go on with it by --resume, or give another --out."
+        raise InputError(f"a training has begun in {folder.path}", where="--out", fix=fix)
+    if asked.resume:
+        check_settings(folder, plan.to_json())
+    with _sigterm_heard():
+        try:
+            return _run(output, asked, plan, folder)
+        except KeyboardInterrupt as stop:
+            tell(f"interrupted; continue with: {to_continue(folder.path)}" if folder.begun else "interrupted")
+            return 143 if isinstance(stop, Terminated) else 130
+
+
+def check_machine(plan: RunPlan) -> None:
+    """Make sure that this machine has what the profile and the engine need.
+
+    Raises:
+        InputError: Says what is missing.
+    """
+    if plan.engine == "vllm" and find_spec("vllm") is None:
+        fix = "Run `simia train setup-vllm` for the build for processors, or pip install vllm==0.24.0 where there are "
+        raise InputError("vllm is not installed", where="--engine vllm", fix=f"{fix}graphics cards.")
+    card = shutil.which("nvidia-smi") or shutil.which("rocm-smi") or Path("/dev/nvidia0").exists()
+    if plan.profile.own_ray and not plan.profile.on_cpu and not card:
+        fix = "Use --profile cpu, or look at the plan with --dry-run."
+        raise InputError("there is no graphics card on this machine", where=f"--profile {plan.profile.name}", fix=fix)
+    key = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE") or (Path.home() / ".netrc").is_file()
+    if "wandb" in plan.logger and not key:
+        fix = "Set the variable WANDB_API_KEY, or WANDB_MODE=offline."
+        raise InputError("there is no key for Weights & Biases", where="--logger wandb", fix=fix)
+
+
+def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int:
+    private = addresses(asked, plan)
+    worlds = load_worlds(asked, plan)
+    look_at_worlds(output, asked, worlds)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with only_one(folder):
+        if left := end_marked(folder.path):
+            output.say(f"ended {counted(left, 'process')} left over by a former start of this training")
+        if not folder.begun:  # what is there was made for a start that did not come about, perhaps with other settings
+            shutil.rmtree(folder.start_policy, ignore_errors=True)
+            folder.data.unlink(missing_ok=True)
+        policy = make_policy(output, plan, folder.start_policy)
+        rows = write_data(folder, plan, worlds, policy)
+        start = _where_to_begin(output, plan, folder)
+        if start.step >= plan.steps:
+            return _finish(output, plan, folder, began=None)
+        attempt = folder.new_attempt()
+        own = make_ray_folder() if plan.profile.own_ray else None
+        environment = variables(plan.profile, folder, policy, attempt)
+        try:
+            words = overrides(
+                plan,
+                run=folder.path,
+                policy=policy,
+                rows=rows,
+                environment=environment,
+                resume_from=start.checkpoint,
+                validate_first=start.validate,
+                ray_folder=own,
+            )
+            config = compose(words)
+            write_whole(folder.path / "verl.yaml", as_yaml(config))
+            write_agent_loops(folder, asked, plan, int(config.actor_rollout_ref.rollout.agent.num_workers))
+            write_settings(folder, plan.to_json())
+            return _train(output, plan, folder, start, words, environment | private, attempt)
+        finally:
+            if own is not None:
+                shutil.rmtree(own, ignore_errors=True)
+            shutil.rmtree(folder.path / ".cache", ignore_errors=True)
+
+
+def _where_to_begin(output: Output, plan: RunPlan, folder: RunFolder) -> Start:
+    """Take away what was half done when a former start ended."""
+    for step in checkpoints.remove_incomplete(folder.checkpoints):
+        output.say(f"the checkpoint of step {step} was not whole: removed")
+    latest = checkpoints.latest_complete(folder.checkpoints)
+    if latest is None:
+        if folder.begun:
+            output.say("no checkpoint yet: beginning anew")
+            go_back(folder, -1)
+            forget_after(folder.path, -1)
+        return Start(validate=bool(plan.validation_every))
+    step = checkpoints.step_of(latest)
+    output.say(f"going on after step {step}")
+    missing = go_back(folder, step)
+    forget_after(folder.path, step)
+    if not missing:
+        return Start(step, latest)
+    # verl saves a step before it validates and measures it; who is stopped in between has the one and not the other.
+    if plan.validation_every and step % plan.validation_every == 0 and step < plan.steps:
+        forget_validation(folder.path, step)
+        return Start(step, latest, validate=True)
+    make_up(folder, step)
+    return Start(step, latest)
+
+
+def _train(
+    output: Output,
+    plan: RunPlan,
+    folder: RunFolder,
+    start: Start,
+    words: list[str],
+    environment: dict[str, str],
+    attempt: Path,
+) -> int:
+    output.say(f"training in {folder.path}; log: {folder.log.name}, metrics: {folder.metrics.name}")
+    metrics = Metrics(folder, attempt)
+    size = plan.groups * plan.group_size
+    display = TrainingDisplay(output, plan.name, steps=plan.steps, done=start.step, episodes=size)
+    began = time.monotonic()
+    with folder.log.open("ab") as log:
+        offset = log.tell()
+        training = Training(folder.path, [*words, *_QUIET_HYDRA], environment, log)
+        try:
+            with display.shown():
+                _watch(training, metrics, display, folder, plan, start)
+        except KeyboardInterrupt as stop:
+            output.say("stopping the training")
+            training.stop(at_once=isinstance(stop, Terminated))
+            raise
+        finally:
+            training.sweep()
+    metrics.look()
+    if training.exit_code == 0 and metrics.written and int(metrics.written[-1]["step"]) >= plan.steps:
+        return _finish(output, plan, folder, began=began)
+    return _failed(output, plan, folder, offset, training.exit_code)
+
+
+def _watch(
+    training: Training,
+    metrics: Metrics,
+    display: TrainingDisplay,
+    folder: RunFolder,
+    plan: RunPlan,
+    start: Start,
+) -> None:
+    """Follow it until it ends."""
+    drawn, step = 0.0, start.step
+    while True:
+        ended = training.exit_code is not None
+        for line in metrics.look():
+            display.step(line)
+            step = int(line["step"])
+        if metrics.written and time.monotonic() - drawn > _DRAW_EVERY and not ended:
+            draw_curve(metrics.written, folder.curve, title=plan.name)
+            drawn = time.monotonic()
+        if ended:
+            return
+        display.waiting(metrics.in_flight(step + 1), step + 1)
+        training.wait(_LOOK)
+
+
+def _finish(output: Output, plan: RunPlan, folder: RunFolder, began: float | None) -> int:
+    lines = read_metrics(folder.metrics)
+    draw_curve(lines, folder.curve, title=plan.name)
+    latest = checkpoints.latest_complete(folder.checkpoints)
+    if latest is None:
+        tell(f"the training has ended, and there is no whole checkpoint in {folder.checkpoints}")
+        return 1
+    checkpoints.export_policy(latest, folder.policy)
+    sums = totals(lines)
+    _write_card(plan, folder, sums)
+    facts: dict[str, Any] = {"run": str(folder.path), "policy": str(folder.policy), "curve": str(folder.curve), **sums}
+    if began is not None:
+        facts["seconds"] = round(time.monotonic() - began, 1)
+    for text in last_words(sums, plan, folder, facts.get("seconds")):
+        output.say(text)
+    output.result({"trained": True, **facts})
+    return 0
+
+
+def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
+    """Say beside the trained policy how it came about."""
+    before = read_card(plan.policy or folder.start_policy) or Card()
+    names = [str(config.domain or config.env) for config, _ in plan.environments]
+    entry = {"by": "grpo", "envs": names, "seed": plan.seed, "learning_rate": plan.learning_rate, **sums}
+    envs = tuple(dict.fromkeys((*before.envs, *names)))
+    write_card(folder.policy, replace(before, envs=envs, prompt=plan.prompt, trained=(*before.trained, entry)))
+
+
+def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: float | None) -> Iterator[str]:
+    """What came out, a sentence each."""
+    took = "" if seconds is None else f" in {seconds:.0f} s"
+    yield f"{counted(sums['steps'], 'step')}, {counted(sums['episodes'], 'episode')}{took}"
+    if sums["masked"]:
+        kinds = ", ".join(f"{name} {count:,}" for name, count in sorted(sums["faults"].items()))
+        share = percent(sums["masked"] / sums["episodes"])
+        yield f"masked, because of faults: {counted(sums['masked'], 'episode')} ({share}; {kinds})"
+    if "reward" in sums:
+        prompt = f" (prompt {plan.prompt})"
+        yield f"last step: reward {number(sums['reward'])}, success {percent(sums['success'])}{prompt}"
+    if look := sums.get("validation"):
+        words = f"reward {number(look['reward'])}, success {percent(look['success'])}"
+        yield f"validation after step {look['step']}: {words} over {counted(look['episodes'], 'episode')}"
+    yield f"policy: {folder.policy}"
+    yield f"curve: {folder.curve}"
+
+
+def _failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: int | None) -> int:
+    reason = last_error(folder.log, offset) or f"verl ended with exit code {code}"
+    latest = checkpoints.latest_complete(folder.checkpoints)
+    kept = "no checkpoint yet" if latest is None else f"the last whole checkpoint is {latest}"
+    lines = read_metrics(folder.metrics)
+    if lines:
+        draw_curve(lines, folder.curve, title=plan.name)
+    tell(f"the training ended early: {reason} (see {folder.log}; {kept})")
+    tell(f"continue with: {to_continue(folder.path)}")
+    output.result({"trained": False, "run": str(folder.path), "error": reason, **totals(lines)})
+    return 1
+
+
+def last_error(log: Path, offset: int, most: int = 400_000) -> str | None:
+    """The last error in a log, without where it was raised.
+
+    Args:
+        log: The file.
+        offset: Where the last start begins in it.
+        most: Bytes that are looked at, from the end.
+    """
+    with log.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(offset, end - most))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    for line in reversed(lines):
+        found = _ERROR.match(_PREFIX.sub("", _PREFIX.sub("", line)).strip())
+        if found and found.group(1) not in ("KeyboardInterrupt", "SystemExit"):
+            return one_line(found.group(0))
+    return None
+
+
+@contextmanager
+def _sigterm_heard() -> Iterator[None]:
+    """Let SIGTERM end the launch in order, as batch systems send it."""
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, answer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,55 @@
+"""In which order the tasks of several environments come."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from simia_gym.suite import Suite
+
+
+def evenly(sources: Sequence[tuple[Suite, float]], rows: int | None) -> Iterator[tuple[int, int]]:
+    """Every task once; where there are to be fewer, the first of each environment in turn.
+
+    Args:
+        sources: Environments with weights, which do not matter here.
+        rows: How many at most; by default all.
+
+    Yields:
+        Number of the environment, and of the task in it.
+    """
+    sizes = [len(suite.tasks) for suite, _ in sources]
+    left = sum(sizes) if rows is None else min(rows, sum(sizes))
+    for position in range(max(sizes)):
+        for source, size in enumerate(sizes):
+            if position < size and left:
+                left -= 1
+                yield source, position
+
+
+def mixed(sources: Sequence[tuple[Suite, float]], rows: int | None, seed: int) -> Iterator[tuple[int, int]]:
+    """Whoever is furthest behind its share comes next, with the next of its shuffled tasks.
+
+    Args:
+        sources: Environments with weights.
+        rows: How many; by default as many as there are tasks.
+        seed: Seed of the order of the tasks.
+
+    Yields:
+        Number of the environment, and of the task in it.
+    """
+    total = sum(weight for _, weight in sources)
+    orders = [_shuffled(len(suite.tasks), f"{seed}/{suite.config.env}/{n}") for n, (suite, _) in enumerate(sources)]
+    given = [0] * len(sources)
+    for number in range(sum(len(suite.tasks) for suite, _ in sources) if rows is None else rows):
+        behind = [(number + 1) * weight / total - have for (_, weight), have in zip(sources, given, strict=True)]
+        source = max(range(len(sources)), key=lambda one: (behind[one], -one))
+        given[source] += 1
+        yield source, next(orders[source])
+
+
+def _shuffled(size: int, seed: str) -> Iterator[int]:
+    """All positions, again and again, each time in another order."""
+    chance = random.Random(seed)
+    while True:
+        yield from chance.sample(range(size), size)

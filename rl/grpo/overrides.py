@@ -1,0 +1,113 @@
+"""A run's settings in the words of verl's configuration."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from simia_gym.rl.grpo.options import RunPlan
+from simia_gym.rl.grpo.profile import flat, merged, quoted
+
+SAMPLER = "pkg://simia_gym.rl.grpo.sampler"
+ON_SAVE = "simia_gym.rl.grpo.checkpoints.MarkComplete"
+POLL_SECONDS = 0.05
+"""Between two looks at whether the episodes of a step are done; verl's own 2 s are most of a step on a small model."""
+
+
+def overrides(
+    plan: RunPlan,
+    *,
+    run: Path,
+    policy: str,
+    rows: int,
+    environment: dict[str, str],
+    resume_from: Path | None = None,
+    validate_first: bool = False,
+    ray_folder: Path | None = None,
+) -> list[str]:
+    """Words for ``python -m verl.trainer.main_ppo``: the profile's, then the run's, then those that were typed.
+
+    Args:
+        plan: The run.
+        run: Its folder.
+        policy: Folder or name of the policy that it starts from.
+        rows: Rows of its training data.
+        environment: Variables that every process of the training needs; nothing secret.
+        resume_from: A checkpoint to go on from.
+        validate_first: Whether validation tasks are looked at before the first step.
+        ray_folder: Where Ray keeps its files, where the launch starts it.
+    """
+    profile, length = plan.profile, plan.max_prompt_length + plan.max_response_length
+    actor = profile.set.get("actor_rollout_ref", {}).get("actor", {})
+    declared: dict[str, Any] = {
+        "data": {
+            "train_files": str(run / "train.parquet"),
+            "val_files": str(run / "val.parquet"),
+            "train_batch_size": plan.groups,
+            "max_prompt_length": plan.max_prompt_length,
+            "max_response_length": plan.max_response_length,
+            "seed": plan.seed,
+        },
+        "actor_rollout_ref": {
+            "model": {"path": policy},
+            "actor": {
+                "ppo_mini_batch_size": plan.groups,
+                "ppo_max_token_len_per_gpu": max(length, int(actor.get("ppo_max_token_len_per_gpu", 0))),
+                "data_loader_seed": plan.seed,
+                "optim": {"lr": plan.learning_rate},
+                "fsdp_config": {"seed": plan.seed},
+            },
+            "rollout": {
+                "name": plan.engine_name,
+                "n": plan.group_size,
+                "seed": plan.seed,
+                "max_model_len": length,
+                "agent": {"agent_loop_config_path": str(run / "agent_loops.yaml")},
+            },
+        },
+        "trainer": {
+            "project_name": "simia",
+            "experiment_name": run.name,
+            "logger": ["console", "file", *plan.logger],
+            "total_training_steps": plan.steps,
+            "total_epochs": math.ceil(plan.steps / max(1, rows // plan.groups)) + 1,
+            "save_freq": plan.save_every,
+            "test_freq": plan.validation_every or -1,
+            "val_before_train": validate_first,
+            "default_local_dir": str(run / "checkpoints"),
+            "checkpoint_callback_class": ON_SAVE,
+            "resume_mode": "disable" if resume_from is None else "resume_path",
+            "resume_from_path": None if resume_from is None else str(resume_from),
+            "v1": {
+                "sampler": {
+                    "custom_sampler": {
+                        "path": SAMPLER,
+                        "name": "EpisodeSampler" if _mode(plan) == "sync" else "EpisodeSamplerAsync",
+                    }
+                }
+            },
+        },
+    }
+    added: dict[str, Any] = {
+        "trainer": {
+            "keep_checkpoints": plan.keep,
+            "v1": {"sampler": {"sampler_kwargs": {"poll_interval": POLL_SECONDS}}},
+        },
+        "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": environment}}},
+    }
+    if ray_folder is not None:
+        added = merged(added, {"ray_kwargs": {"ray_init": {"_temp_dir": str(ray_folder)}}})
+    words = profile.overrides()
+    words += [f"{key}={quoted(value)}" for key, value in flat(declared)]
+    words += [f"+{key}={quoted(value)}" for key, value in flat(added)]
+    return [*words, *plan.overrides]
+
+
+def _mode(plan: RunPlan) -> str:
+    """How playing and training take turns in verl, as the profile or a typed word has it."""
+    mode = str(plan.profile.set.get("trainer", {}).get("v1", {}).get("trainer_mode", "sync"))
+    for word in plan.overrides:
+        key, _, value = word.lstrip("+").partition("=")
+        mode = value if key == "trainer.v1.trainer_mode" else mode
+    return mode

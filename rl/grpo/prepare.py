@@ -1,0 +1,266 @@
+"""Everything a training needs before verl starts: environments, models that answer, a policy, data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simia_gym.cli.banner import warnings
+from simia_gym.cli.model_options import check_prices
+from simia_gym.cli.output import Output
+from simia_gym.cli.preflight import look_at_models
+from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError
+from simia_gym.parts import Parts
+from simia_gym.rl.extras import require
+from simia_gym.rl.grpo.memory import shape_of
+from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
+from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
+from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
+from simia_gym.rl.small.card import read_card
+from simia_gym.rollout.foreign import foreign_code
+from simia_gym.suite import Suite, load_suite
+
+MOST_ROWS = 4096
+"""Rows of training data; a longer training goes through them again, and plays each task with other seeds."""
+VLLM_CPU = "vllm_cpu"
+CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+"""Widths of attention heads that vLLM has code for on processors."""
+Weighted = Sequence[tuple[Suite, float]]
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """The environments of a training.
+
+    Attributes:
+        train: Training environments and their weights.
+        validation: The same with validation tasks; empty where none are looked at.
+    """
+
+    train: Weighted
+    validation: Weighted
+
+
+def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
+    """Load the environments.
+
+    Raises:
+        InputError: A setting does not fit; it is named as it was typed.
+    """
+    parts = asked.models.parts()
+    train = [(_loaded(asked, config, parts), weight) for config, weight in plan.environments]
+    if not any(suite.model_names for suite, _ in train) and parts.simulator is None:
+        asked.models.check_used()
+    validation = plan.validation if plan.validation_every else ()
+    return Worlds(train, [(_loaded(asked, config, parts), weight) for config, weight in validation])
+
+
+def _loaded(asked: GrpoOptions, config: EnvConfig, parts: Parts) -> Suite:
+    try:
+        with foreign_code(config.domain or config.env):
+            return load_suite(config, parts)
+    except InputError as error:
+        raise asked.models.as_typed(error) from None
+
+
+def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:
+    """Ask every model of the run one short question, and say what will not be as one might expect.
+
+    Raises:
+        InputError: An endpoint is not there, refuses the key or does not know the model.
+    """
+    for suite, _ in worlds.train:
+        for warning in warnings(suite):
+            output.say(f"warning: {suite.config.env}: {warning}")
+        if asked.models.max_cost is not None and suite.model_names:
+            check_prices(suite.models.places(suite.model_names))
+        if not asked.models.replaying:
+            for worry in look_at_models(suite):
+                output.say(f"{worry} Going on all the same.")
+
+
+def make_policy(output: Output, plan: RunPlan, folder: Path) -> str:
+    """The policy that the training starts from; a tiny one is made where none was given.
+
+    Args:
+        output: Says that it takes a moment.
+        plan: The run.
+        folder: Where one that is made goes.
+
+    Returns:
+        Its folder, absolute, or its name at a hub.
+
+    Raises:
+        InputError: It does not fit the run.
+    """
+    if plan.policy is None:
+        if not plan.profile.on_cpu:
+            fix = "Give --policy FOLDER or a name at the Hugging Face hub."
+            raise InputError(f"the profile {plan.profile.name} trains no policy of its own", where="--policy", fix=fix)
+        if read_card(folder) is None:  # it is written last
+            from simia_gym.rl.small.build import build_policy
+
+            shutil.rmtree(folder, ignore_errors=True)
+            _no_bars()
+
+            output.say(f"no --policy given: making a tiny one with random weights in {folder}")
+            names = [str(config.domain or config.env) for config, _ in plan.environments]
+            build_policy(folder, names, hidden=64, heads=2, seed=plan.seed)  # heads as wide as vLLM needs them
+        return str(folder)
+    path = Path(plan.policy)
+    if not path.is_dir():
+        if path.is_absolute() or plan.policy.startswith((".", "~")) or plan.policy.count("/") > 1:
+            raise InputError(f"there is no folder {plan.policy}", where="--policy", fix="Check the path.")
+        return plan.policy
+    check_policy(path, plan)
+    return str(path.resolve())
+
+
+def check_policy(path: Path, plan: RunPlan) -> None:
+    """Hold a policy's folder against the run.
+
+    Raises:
+        InputError: It is no model's folder, or its context is too short.
+    """
+    try:
+        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        fix = "Give a folder in the format of Hugging Face."
+        raise InputError(f"{path} holds no config.json of a model", where="--policy", fix=fix) from None
+    shape = shape_of(str(path))
+    if plan.engine_name == VLLM_CPU and shape is not None and shape.head not in CPU_HEADS:
+        what = f"{path} has attention heads of width {shape.head}, for which vLLM has no code on processors"
+        fix = f"Use --engine hf, or a policy with heads of {', '.join(map(str, CPU_HEADS))}."
+        raise InputError(what, where="--engine vllm", fix=fix)
+    room = config.get("max_position_embeddings")
+    wanted = plan.max_prompt_length + plan.max_response_length
+    if isinstance(room, int) and room < wanted:
+        what = f"{path} reads {room:,} tokens at most, and prompt and response may have {wanted:,}"
+        raise InputError(what, where="--policy", fix="Lower --max-prompt-length or --max-response-length.")
+
+
+def load_tokenizer(policy: str) -> Any:
+    """The policy's tokenizer.
+
+    Raises:
+        InputError: There is none, or it has no chat template.
+    """
+    require("rl", "transformers")
+    _no_bars()
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(policy)
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        what = f"the tokenizer of {policy} cannot be loaded: {reason[0] if reason else type(error).__name__}"
+        fix = "Give a folder in the format of Hugging Face, or check that the hub can be reached."
+        raise InputError(what, where="--policy", fix=fix) from None
+    if not getattr(tokenizer, "chat_template", None):
+        fix = "Give an instruction-tuned model, or set tokenizer.chat_template and save it."
+        raise InputError(f"the tokenizer of {policy} has no chat template", where="--policy", fix=fix)
+    return tokenizer
+
+
+def _no_bars() -> None:
+    """Keep the bars and warnings of transformers off the terminal, where our own progress is shown."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) -> int:
+    """Write the rows that verl reads, unless a former start has.
+
+    Args:
+        folder: The folder of the run.
+        plan: The run.
+        worlds: Its environments.
+        policy: Whose tokenizer measures the prompts.
+
+    Returns:
+        How many rows there are to train on.
+
+    Raises:
+        InputError: A prompt is longer than the run allows.
+    """
+    from simia_gym.rl.grpo.dataset import write_dataset
+
+    if folder.data.is_file():
+        return int(json.loads(folder.data.read_text(encoding="utf-8"))["train"]["rows"])
+    tokenizer = load_tokenizer(policy)
+    length = plan.max_prompt_length
+    rows = min(plan.steps * plan.groups, max(MOST_ROWS, plan.groups))
+    train = write_dataset(
+        folder.path / "train.parquet",
+        worlds.train,
+        tokenizer,
+        purpose="train",
+        max_prompt_length=length,
+        seed=plan.seed,
+        rows=rows,
+    )
+    # verl reads validation rows whether they are used or not.
+    val = write_dataset(
+        folder.path / "val.parquet",
+        worlds.validation or worlds.train,
+        tokenizer,
+        purpose="val",
+        max_prompt_length=length,
+        seed=plan.seed,
+        rows=plan.validation_tasks if worlds.validation else 1,
+    )
+    found = {
+        name: {"rows": facts.rows, "by_env": dict(facts.by_env), "longest_prompt": facts.longest}
+        for name, facts in (("train", train), ("val", val))
+    }
+    write_whole(folder.data, json.dumps(found, indent=1) + "\n")
+    return train.rows
+
+
+def write_agent_loops(folder: RunFolder, asked: GrpoOptions, plan: RunPlan, workers: int) -> None:
+    """Write what the processes need that play episodes; no address and no key is in it."""
+    import yaml
+
+    models = asked.models
+    settings = RunSettings(
+        run=str(folder.path),
+        seed=plan.seed,
+        workers=workers,
+        max_calls=models.max_calls,
+        max_tokens=models.max_tokens,
+        max_cost=models.max_cost,
+        turn_tokens=plan.turn_tokens,
+        timeout=asked.episode_timeout,
+        records=asked.records,
+    )
+    text = yaml.safe_dump(agent_loop_config(settings), sort_keys=False, allow_unicode=True)
+    write_whole(folder.path / "agent_loops.yaml", text)
+
+
+def addresses(asked: GrpoOptions, plan: RunPlan) -> dict[str, str]:
+    """Variables that tell the processes of a training where the models are, as typed.
+
+    Addresses may hold credentials, so they are written nowhere.
+
+    Raises:
+        InputError: The processes are on other machines, which inherit no variable from here.
+    """
+    models = asked.models
+    typed = {
+        "SIMIA_SIMULATOR_BASE_URL": models.base_url,
+        "SIMIA_USER_BASE_URL": models.user_base_url or models.base_url,
+        "SIMIA_JUDGE_BASE_URL": models.judge_base_url or models.base_url,
+    }
+    found = {name: url for name, url in typed.items() if url is not None}
+    if found and not plan.profile.own_ray:
+        what = "the processes of a cluster take addresses from the variables of their own machines"
+        fix = f"Export {' and '.join(found)} on every machine before `ray start`, and here."
+        raise InputError(what, where="--base-url", fix=fix)
+    return found

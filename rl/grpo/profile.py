@@ -1,0 +1,137 @@
+"""Profiles: what to train on, as data; each is a YAML file that becomes overrides of verl's own configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from simia_gym.errors import InputError
+
+FOLDER = Path(__file__).parent / "profiles"
+_BASE = "base"
+_KEYS = {"inherits", "about", "launch", "environment", "set", "add"}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile, with what it inherits.
+
+    Attributes:
+        name: Its name.
+        about: One line on it.
+        launch: Defaults of the options of the command.
+        environment: Variables of the training's processes.
+        set: Keys that verl's configuration declares; an unknown one is an error.
+        add: Keys that verl hands on without declaring them.
+    """
+
+    name: str
+    about: str
+    launch: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    set: Mapping[str, Any] = field(default_factory=dict)
+    add: Mapping[str, Any] = field(default_factory=dict)
+
+    def overrides(self) -> list[str]:
+        """Its keys as Hydra takes them on a command line."""
+        declared = [f"{key}={quoted(value)}" for key, value in flat(self.set)]
+        return declared + [f"+{key}={quoted(value)}" for key, value in flat(self.add)]
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it trains on processors."""
+        return self.environment.get("VERL_PLATFORM") == "cpu"
+
+    @property
+    def own_ray(self) -> bool:
+        """Whether the launch starts Ray itself, rather than joining a cluster that runs."""
+        return "address" not in self.add.get("ray_kwargs", {}).get("ray_init", {})
+
+
+def profile_names() -> list[str]:
+    """The profiles that come with the package."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != _BASE)
+
+
+def load_profile(name: str) -> Profile:
+    """Read a profile.
+
+    Args:
+        name: One that comes with the package, or the path of a YAML file of one's own.
+
+    Raises:
+        InputError: There is none, or it cannot be read.
+    """
+    own = name.endswith((".yaml", ".yml"))
+    if not own and name not in profile_names():
+        fix = f"Known: {', '.join(profile_names())}; or give the path of a YAML file."
+        raise InputError(f"there is no profile {name!r}", where="--profile", fix=fix)
+    data = _read(Path(name) if own else FOLDER / f"{name}.yaml", ())
+    return Profile(
+        name=Path(name).stem,
+        about=str(data.get("about", "")),
+        launch=data.get("launch", {}),
+        environment={key: str(value) for key, value in data.get("environment", {}).items()},
+        set=data.get("set", {}),
+        add=data.get("add", {}),
+    )
+
+
+def _read(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        fix = "Give a YAML file with the keys of those in rl/grpo/profiles."
+        raise InputError(f"{path} cannot be read: {error}", where="--profile", fix=fix) from None
+    unknown = sorted(set(data) - _KEYS) if isinstance(data, dict) else ["(no mapping)"]
+    if unknown:
+        raise InputError(f"{path}: unknown {', '.join(unknown)}", where="--profile", fix=f"Known: {sorted(_KEYS)}.")
+    parent = data.pop("inherits", None)
+    if parent is None:
+        return dict(data)
+    above = FOLDER / f"{parent}.yaml"
+    if above in below or not above.is_file():
+        raise InputError(f"{path} inherits from {parent!r}", where="--profile", fix="Name a profile of the package.")
+    return merged(_read(above, (*below, path)), data)
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Two nested mappings as one; where both say something, the second counts."""
+    out = dict(under)
+    for key, value in over.items():
+        known = out.get(key)
+        out[key] = merged(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return out
+
+
+def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of a nested mapping, under dotted names."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def quoted(value: Any) -> str:
+    """A value in Hydra's grammar.
+
+    Strings stand in double quotes, where Hydra takes everything literally but a backslash before a quote.
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(quoted(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value))
+    text = str(value).replace('\\"', '\\\\"').replace('"', '\\"')
+    return f'"{text}"'

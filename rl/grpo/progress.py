@@ -1,0 +1,87 @@
+"""How far a training is: one line of the terminal that moves, or a line a step where nobody looks at a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
+
+from simia_gym.cli.output import Output, number, percent
+from simia_gym.cli.spending import compact
+
+_STARTING = "starting Ray and the workers"
+_EVERY = 20.0
+"""Seconds between two lines where there is no terminal, as long as no step ends."""
+
+
+class TrainingDisplay:
+    """The progress of a training.
+
+    Args:
+        output: Where it goes.
+        name: What trains.
+        steps: Steps in total.
+        done: Steps that a former start has done.
+        episodes: Episodes of one step.
+    """
+
+    def __init__(self, output: Output, name: str, *, steps: int, done: int, episodes: int) -> None:
+        self._output, self._name, self._steps, self._episodes = output, name, steps, episodes
+        self._began, self._said, self._stage = time.monotonic(), time.monotonic(), _STARTING
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(18),
+            TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[facts]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=output.console,
+            refresh_per_second=2,
+            expand=True,
+        )
+        self._task: TaskID = self._bar.add_task(name, total=steps, completed=done, facts=_STARTING)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show it while the training runs."""
+        if not self._output.console.is_terminal:
+            yield
+            return
+        with self._bar:
+            yield
+
+    def step(self, line: Mapping[str, Any]) -> None:
+        """Show a line of the metrics."""
+        facts = facts_of(line)
+        self._bar.update(self._task, completed=line["step"], facts=facts)
+        self._stage, self._said = facts, time.monotonic()
+        if not self._output.console.is_terminal:
+            self._output.say(f"step {line['step']}/{self._steps}: {facts}")
+
+    def waiting(self, ended: int, step: int) -> None:
+        """Show how many episodes of the running step have ended, and now and then say that it goes on."""
+        if ended:
+            self._bar.update(self._task, facts=f"{self._stage} · {ended}/{self._episodes} episodes")
+        now = time.monotonic()
+        if not self._output.console.is_terminal and now - self._said > _EVERY:
+            self._said = now
+            what = f"step {step}: {ended} of {self._episodes} episodes have ended" if ended else self._stage
+            self._output.say(f"after {now - self._began:.0f} s: {what}")
+
+
+def facts_of(line: Mapping[str, Any]) -> str:
+    """Reward, success, valid share and speed of a step, and the validation where there was one."""
+    parts = []
+    if train := line.get("train"):
+        parts += [f"reward {number(train['reward'])}", f"success {percent(train['success'])}"]
+        parts += [f"valid {percent(train['valid_share'])}"]
+    if "tokens_per_second" in line:
+        parts.append(f"{compact(line['tokens_per_second'])} tokens/s")
+    if val := line.get("val"):
+        parts.append(f"validation: reward {number(val['reward'])}, success {percent(val['success'])}")
+    return " · ".join(parts) or "no episode"

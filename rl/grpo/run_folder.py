@@ -1,0 +1,140 @@
+"""The folder of one training: what lies where in it, and who may write there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simia_gym.errors import InputError
+from simia_gym.rl.grpo.options import MAY_CHANGE
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths of one training.
+
+    Attributes:
+        path: The folder, absolute.
+    """
+
+    path: Path
+
+    @property
+    def settings(self) -> Path:
+        """What the run is, as JSON."""
+        return self.path / "settings.json"
+
+    @property
+    def log(self) -> Path:
+        """Everything that verl and Ray print."""
+        return self.path / "train.log"
+
+    @property
+    def metrics(self) -> Path:
+        """One line a step."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def data(self) -> Path:
+        """What its data are: rows, environments, longest prompt."""
+        return self.path / "data.json"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Verl's checkpoints, ``global_step_N``."""
+        return self.path / "checkpoints"
+
+    @property
+    def policy(self) -> Path:
+        """The trained policy, in the format of Hugging Face."""
+        return self.path / "policy"
+
+    @property
+    def start_policy(self) -> Path:
+        """The policy that was made for this run, where none was given."""
+        return self.path / "start-policy"
+
+    @property
+    def curve(self) -> Path:
+        """The learning curve."""
+        return self.path / "curve.png"
+
+    @property
+    def attempts(self) -> Path:
+        """Verl's own metrics, a file for each time that the run was started."""
+        return self.path / "verl-metrics"
+
+    @property
+    def begun(self) -> bool:
+        """Whether a training has begun here."""
+        return self.settings.is_file()
+
+    def new_attempt(self) -> Path:
+        """A file for verl's metrics that is not there yet."""
+        self.attempts.mkdir(exist_ok=True)
+        number = 1
+        while (path := self.attempts / f"{number}.jsonl").exists():
+            number += 1
+        return path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def write_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
+    """Write what the run is."""
+    write_whole(folder.settings, json.dumps(settings, indent=1) + "\n")
+
+
+def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
+    """Make sure that a run to be resumed is the run that was begun.
+
+    Raises:
+        InputError: There is none, or a setting is another; it is named.
+    """
+    try:
+        before = json.loads(folder.settings.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        fix = "Leave --resume out to begin one."
+        raise InputError(f"no training has begun in {folder.path}", where="--resume", fix=fix) from None
+    now = json.loads(json.dumps(settings))
+    for name in sorted(set(before) | set(now)):
+        if name not in MAY_CHANGE and before.get(name) != now.get(name):
+            what = f"{name} was {_short(before.get(name))} and now is {_short(now.get(name))}"
+            fix = f"Give the options of the run (they stand in {folder.settings}), or another --out."
+            raise InputError(what, where="--resume", fix=fix)
+
+
+def _short(value: Any, most: int = 120) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+@contextmanager
+def only_one(folder: RunFolder) -> Iterator[None]:
+    """Keep a second launch out of the folder while this one runs.
+
+    Raises:
+        InputError: Another launch is at work there.
+    """
+    import fcntl
+
+    with open(folder.path / ".lock", "a", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            fix = "Wait for it, stop it, or give another --out."
+            raise InputError(f"a training is running in {folder.path}", where="--out", fix=fix) from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield

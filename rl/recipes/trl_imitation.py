@@ -1,0 +1,192 @@
+"""A small policy that has imitated a few experts' episodes: what the TRL examples begin with where no model is given.
+
+For a policy that is meant to get anywhere, use `simia new-policy` and `simia train sft` on thousands of episodes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from simia_gym.errors import InputError
+from simia_gym.loop import run_sync
+from simia_gym.policies import Policy
+from simia_gym.policies.load import load_policy
+from simia_gym.rl.for_trl.environments import ToolEnvironment, ToolEnvironments
+from simia_gym.rl.for_trl.rollouts import EpisodesRollout
+from simia_gym.rl.for_trl.rows import KEY, Beginnings
+from simia_gym.rl.for_trl.tokenizers import tool_calling
+from simia_gym.rl.small.model import SIZES, make_model
+from simia_gym.rl.small.tokenizer import train_tokenizer
+from simia_gym.rollout.play import play
+from simia_gym.suite import Suite
+from simia_gym.types import Calls, JsonObject, Message, Say
+
+LENGTH = 8192
+"""Most tokens that the small models here can read."""
+VOCAB, PHRASES = 2048, 512
+STEPS = 300
+
+
+def small_policy(
+    entrance: EpisodesRollout | ToolEnvironments,
+    rows: Sequence[JsonObject],
+    *,
+    steps: int = STEPS,
+    size: str = "tiny",
+    seed: int = 0,
+) -> tuple[Any, Any, float]:
+    """Make a policy from random weights and let it imitate the domain's expert on some rows, in the entrance's form.
+
+    Args:
+        entrance: What is going to be given to the trainer.
+        rows: Rows of its dataset.
+        steps: Updates, each on one episode.
+        size: Name of one of `simia_gym.rl.small.model.SIZES`.
+        seed: Seed of the weights.
+
+    Returns:
+        Model, tokenizer, and the loss on the last episode.
+
+    Raises:
+        InputError: The domain has no expert.
+    """
+    tools: list[Any] = []
+    if isinstance(entrance, ToolEnvironments):
+        environment = entrance()
+        tools = [getattr(environment, name) for name in entrance.tool_names]
+        talks = [in_calls(environment, row) for row in rows]
+    else:
+        talks = [in_turns(entrance.suites, row) for row in rows]
+    tokenizer = train_tokenizer([_as_text(talk, tools) for talk in talks], vocab=VOCAB, phrases=PHRASES)
+    tokenizer.padding_side = "left"
+    if tools:
+        tokenizer = tool_calling(tokenizer)
+    examples = [
+        tokenizer.apply_chat_template(
+            talk, tools=tools or None, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
+        for talk in talks
+    ]
+    pairs = [(list(example["input_ids"]), list(example["assistant_masks"])) for example in examples]
+    model, loss = imitate(tokenizer, pairs, steps=steps, size=size, seed=seed)
+    return model, tokenizer, loss
+
+
+def in_turns(suites: Any, row: JsonObject) -> list[Message]:
+    """An expert's episode as ``rollout_func`` plays it: the assistant's turns are the texts of its actions."""
+    begin = Beginnings(list(suites.values())).find(row[KEY])
+    suite: Suite = suites[begin.env]
+    episode, teller = suite.episode(), _Teller(expert_of(suite))
+    run_sync(play(episode, begin.task, seed=begin.seed, policy=teller, env=begin.env), inline=episode.inline)
+    talk: list[Message] = []
+    said = iter(teller.said)
+    for message in teller.heard:
+        mine = message["role"] == "assistant"
+        talk.append({"role": "assistant", "content": next(said)} if mine else _bare(message))
+    return [*talk, {"role": "assistant", "content": next(said)}]
+
+
+def in_calls(environment: ToolEnvironment, row: JsonObject) -> list[Message]:
+    """An expert's episode as ``environment_factory`` plays it: everything is a call. The last turn calls nothing."""
+    system, user = (_bare(message) for message in row["prompt"])
+    opening = environment.reset(**row)
+    calls = list(_calls(environment))
+    return [system, {**user, "content": opening}, *calls, {"role": "assistant", "content": "Done."}]
+
+
+def expert_of(suite: Suite) -> Policy:
+    """The domain's expert.
+
+    Raises:
+        InputError: The domain has none.
+    """
+    domain = suite.domain
+    if "expert" not in domain.config.policies:
+        raise InputError(f"{domain.name} has no expert to imitate", where="policy", fix="Name a model with --policy.")
+    return load_policy("expert", domain.config.policies, folder=domain.folder)()
+
+
+def imitate(
+    tokenizer: Any, examples: Sequence[tuple[list[int], list[int]]], *, steps: int, size: str, seed: int
+) -> tuple[Any, float]:
+    """Teach a new model to write what the mask marks.
+
+    Args:
+        tokenizer: Its tokenizer.
+        examples: Token ids of whole episodes, and 1 where the expert's tokens are.
+        steps: Updates, each on one episode.
+        size: Name of one of `SIZES`.
+        seed: Seed of the weights.
+
+    Returns:
+        The model, and its loss on the last episode.
+    """
+    import torch
+
+    if size not in SIZES:
+        raise InputError(f"there is no size {size!r}", where="size", fix=f"Sizes: {', '.join(SIZES)}.")
+    model = make_model(SIZES[size], tokenizer, max_length=LENGTH, seed=seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, weight_decay=0.0)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=max(steps, 2), pct_start=0.1)
+    last = float("nan")
+    for step in range(steps):
+        ids, mask = (torch.tensor([part]) for part in examples[step % len(examples)])
+        loss = model(input_ids=ids, labels=torch.where(mask == 1, ids, -100)).loss
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        rate.step()
+        last = loss.item()
+    return model, last
+
+
+class _Teller:
+    """Lets a policy act and remembers the texts."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.said: list[str] = []
+        self.heard: Sequence[Message] = ()
+        self.start: Any = getattr(policy, "start", lambda start: None)
+
+    def act(self, messages: Sequence[Message]) -> str:
+        self.heard = messages
+        self.said.append(str(self.policy.act(messages)))
+        return self.said[-1]
+
+
+def _calls(environment: ToolEnvironment) -> Iterator[Message]:
+    """The expert's turns and what they brought, one call at a time."""
+    episode, grammar = environment.episode, environment.suite.domain.grammar
+    expert = expert_of(environment.suite)
+    while episode.ended is None:
+        action = grammar.parse(str(expert.act(episode.messages)))
+        made: list[tuple[str, JsonObject]] = []
+        if isinstance(action, Say):
+            made = [("send_message", {"text": action.text})]
+        elif isinstance(action, Calls):
+            made = [(call.name, dict(call.arguments)) for call in action.calls]
+        for name, arguments in made:
+            function = {"name": name, "arguments": arguments}
+            yield {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+            yield {"role": "tool", "name": name, "content": getattr(environment, name)(**arguments)}
+
+
+def _bare(message: Message) -> Message:
+    return {name: message[name] for name in ("role", "content", "name") if name in message}
+
+
+def _as_text(talk: Sequence[Message], tools: Sequence[Any]) -> list[Message]:
+    """A talk with its calls and tools as the chat template writes them, for the tokenizer to learn from."""
+    from transformers.utils import get_json_schema
+
+    system, *rest = talk
+    lines = [json.dumps(get_json_schema(tool), ensure_ascii=False) for tool in tools]
+    told: list[Message] = [{"role": "system", "content": "\n".join([str(system["content"]), *lines])}]
+    for message in rest:
+        calls = [json.dumps(call["function"], ensure_ascii=False) for call in message.get("tool_calls", ())]
+        told.append({"role": message["role"], "content": "\n".join([str(message["content"]), *calls])})
+    return told

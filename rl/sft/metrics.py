@@ -1,0 +1,73 @@
+"""The measurements of a run: one JSON line each, and the picture of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+METRICS = "metrics.jsonl"
+CURVE = "curve.png"
+
+
+def write_line(folder: Path, line: Mapping[str, Any]) -> None:
+    """Add a line to a run's measurements."""
+    with (folder / METRICS).open("ab") as file:
+        file.write(orjson.dumps(dict(line), option=orjson.OPT_APPEND_NEWLINE))
+
+
+def read_lines(folder: Path) -> list[dict[str, Any]]:
+    """Read the measurements of a run; a last line that is torn is left out."""
+    path = folder / METRICS
+    if not path.is_file():
+        return []
+    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    return [orjson.loads(line) for line in lines]
+
+
+def forget_after(folder: Path, step: int) -> None:
+    """Leave out what was measured after a checkpoint that a run goes on from."""
+    kept = [line for line in read_lines(folder) if line.get("step", 0) <= step]
+    (folder / METRICS).write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in kept))
+
+
+def draw(folder: Path, title: str) -> Path | None:
+    """Draw loss and accuracy over the steps.
+
+    Args:
+        folder: The run's folder.
+        title: What stands above.
+
+    Returns:
+        The picture; ``None`` where nothing was measured or nothing can draw.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    lines = read_lines(folder)
+    if not lines:
+        return None
+    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, 2)
+    for panel, learned, looked_at, label in (
+        (panels[0], "loss", "eval_loss", "loss (nats per token)"),
+        (panels[1], "mean_token_accuracy", "eval_mean_token_accuracy", "accuracy on the policy's tokens"),
+    ):
+        for name, style, legend in ((learned, "-", "learned from"), (looked_at, "o-", "held out")):
+            points = [(line["step"], line[name]) for line in lines if name in line]
+            if points:
+                panel.plot(*zip(*points, strict=True), style, label=legend, markersize=3, linewidth=1.2)
+        panel.set_xlabel("step")
+        panel.set_ylabel(label)
+        panel.grid(alpha=0.3)
+        panel.legend(frameon=False)
+    panels[0].set_ylim(bottom=0)
+    panels[1].set_ylim(0, 1)
+    figure.suptitle(title, fontsize=10)
+    figure.savefig(folder / CURVE, dpi=130)
+    return folder / CURVE

@@ -1,0 +1,54 @@
+"""TRL's trainer where there is no graphics card: the same loss, computed only where something is learned.
+
+On a graphics card TRL's kernels score the learned positions alone; elsewhere it scores every position, which costs most
+of the time when a policy's own tokens are a few in a hundred. And it masks padding that nothing looks at: it stands at
+the right, and attention looks to the left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trl import SFTTrainer
+
+from simia_gym.rl.sft.encode import IGNORED
+
+
+class PolicyTokensTrainer(SFTTrainer):
+    """An ``SFTTrainer`` that computes logits of the policy's tokens only, where it runs on one processor."""
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """Negative log-likelihood of the policy's tokens, as TRL defines it; its measurements, too."""
+        plain = self.args.loss_type == "nll" and not self.label_smoother and not self.aux_loss_enabled
+        alone = self.accelerator.num_processes == 1 and self.args.device.type == "cpu"
+        if return_outputs or not plain or not alone or self.compute_loss_func is not None:
+            return super().compute_loss(
+                model, inputs, return_outputs=return_outputs, num_items_in_batch=num_items_in_batch
+            )
+        import torch
+
+        labels = inputs["labels"][:, 1:]
+        learned = labels != IGNORED
+        backbone = getattr(model, model.base_model_prefix)
+        with self.accelerator.autocast():
+            hidden = backbone(input_ids=inputs["input_ids"], use_cache=False).last_hidden_state[:, :-1]
+            logits = model.get_output_embeddings()(hidden[learned])
+        logits, wanted = logits.float(), labels[learned]
+        total = torch.nn.functional.cross_entropy(logits, wanted, reduction="sum")
+        count = torch.as_tensor(len(wanted) if num_items_in_batch is None else num_items_in_batch)
+        self._measure(logits.detach(), wanted, inputs)
+        return total / count.clamp(min=1)
+
+    def _measure(self, logits: Any, wanted: Any, inputs: dict[str, Any]) -> None:
+        """Keep what TRL keeps; a look at what is held out has numbers of its own."""
+        mode = "train" if self.model.training else "eval"
+        kept = self._metrics[mode]
+        if len(wanted):
+            chances = logits.log_softmax(-1)
+            kept["entropy"].append(-(chances.exp() * chances).sum(-1).mean().item())
+            kept["mean_token_accuracy"].append((logits.argmax(-1) == wanted).float().mean().item())
+        if mode == "train":
+            self._total_train_tokens += int(inputs["attention_mask"].sum())
+        kept["num_tokens"] = [self._total_train_tokens]

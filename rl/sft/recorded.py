@@ -1,0 +1,88 @@
+"""Trajectories from record files of `simia rollout`: what a policy said, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.domain import Domain, load_domain
+from simia_gym.errors import InputError
+from simia_gym.registration import domain_path
+from simia_gym.rl.sft.trajectories import Trajectory
+from simia_gym.rollout.records import BEGINNING, Record, read_records
+from simia_gym.types import Message
+
+
+def is_record_file(path: Path | str) -> bool:
+    """Whether a file begins as those of `simia rollout` do."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(BEGINNING)) == BEGINNING
+    except OSError:
+        return False
+
+
+def recorded_trajectories(path: Path | str) -> Iterator[Trajectory]:
+    """Read the conversations of a record file. Episodes without a valid verdict are left out.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: The file is broken, holds tasks for testing, or was written with another version of the domain.
+    """
+    domains: dict[str, tuple[EnvConfig, Domain]] = {}
+    for record in read_records(path, torn="skip"):
+        if record.split == "test":
+            fix = "Train on tasks for training; roll out with --split train."
+            raise InputError(f"task {record.task} is for testing", where=f"{path}:{record.line}", fix=fix)
+        if not record.valid or record.reward is None:
+            continue
+        key = repr(sorted(record.config.items()))
+        if key not in domains:
+            config = EnvConfig.from_json(record.config)
+            folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
+            domains[key] = (config, load_domain(folder, config.options, config.data))
+        config, domain = domains[key]
+        if domain.hash != record.domain_hash:
+            fix = "Use the version that wrote it."
+            raise InputError("the domain has changed since", where=f"{path}:{record.line}", fix=fix)
+        yield Trajectory(
+            messages=conversation(record, domain, config.prompt),
+            env=config.env,
+            task=record.task,
+            kind=record.kind,
+            split=record.split,
+            seed=record.seed,
+            prompt=config.prompt,
+            source=record.policy,
+            reward=float(record.reward),
+            success=record.success,
+        )
+
+
+def conversation(record: Record, domain: Domain, prompt: str) -> list[Message]:
+    """The messages of an episode, the policy's turns as raw text.
+
+    Args:
+        record: The episode's record.
+        domain: Its domain.
+        prompt: ``full`` or ``compact``.
+    """
+    messages: list[Message] = []
+    for event in record.events:
+        if event["type"] == "message":
+            messages.append({"role": "system", "content": domain.prompts[prompt]})
+            messages.append({"role": "user", "content": event["text"]})
+        elif event["type"] == "action":
+            messages.append({"role": "assistant", "content": event["text"]})
+        elif event["type"] == "invalid":
+            messages.append({"role": "user", "content": event["text"]})
+        elif event["type"] == "transition":
+            call = event["call"]
+            if call is not None and domain.grammar.observation_role == "tool":
+                messages.append({"role": "tool", "content": event["observation"], "name": call["name"]})
+            else:
+                messages.append({"role": "user", "content": event["observation"]})
+    return messages

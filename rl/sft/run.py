@@ -1,0 +1,156 @@
+"""A supervised training from its settings to a policy in the layout of Hugging Face."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from simia_gym.errors import InputError
+from simia_gym.rl.sft import metrics, trainer
+from simia_gym.rl.sft.files import write_trajectories
+from simia_gym.rl.sft.gather import Gathered, from_experts, from_files
+from simia_gym.rl.sft.settings import SFTSettings
+from simia_gym.rl.small.card import Card, read_card, write_card
+
+POLICY = "policy"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A training that is over.
+
+    Attributes:
+        policy: The folder of the trained policy.
+        steps: Steps of the optimizer.
+        seconds: How long it took, this time.
+        measured: The last loss and accuracy on what was held out, where something was.
+    """
+
+    policy: Path
+    steps: int
+    seconds: float
+    measured: Mapping[str, float]
+
+
+def train_sft(
+    settings: SFTSettings,
+    out: Path,
+    *,
+    resume: bool = False,
+    save_data: Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    progress: Callable[[int, int, Mapping[str, float]], None] = lambda step, steps, numbers: None,
+) -> Finished:
+    """Train a policy on trajectories.
+
+    Args:
+        settings: The settings.
+        out: The run's folder; must not hold a run unless `resume`.
+        resume: Go on from the last checkpoint; with the same settings.
+        save_data: Where to write the trajectories as a data set.
+        say: Takes a line about each step of the preparation.
+        progress: Takes step, number of steps and what was measured.
+
+    Returns:
+        Where the policy is, and what was measured.
+
+    Raises:
+        InputError: A setting is wrong, there is nothing to learn from, or the folder holds another run.
+    """
+    _check(settings, out, resume)
+    model, tokenizer = trainer.load(settings.policy)
+    gathered = gather(settings)
+    if save_data is not None:
+        write_trajectories(save_data, gathered.train)
+        say(f"{len(gathered.train)} trajectories written to {save_data}")
+    train, held_out = trainer.encode_sets(tokenizer, gathered, settings.max_length)
+    learned = sum(row.learned for row in train.rows)
+    read = sum(len(row.input_ids) for row in train.rows)
+    left_out = train.too_long + held_out.too_long
+    longest = max(train.longest, held_out.longest)
+    say(f"{len(train.rows)} trajectories to learn from, {len(held_out.rows)} held out")
+    say(
+        f"left out: {left_out} longer than {settings.max_length} tokens (the longest has {longest}), "
+        f"{gathered.below} with too little reward, {gathered.faults} with faults"
+    )
+    say(f"{learned} of {read} tokens are the policy's own and learned ({learned / max(1, read):.1%})")
+
+    if not resume:
+        out.mkdir(parents=True, exist_ok=True)
+        settings.write(out)
+    began = time.monotonic()
+
+    def on_log(step: int, steps: int, numbers: Mapping[str, float]) -> None:
+        metrics.write_line(out, {"step": step, "seconds": round(time.monotonic() - began, 2), **numbers})
+        progress(step, steps, numbers)
+
+    runner = trainer.make_trainer(model, tokenizer, train, held_out, settings, out, on_log=on_log)
+    checkpoint = trainer.last_checkpoint(out) if resume else None
+    metrics.forget_after(out, 0 if checkpoint is None else int(checkpoint.name.rpartition("-")[2]))
+    if resume:
+        say("begun anew: there is no checkpoint yet" if checkpoint is None else f"goes on from {checkpoint.name}")
+    runner.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    measured = runner.evaluate() if held_out.rows else {}
+    folder = out / POLICY
+    runner.model.to("cpu").save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    facts = {
+        "how": "sft",
+        "steps": runner.state.global_step,
+        "trajectories": len(train.rows),
+        "too_long": left_out,
+        "kinds": gathered.kinds,
+        "settings": _as_json(settings),
+        **{name: value for name, value in measured.items() if name in ("eval_loss", "eval_mean_token_accuracy")},
+    }
+    before = read_card(settings.policy) or Card()
+    envs = settings.envs or tuple(dict.fromkeys(item.env for item in gathered.train if item.env))
+    card = replace(before, envs=envs or before.envs, prompt=settings.prompt, trained=(*before.trained, facts))
+    write_card(folder, card)
+    metrics.draw(out, f"supervised training on {', '.join(envs) or 'a data set'}, {settings.prompt} prompt")
+    return Finished(folder, runner.state.global_step, time.monotonic() - began, measured)
+
+
+def gather(settings: SFTSettings) -> Gathered:
+    """Get the trajectories that a training learns from.
+
+    Args:
+        settings: The training's settings.
+
+    Raises:
+        InputError: There are none, or a conversation was held with another system message than the settings say.
+    """
+    if not settings.data:
+        return from_experts(
+            settings.envs,
+            settings.trajectories,
+            held_out=settings.held_out,
+            prompt=settings.prompt,
+            seed=settings.seed,
+            least=settings.least,
+        )
+    paths = [Path(name) for name in settings.data]
+    found = from_files(
+        paths, held_out=settings.held_out, least=settings.least, prompt=settings.prompt, envs=settings.envs
+    )
+    other = sum(bool(item.prompt) and item.prompt != settings.prompt for item in (*found.train, *found.held_out))
+    if other:
+        what = f"{other} conversations were held with another prompt than {settings.prompt!r}"
+        raise InputError(what, where="prompt", fix="Choose the one that they were held with.")
+    return found
+
+
+def _check(settings: SFTSettings, out: Path, resume: bool) -> None:
+    """Make sure that the run's folder is free, or holds the beginning of this run."""
+    if resume:
+        settings.check_same(out)
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        fix = "Name another folder with --out, or go on with --resume."
+        raise InputError("there is something already", where=str(out), fix=fix)
+
+
+def _as_json(settings: SFTSettings) -> dict[str, Any]:
+    return {**vars(settings), "envs": list(settings.envs), "data": list(settings.data), "extra": dict(settings.extra)}

@@ -1,0 +1,105 @@
+"""What a supervised training is told, written down beside what it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from simia_gym.errors import InputError
+
+SETTINGS = "settings.json"
+
+
+@dataclass(frozen=True)
+class SFTSettings:
+    """Settings of a supervised training.
+
+    Attributes:
+        envs: The environments.
+        policy: The model to begin with.
+        prompt: ``full`` or ``compact`` system message.
+        trajectories: How many expert trajectories to learn from; 0 with ``data``.
+        data: Files to learn from instead.
+        least: The least reward that is worth learning from.
+        held_out: Trajectories of further tasks that are only looked at.
+        epochs: How often to go through them; with ``steps`` as far as those lead.
+        steps: Steps of the optimizer; ``None`` follows ``epochs``.
+        lr: Highest learning rate; it rises linearly at the beginning and falls along a cosine to a twentieth.
+        batch_size: Conversations a step.
+        micro_batch: Conversations that are computed at once.
+        max_length: Most tokens of a conversation; longer ones are left out.
+        precision: ``fp32``, or ``bf16`` for the computation (weights stay in float32), or ``auto``: where the machine
+            computes in bfloat16.
+        seed: Seed of order and wording.
+        extra: Further settings of TRL's ``SFTConfig``.
+    """
+
+    envs: tuple[str, ...]
+    policy: str
+    prompt: str = "full"
+    trajectories: int = 0
+    data: tuple[str, ...] = ()
+    least: float = 1.0
+    held_out: int = 64
+    epochs: float = 1.0
+    steps: int | None = None
+    lr: float = 1e-3
+    batch_size: int = 16
+    micro_batch: int = 16
+    max_length: int = 2048
+    precision: str = "auto"
+    seed: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be.
+
+        Raises:
+            InputError: Names the setting.
+        """
+        if bool(self.trajectories) == bool(self.data):
+            fix = "Give --trajectories N for expert play, or --data FILE."
+            raise InputError("one source of trajectories is needed", where="trajectories", fix=fix)
+        if not self.envs and not self.data:
+            raise InputError("no environment is named", where="env", fix="Such as simia/webshop-v0.")
+        for name in ("batch_size", "micro_batch", "max_length"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use 1 or more.")
+        for name in ("lr", "epochs"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
+        if self.steps is not None and self.steps < 1:
+            raise InputError(f"steps is {self.steps}", where="steps", fix="Use 1 or more.")
+        if self.prompt not in ("full", "compact"):
+            raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise InputError(f"precision is {self.precision!r}", where="precision", fix="Use auto, fp32 or bf16.")
+        if self.batch_size % self.micro_batch:
+            what = f"batches of {self.batch_size} cannot be computed in parts of {self.micro_batch}"
+            raise InputError(what, where="micro_batch", fix="Use a divisor.")
+
+    def write(self, folder: Path) -> None:
+        """Write them into a run's folder."""
+        (folder / SETTINGS).write_bytes(self._bytes())
+
+    def check_same(self, folder: Path) -> None:
+        """Make sure that a run that goes on is told the same as before.
+
+        Raises:
+            InputError: Nothing was begun there, or with other settings; names them.
+        """
+        path = folder / SETTINGS
+        if not path.is_file():
+            raise InputError("there is nothing to resume", where=str(folder), fix="Leave --resume out.")
+        before, now = orjson.loads(path.read_bytes()), orjson.loads(self._bytes())
+        other = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        if other:
+            shown = ", ".join(f"{name}={before.get(name)!r}" for name in other)
+            raise InputError(f"it was begun with {shown}", where=str(path), fix="Give the same settings.")
+
+    def _bytes(self) -> bytes:
+        return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,181 @@
+"""Supervised training with TRL's SFTTrainer on conversations that are token ids already."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from simia_gym.errors import InputError
+from simia_gym.rl.extras import require
+from simia_gym.rl.sft.encode import EncodedSet, encode_all
+from simia_gym.rl.sft.gather import Gathered
+from simia_gym.rl.sft.settings import SFTSettings
+
+CHECKPOINTS = "checkpoints"
+_STATE = "trainer_state.json"
+_LEAST_LR = 0.05
+
+
+def load(policy: str) -> tuple[Any, Any]:
+    """Load a model in float32, and its tokenizer.
+
+    Args:
+        policy: A folder or a name that Hugging Face knows.
+
+    Raises:
+        InputError: There is no such model, or its tokenizer has no chat template.
+    """
+    require("trl", "torch", "transformers", "trl", "datasets")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(policy)
+        model = AutoModelForCausalLM.from_pretrained(policy, dtype="float32")
+    except (OSError, ValueError) as error:
+        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        fix = "Give a folder in the layout of Hugging Face; `simia new-policy` makes one."
+        raise InputError(f"cannot load it: {said}", where=f"policy {policy}", fix=fix) from error
+    return model, tokenizer
+
+
+def encode_sets(tokenizer: Any, gathered: Gathered, max_length: int) -> tuple[EncodedSet, EncodedSet]:
+    """Encode what is learned from and what is looked at."""
+    train = encode_all(tokenizer, [item.messages for item in gathered.train], max_length=max_length)
+    held_out = encode_all(tokenizer, [item.messages for item in gathered.held_out], max_length=max_length)
+    return train, held_out
+
+
+def make_trainer(
+    model: Any,
+    tokenizer: Any,
+    train: EncodedSet,
+    held_out: EncodedSet,
+    settings: SFTSettings,
+    folder: Path,
+    *,
+    on_log: Callable[[int, int, Mapping[str, float]], None],
+    save_every: int | None = None,
+    look_every: int | None = None,
+) -> Any:
+    """Put TRL's trainer together.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        train: What is learned from.
+        held_out: What is looked at now and then.
+        settings: The settings.
+        folder: The run's folder.
+        on_log: Takes step, number of steps, and what was measured.
+        save_every: Steps between checkpoints; else a tenth of all, and at least 10.
+        look_every: Steps between looks at ``held_out``; else a twentieth of all, and at least 10.
+
+    Returns:
+        The ``SFTTrainer``.
+    """
+    import torch
+    from datasets import Dataset
+    from transformers import TrainerCallback
+    from trl import SFTConfig
+
+    from simia_gym.rl.sft.on_cpu import PolicyTokensTrainer
+
+    class Report(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+            numbers = {name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)}
+            on_log(state.global_step, state.max_steps, numbers)
+
+    steps = settings.steps or max(1, round(settings.epochs * len(train.rows) / settings.batch_size))
+    given: dict[str, Any] = {
+        "output_dir": str(folder / CHECKPOINTS),
+        "max_steps": steps,
+        "learning_rate": settings.lr,
+        "lr_scheduler_type": "cosine_with_min_lr",
+        "lr_scheduler_kwargs": {"min_lr_rate": _LEAST_LR},
+        "warmup_steps": min(50, max(1, steps // 20)),
+        "adam_beta2": 0.98,
+        "weight_decay": 0.1,
+        "per_device_train_batch_size": settings.micro_batch,
+        "per_device_eval_batch_size": settings.micro_batch,
+        "gradient_accumulation_steps": settings.batch_size // settings.micro_batch,
+        "gradient_checkpointing": False,
+        "train_sampling_strategy": "group_by_length",
+        "length_column_name": "length",
+        "max_length": None,
+        "packing": False,
+        "bf16": computes_in_bf16(settings.precision),
+        "use_cpu": not torch.cuda.is_available(),
+        "logging_steps": 10,
+        "logging_first_step": True,
+        "eval_strategy": "steps" if held_out.rows else "no",
+        "eval_on_start": bool(held_out.rows),
+        "eval_steps": look_every or max(10, steps // 20),
+        "save_strategy": "steps",
+        "save_steps": save_every or max(10, steps // 10),
+        "save_total_limit": 2,
+        "report_to": [],
+        "disable_tqdm": True,
+        "seed": settings.seed,
+        "data_seed": settings.seed,
+        "dataloader_pin_memory": False,
+    }
+    given.update(settings.extra)
+    try:
+        config = SFTConfig(**given)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"TRL refuses it: {error}", where="settings", fix="See the fields of trl.SFTConfig."
+        ) from error
+    trainer = PolicyTokensTrainer(
+        model=model,
+        args=config,
+        train_dataset=Dataset.from_list(_rows(train)),
+        eval_dataset=Dataset.from_list(_rows(held_out)) if held_out.rows else None,
+        processing_class=tokenizer,
+        callbacks=[Report()],
+    )
+    from transformers.trainer_callback import PrinterCallback
+
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
+    return [{"input_ids": row.input_ids, "labels": row.labels, "length": len(row.input_ids)} for row in encoded.rows]
+
+
+def computes_in_bf16(precision: str) -> bool:
+    """Whether to compute in bfloat16.
+
+    Args:
+        precision: ``fp32``, ``bf16``, or ``auto``: if the machine has instructions for it.
+    """
+    if precision != "auto":
+        return precision == "bf16"
+    import torch
+
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported())
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The last checkpoint that was written to its end; what a killed run left half written is deleted.
+
+    Args:
+        folder: The run's folder.
+    """
+    found: list[tuple[int, Path]] = []
+    for path in (folder / CHECKPOINTS).glob("checkpoint-*"):
+        try:
+            # The trainer writes this file last.
+            step = int(orjson.loads((path / _STATE).read_bytes())["global_step"])
+        except (OSError, ValueError, KeyError, TypeError):
+            shutil.rmtree(path, ignore_errors=True)
+            continue
+        found.append((step, path))
+    return max(found)[1] if found else None

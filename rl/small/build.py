@@ -1,0 +1,102 @@
+"""From the name of an environment to a policy that knows nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from simia_gym.errors import InputError
+from simia_gym.rl.extras import require
+from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_config
+from simia_gym.rl.small.card import Card, write_card
+from simia_gym.rl.small.model import SIZES, make_model
+from simia_gym.rl.small.tokenizer import DEFAULT_VOCAB, train_tokenizer
+from simia_gym.suite import load_suite
+from simia_gym.types import Message
+
+CONVERSATIONS = 600
+"""Conversations that a tokenizer is trained on, of all environments together."""
+MAX_LENGTH = 8192
+
+
+def build_policy(
+    folder: Path | str,
+    envs: str | Sequence[str],
+    *,
+    size: str = "tiny",
+    vocab: int = DEFAULT_VOCAB,
+    layers: int | None = None,
+    hidden: int | None = None,
+    heads: int | None = None,
+    seed: int = 0,
+    conversations: int = CONVERSATIONS,
+    say: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Make a policy: a tokenizer trained on the text of environments, and a small model from random weights.
+
+    Only tasks for training are looked at.
+
+    Args:
+        folder: Where to write it, in the layout of Hugging Face; must not hold a model yet.
+        envs: The environments' ids.
+        size: Name of the shape: ``tiny``, ``small``, ``base`` or ``large``.
+        vocab: Most tokens.
+        layers: Another number of layers.
+        hidden: Another width.
+        heads: Another number of heads.
+        seed: Seed of the weights and of the conversations.
+        conversations: How many conversations to train the tokenizer on.
+        say: Takes a line about each step.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InputError: There is a model already, or a setting makes no sense.
+    """
+    require("trl", "torch", "transformers")
+    path, names = Path(folder), [envs] if isinstance(envs, str) else list(dict.fromkeys(envs))
+    if (path / "config.json").exists():
+        raise InputError("there is a model already", where=str(path), fix="Name another folder, or delete it.")
+    if size not in SIZES:
+        raise InputError(f"there is no size {size!r}", where="size", fix=f"Use {', '.join(SIZES)}.")
+    if not names:
+        raise InputError("no environment is named", where="env", fix="Such as --env simia/webshop-v0.")
+    if conversations < 1:
+        raise InputError(f"conversations is {conversations}", where="conversations", fix="Use 1 or more.")
+    shape = SIZES[size].altered(layers=layers, hidden=hidden, heads=heads)
+    talks: list[list[Message]] = []
+    for env in names:
+        talks += conversations_of(env, -(-conversations // len(names)), seed=seed)
+    say(f"{len(talks)} conversations of {', '.join(names)}")
+    tokenizer = train_tokenizer(talks, vocab=vocab, max_length=MAX_LENGTH)
+    say(f"tokenizer: {len(tokenizer)} tokens")
+    model = make_model(shape, tokenizer, max_length=MAX_LENGTH, seed=seed)
+    path.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    made = {"size": size, **asdict(shape), "vocab": len(tokenizer), "seed": seed, "conversations": len(talks)}
+    write_card(path, Card(envs=tuple(names), made=made))
+    parameters = sum(item.numel() for item in model.parameters())
+    say(f"model: {parameters / 1e6:.2f} million parameters, {path}")
+    return path
+
+
+def conversations_of(env: str, number: int, *, seed: int = 0) -> list[list[Message]]:
+    """Conversations of an environment's expert on tasks for training, half with the compact system message.
+
+    Args:
+        env: The environment's id.
+        number: How many.
+        seed: Seed of the episodes.
+
+    Raises:
+        InputError: The environment has no expert or no generator of tasks.
+    """
+    talks: list[list[Message]] = []
+    for prompt in ("full", "compact"):
+        suite = load_suite(training_config(env, generated=number // 2 + number % 2, prompt=prompt))
+        played = expert_play(suite, range(len(suite.tasks))[-(number // 2 + number % 2) :], seed=seed, least=0.0)
+        talks += [done.messages for done in played if isinstance(done, Trajectory)]
+    return talks

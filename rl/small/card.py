@@ -1,0 +1,68 @@
+"""What a policy made here says of itself, in ``simia.json`` beside its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from simia_gym.errors import InputError
+
+CARD = "simia.json"
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a policy is and how it came about.
+
+    Attributes:
+        envs: The environments whose text its tokenizer knows, or that it was trained on.
+        prompt: The system message it was trained with, ``full`` or ``compact``; ``None`` before any training. It has
+            never seen another.
+        made: How it was made: shape, seed, what the tokenizer was trained on.
+        trained: One entry for each training since, the last one last.
+    """
+
+    envs: tuple[str, ...] = ()
+    prompt: str | None = None
+    made: Mapping[str, Any] = field(default_factory=dict)
+    trained: tuple[Mapping[str, Any], ...] = ()
+
+
+def read_card(folder: Path | str) -> Card | None:
+    """Read the card of a policy.
+
+    Args:
+        folder: The policy's folder, or the name of a model elsewhere.
+
+    Returns:
+        The card; ``None`` for a model that was made otherwise.
+
+    Raises:
+        InputError: The file is there and cannot be read.
+    """
+    path = Path(folder) / CARD
+    if not path.is_file():
+        return None
+    try:
+        data = orjson.loads(path.read_bytes())
+        known = {item.name for item in fields(Card)}
+        given = {name: value for name, value in data.items() if name in known}
+        given.update({name: tuple(given[name]) for name in ("envs", "trained") if name in given})
+        return Card(**given)
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise InputError(f"cannot be read ({error})", where=str(path), fix="Restore or delete it.") from error
+
+
+def write_card(folder: Path | str, card: Card) -> None:
+    """Write the card of a policy.
+
+    Args:
+        folder: The policy's folder.
+        card: What to write.
+    """
+    text = orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    (Path(folder) / CARD).write_bytes(text)

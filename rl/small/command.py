@@ -1,0 +1,26 @@
+"""``simia new-policy``: a policy that knows nothing yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def new_policy(
+    out: Annotated[Path, typer.Argument(help="Folder to write the policy to, in the layout of Hugging Face.")],
+    env: Annotated[list[str], typer.Option("--env", help="Environment whose text the tokenizer learns; repeatable.")],
+    size: Annotated[str, typer.Option(help="Shape of the model: tiny, small, base or large.")] = "small",
+    vocab: Annotated[int, typer.Option(help="Most tokens of the tokenizer.")] = 6144,
+    layers: Annotated[int | None, typer.Option(help="Another number of layers.")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Another width of the model.")] = None,
+    heads: Annotated[int | None, typer.Option(help="Another number of attention heads.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
+) -> None:
+    """Make a small policy from nothing: a tokenizer trained on the domain's text and a Qwen3 with random weights."""
+    from simia_gym.cli.output import Output
+    from simia_gym.rl.small.build import build_policy
+
+    output = Output(json=False)
+    build_policy(out, env, size=size, vocab=vocab, layers=layers, hidden=hidden, heads=heads, seed=seed, say=output.say)

@@ -1,0 +1,99 @@
+"""A small Qwen3 from random weights, as large as asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simia_gym.errors import InputError
+
+
+@dataclass(frozen=True)
+class Size:
+    """The shape of a model.
+
+    Attributes:
+        layers: Number of layers.
+        hidden: Width of the residual stream.
+        heads: Attention heads; each is ``head_dim`` wide.
+        kv_heads: Heads of keys and values; divides ``heads``.
+        head_dim: Width of a head.
+        intermediate: Width inside the feed-forward part.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+
+    def altered(self, *, layers: int | None, hidden: int | None, heads: int | None) -> Size:
+        """Another shape of the same proportions.
+
+        Raises:
+            InputError: A number makes no model.
+        """
+        for name, value in (("layers", layers), ("hidden", hidden), ("heads", heads)):
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}", where=name, fix="Use 1 or more.")
+        size = replace(self, layers=layers or self.layers)
+        if heads is not None:
+            size = replace(size, heads=heads, kv_heads=heads)
+        if hidden is not None:
+            width = max(8, hidden // size.heads // 8 * 8)
+            size = replace(size, hidden=hidden, head_dim=width, intermediate=_wide(hidden))
+        return size
+
+
+def _wide(hidden: int) -> int:
+    return (hidden * 8 // 3 + 31) // 32 * 32
+
+
+SIZES: Mapping[str, Size] = {
+    "tiny": Size(2, 64, 4, 2, 16, 192),
+    "small": Size(4, 128, 4, 4, 32, 384),
+    "base": Size(6, 256, 8, 8, 32, 704),
+    "large": Size(12, 768, 12, 6, 64, 2048),
+}
+"""Shapes by name; ``small`` learns on a processor, ``large`` wants a graphics card."""
+
+
+def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int) -> Any:
+    """Make a model with random weights.
+
+    Args:
+        size: Its shape.
+        tokenizer: The tokenizer; the model has an output for each of its tokens and for nothing else.
+        max_length: The longest conversation in tokens.
+        seed: Seed of the weights.
+
+    Returns:
+        A ``Qwen3ForCausalLM`` in float32.
+    """
+    import torch
+    from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
+
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=size.hidden,
+        intermediate_size=size.intermediate,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.kv_heads,
+        head_dim=size.head_dim,
+        max_position_embeddings=max_length,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Qwen3ForCausalLM(config)
+    model.generation_config = GenerationConfig(
+        do_sample=True, eos_token_id=[tokenizer.eos_token_id], pad_token_id=tokenizer.pad_token_id
+    )
+    return model

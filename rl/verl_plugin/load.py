@@ -1,0 +1,62 @@
+"""What verl imports, in each of its processes, to learn of what is ours; importing this module registers it.
+
+verl finds it by the entry point ``verl.plugins`` of this package. A plug-in that fails there is passed over in
+silence, so the launch also names this module in ``VERL_USE_EXTERNAL_MODULES``, where a failure ends the process.
+
+Names are registered everywhere: the rollout engines ``hf_server`` and ``vllm_cpu`` and the advantage ``simia_grpo`` do
+nothing until a configuration names them. The platform and the patches for processors are there only where
+``VERL_PLATFORM`` is ``cpu``; one patch is there wherever the installed TRL is one that verl cannot read.
+"""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+from simia_gym.rl.verl_plugin import trl_patch
+from simia_gym.rl.verl_plugin.after_import import after_import
+
+CPU = "cpu"
+HF_SERVER = "hf_server"
+VLLM_CPU = "vllm_cpu"
+
+
+def on_cpu() -> bool:
+    """Whether verl is told to train on processors."""
+    return os.environ.get("VERL_PLATFORM", "").strip().lower() == CPU
+
+
+def _replicas(module: ModuleType) -> None:
+    def hf_server() -> type:
+        from simia_gym.rl.verl_plugin.hf_server import HFServerReplica
+
+        return HFServerReplica
+
+    def vllm_cpu() -> type:
+        from simia_gym.rl.verl_plugin.vllm_cpu import CPUVLLMReplica
+
+        return CPUVLLMReplica
+
+    module.RolloutReplicaRegistry.register(HF_SERVER, hf_server)
+    module.RolloutReplicaRegistry.register(VLLM_CPU, vllm_cpu)
+
+
+def _adapters(module: ModuleType) -> None:
+    module._ROLLOUT_REGISTRY[HF_SERVER, "async"] = "simia_gym.rl.verl_plugin.hf_server.HFServerAdapter"
+    module._ROLLOUT_REGISTRY[VLLM_CPU, "async"] = "verl.workers.rollout.vllm_rollout.ServerAdapter"
+
+
+def _advantages(module: ModuleType) -> None:
+    import simia_gym.rl.grpo.advantage  # noqa: F401 - registers itself
+
+
+trl_patch.install()
+after_import("verl.workers.rollout.replica", _replicas)
+after_import("verl.workers.rollout.base", _adapters)
+after_import("verl.trainer.ppo.core_algos", _advantages)
+
+if on_cpu():
+    from simia_gym.rl.verl_plugin import cpu_patches, cpu_platform
+
+    cpu_platform.register()
+    cpu_patches.install()

@@ -1,0 +1,140 @@
+"""The scores of recorded episodes: per policy, per kind of task, and what two policies differ by on the same tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from simia_gym.evaluation.intervals import RESAMPLES, Estimate, mean_difference, mean_over_tasks
+from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
+from simia_gym.evaluation.trials import Series, TaskTrials
+from simia_gym.types import JsonObject
+
+VERSION = 1
+_ALL_UP_TO = 8
+
+
+def make_report(series: Sequence[Series], *, seed: int = 0) -> JsonObject:
+    """Put the scores of policies side by side.
+
+    Args:
+        series: Their trials; every other one is compared with the first.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        JSON: ``series`` with the scores of each, ``pairs`` with the differences to the first by task, and how the
+        intervals were made. Rates and means are over valid trials; tasks count alike, however many trials they have.
+    """
+    first = series[0] if series else None
+    return {
+        "v": VERSION,
+        "confidence": 0.95,
+        "bootstrap": {"seed": seed, "resamples": RESAMPLES},
+        "series": [_scores_of(one, seed) for one in series],
+        "pairs": [] if first is None else [_pair(first, other, seed) for other in series[1:]],
+    }
+
+
+def listed_ks(most: int) -> list[int]:
+    """The k that are reported: all up to 8, then powers of two, and the number of trials itself.
+
+    Args:
+        most: Most trials of a task.
+    """
+    ks = [k for k in range(1, most + 1) if k <= _ALL_UP_TO or k & (k - 1) == 0]
+    return ks if not most or most in ks else [*ks, most]
+
+
+def _scores_of(series: Series, seed: int) -> JsonObject:
+    config = series.config
+    kinds: dict[str, list[TaskTrials]] = {}
+    for trials in series.tasks.values():
+        kinds.setdefault(trials.kind, []).append(trials)
+    models: JsonObject = {
+        name: config[name] for name in ("model", "roles", "user", "judge", "strategy", "feedback") if name in config
+    }
+    ks = listed_ks(series.most_trials)
+    return {
+        "label": series.label,
+        "source": series.source,
+        "env": config["env"],
+        "policy": series.policy,
+        "split": config.get("split", "train"),
+        "generated": config.get("generated", 0),
+        "prompt": config.get("prompt", "full"),
+        "simulator": config.get("simulator", "world"),
+        **models,
+        "seed": series.seed,
+        "domain_hash": sorted(series.domain_hashes),
+        "faults": dict(sorted(series.faults.items())),
+        **_scores(list(series.tasks.values()), ks, seed),
+        "kinds": {kind: _scores(trials, ks, seed) for kind, trials in sorted(kinds.items())},
+    }
+
+
+def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonObject:
+    hat: JsonObject = {}
+    at: JsonObject = {}
+    left_out: JsonObject = {}
+    for k in ks:
+        enough = [one for one in tasks if one.valid >= k]
+        for out, estimate in ((hat, pass_hat_k), (at, pass_at_k)):
+            values = [estimate(one.valid, one.successes, k) for one in enough]
+            out[str(k)] = mean_over_tasks(values, seed=seed).to_json()
+        if len(enough) < len(tasks):
+            left_out[str(k)] = len(tasks) - len(enough)
+    valid = [one for one in tasks if one.valid]
+    return {
+        "tasks": len(tasks),
+        "episodes": sum(one.valid + one.invalid for one in tasks),
+        "valid": sum(one.valid for one in tasks),
+        "invalid": sum(one.invalid for one in tasks),
+        "pass_at_1": _mean(valid, _success_rate, seed).to_json(),
+        "pass_hat_k": hat,
+        "pass_at_k": at,
+        "tasks_with_fewer_valid_trials_than_k": left_out,
+        "mean_reward": _mean(valid, _mean_reward, seed).to_json(),
+        "mean_turns": _mean(valid, lambda one: one.turns / one.valid, seed).to_json(),
+    }
+
+
+def _mean(tasks: Sequence[TaskTrials], value: Callable[[TaskTrials], float], seed: int) -> Estimate:
+    return mean_over_tasks([value(one) for one in tasks], seed=seed)
+
+
+def _success_rate(one: TaskTrials) -> float:
+    return one.successes / one.valid
+
+
+def _mean_reward(one: TaskTrials) -> float:
+    return one.reward / one.valid
+
+
+def _pair(first: Series, second: Series, seed: int) -> JsonObject:
+    """The second's scores minus the first's, over the tasks that both have valid trials of."""
+    same = first.config["env"] == second.config["env"]
+    both = {task: None for task, one in first.tasks.items() if same and one.valid and _valid(second, task)}
+    out: JsonObject = {
+        "first": first.label,
+        "second": second.label,
+        "tasks": len(both),
+        "only_first": sum(1 for task, one in first.tasks.items() if one.valid and task not in both),
+        "only_second": sum(1 for task, one in second.tasks.items() if one.valid and task not in both),
+        "same_domain": first.domain_hashes == second.domain_hashes,
+    }
+    values: dict[str, Callable[[TaskTrials], float]] = {"pass_at_1": _success_rate, "mean_reward": _mean_reward}
+    for name, value in values.items():
+        columns = [[value(one.tasks[task]) for task in both] for one in (first, second)]
+        out[name] = mean_difference(columns[0], columns[1], seed=seed).to_json()
+    hat: JsonObject = {}
+    for k in listed_ks(min(first.most_trials, second.most_trials)):
+        enough = [task for task in both if min(first.tasks[task].valid, second.tasks[task].valid) >= k]
+        columns = [
+            [pass_hat_k(one.tasks[task].valid, one.tasks[task].successes, k) for task in enough]
+            for one in (first, second)
+        ]
+        hat[str(k)] = mean_difference(columns[0], columns[1], seed=seed).to_json()
+    return {**out, "pass_hat_k": hat}
+
+
+def _valid(series: Series, task: str) -> bool:
+    return task in series.tasks and series.tasks[task].valid > 0

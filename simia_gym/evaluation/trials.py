@@ -1,0 +1,163 @@
+"""What a record says of each task: its trials, one after another, and whose they are."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simia_gym.encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.rollout.records import Record, read_records
+
+
+@dataclass
+class TaskTrials:
+    """The trials of one task. Rates and means are over valid trials alone.
+
+    Attributes:
+        task: The task's id.
+        kind: Its kind.
+        valid: Trials with a reward.
+        successes: Strict passes among them.
+        reward: Sum of their rewards.
+        turns: Sum of their turns.
+        invalid: Trials that a fault left without a reward; they count in nothing else.
+    """
+
+    task: str
+    kind: str
+    valid: int = 0
+    successes: int = 0
+    reward: float = 0.0
+    turns: int = 0
+    invalid: int = 0
+
+    def add(self, record: Record) -> None:
+        """Count one trial."""
+        if record.valid and record.reward is not None:
+            self.valid += 1
+            self.successes += record.success
+            self.reward += record.reward
+            self.turns += record.turns
+        else:
+            self.invalid += 1
+
+
+@dataclass
+class Series:
+    """The trials of one policy in one environment from one seed.
+
+    Attributes:
+        label: What people call it; different for each of those that are looked at together.
+        source: Where its episodes stand.
+        policy: The policy's name.
+        seed: The rollout's seed.
+        config: The environment's settings, those at their default left out.
+        domain_hashes: Content hashes of the domain.
+        tasks: Trials by task id.
+        faults: How often each fault occurred, by ``role:kind``.
+    """
+
+    label: str
+    source: str
+    policy: str
+    seed: int
+    config: dict[str, Any]
+    domain_hashes: set[str] = field(default_factory=set)
+    tasks: dict[str, TaskTrials] = field(default_factory=dict)
+    faults: Counter[str] = field(default_factory=Counter)
+    keys: set[str] = field(default_factory=set, repr=False)
+
+    def add(self, record: Record, where: str) -> None:
+        """Count one episode.
+
+        Raises:
+            InputError: It has been counted already.
+        """
+        if record.key in self.keys:
+            what = f"the episode of task {record.task!r}, member {record.member}, stands there twice"
+            raise InputError(what, where=where, fix="Give each episode once.")
+        self.keys.add(record.key)
+        self.domain_hashes.add(record.domain_hash)
+        trials = self.tasks.setdefault(record.task, TaskTrials(record.task, record.kind))
+        trials.add(record)
+        if not record.valid:
+            fault = record.fault or {}
+            self.faults[f"{fault['role']}:{fault['kind']}" if fault else "reward:invalid"] += 1
+
+    @property
+    def most_trials(self) -> int:
+        """Most valid trials that a task has."""
+        return max((one.valid for one in self.tasks.values()), default=0)
+
+
+def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
+    """Read records; a file that holds several policies, settings or seeds gives several series.
+
+    Args:
+        paths: The files.
+
+    Returns:
+        The series in the order in which they begin, and what is worth a warning, a sentence each.
+
+    Raises:
+        InputError: A file is missing, broken, given twice, or without any episode.
+    """
+    found: list[Series] = []
+    warnings = []
+    for number, path in enumerate(paths):
+        if path.resolve() in (other.resolve() for other in paths[:number]):
+            raise InputError("is given twice", where=str(path), fix="Give each record once.")
+        of_file: dict[bytes, Series] = {}
+        for record in read_records(path, torn="skip"):
+            key = encode([record.policy, record.config, record.run])
+            if key not in of_file:
+                made = Series("", str(path), record.policy, int(record.run.get("seed", 0)), dict(record.config))
+                of_file[key] = made
+            of_file[key].add(record, f"{path}:{record.line}")
+        if not of_file:
+            raise InputError("there is no finished episode in it", where=str(path), fix="Give another record.")
+        if _torn(path):
+            warnings.append(f"{path}: the last line is torn, its writer was stopped; it is left out")
+        found += of_file.values()
+    _label(found)
+    return found, warnings
+
+
+def _torn(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def _label(series: Iterable[Series]) -> None:
+    """Name each by its policy, and by what else it takes to tell them apart."""
+    listed = list(series)
+    for one in listed:
+        one.label = one.policy
+    for more in (_prompt, _simulator, _seed, _stem):
+        labels = {id(one): one.label for one in listed}
+        for one in listed:
+            same = [other for other in listed if labels[id(other)] == labels[id(one)]]
+            if len({more(other) for other in same}) > 1:
+                one.label = f"{labels[id(one)]}, {more(one)}"
+
+
+def _prompt(one: Series) -> str:
+    return f"prompt {one.config.get('prompt', 'full')}"
+
+
+def _simulator(one: Series) -> str:
+    return f"simulator {one.config.get('simulator', 'world')}"
+
+
+def _seed(one: Series) -> str:
+    return f"seed {one.seed}"
+
+
+def _stem(one: Series) -> str:
+    return Path(one.source).name

@@ -1,0 +1,155 @@
+"""`simia evaluate`: a rollout with a report, and reports of records that are there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.oracle import OracleServer
+from simia_gym.rollout.records import read_records
+
+from .conftest import Simia
+
+FLAKY = """
+class Flaky:
+    def start(self, start): self.fine = start.seed % 3 > 0
+    def act(self, messages):
+        from expert import Expert
+        return Expert().act(messages) if self.fine else "<tool_call>{}</tool_call>"
+"""
+
+
+@pytest.fixture
+def flaky(desk: str) -> str:
+    """A policy that succeeds in two of three trials."""
+    Path("expert.py").write_text((Path(desk) / "expert.py").read_text())
+    Path("flaky.py").write_text(FLAKY)
+    return "flaky.py:Flaky"
+
+
+def test_trials_of_every_task_are_episodes_of_their_own(desk: str, simia: Simia) -> None:
+    result = simia("evaluate", desk, "--split", "all", "--trials", 3, "--json")
+    assert result.code == 0, result.err
+    (one,) = result.json["series"]
+    records = list(read_records(result.json["run"]["record"]))
+    tasks = {record.task for record in records}
+    assert one["tasks"] == len(tasks)
+    assert one["episodes"] == one["valid"] == len(records) == 3 * len(tasks)
+    assert len({record.group for record in records}) == len(records)  # no two trials share a world
+    assert [one["pass_hat_k"][k]["value"] for k in "123"] == [1.0, 1.0, 1.0]
+    assert one["prompt"] == "full"
+
+
+def test_scores_are_those_of_the_record(desk: str, flaky: str, simia: Simia) -> None:
+    result = simia("evaluate", desk, "--policy", flaky, "--trials", 6, "--split", "all", "--json", "--out", "r.json")
+    (one,) = result.json["series"]
+    by_task: dict[str, list[bool]] = {}
+    for record in read_records(result.json["run"]["record"]):
+        by_task.setdefault(record.task, []).append(record.success)
+    rates = [sum(outcomes) / 6 for outcomes in by_task.values()]
+    assert 0 < sum(rates) < len(rates)
+    assert one["pass_at_1"]["value"] == pytest.approx(sum(rates) / len(rates))
+    assert one["pass_hat_k"]["6"]["value"] == pytest.approx(sum(rate == 1 for rate in rates) / len(rates))
+    low, high = one["pass_at_1"]["interval"]
+    assert low <= one["pass_at_1"]["value"] <= high
+    assert json.loads(Path("r.json").read_text()) == result.json
+    again = simia("evaluate", "--records", result.json["run"]["record"], "--json")
+    assert again.code == 0
+    assert {**again.json["series"][0]} == one
+
+
+def test_records_side_by_side(desk: str, flaky: str, simia: Simia) -> None:
+    for name, policy in (("a", flaky), ("b", "expert")):
+        words = ("--split", "all", "--trials", 3, "--policy", policy, "--record", f"{name}.jsonl")
+        assert simia("evaluate", desk, *words).code == 0
+    result = simia("evaluate", "--records", "a.jsonl", "b.jsonl")
+    assert result.code == 0
+    assert "side by side" in result.out
+    assert "differences on the same tasks" in result.out
+    assert "95% intervals are over tasks" in result.out
+    (pair,) = simia("evaluate", "--records", "a.jsonl", "--records", "b.jsonl", "--json").json["pairs"]
+    assert (pair["first"], pair["second"]) == (flaky, "expert")
+    assert pair["pass_at_1"]["value"] > 0
+    turned = simia("evaluate", "--records", "b.jsonl", "a.jsonl", "--json").json["pairs"][0]
+    assert turned["pass_at_1"]["value"] == -pair["pass_at_1"]["value"]
+
+
+def test_more_trials_continue_the_record(desk: str, simia: Simia) -> None:
+    words = ("evaluate", desk, "--split", "all", "--record", "r.jsonl", "--json")
+    first = simia(*words, "--trials", 2).json
+    assert simia(*words, "--trials", 2).code == 2
+    more = simia(*words, "--trials", 4, "--resume").json
+    assert more["run"]["reused"] == first["series"][0]["episodes"]
+    assert more["series"][0]["episodes"] == 2 * first["series"][0]["episodes"]
+
+
+def test_faults_are_counted_and_never_failures(desk: str, simia: Simia) -> None:
+    Path("half.py").write_text(
+        "class Half:\n"
+        "    def start(self, start): self.fail = start.seed % 2\n"
+        "    def act(self, messages):\n"
+        "        if self.fail: raise KeyError('odd')\n"
+        "        return ''\n"
+    )
+    result = simia("evaluate", desk, "--split", "all", "--trials", 8, "--policy", "half.py:Half", "--json")
+    assert result.code == 1
+    (one,) = result.json["series"]
+    assert one["invalid"] > 0
+    assert one["valid"] + one["invalid"] == one["episodes"]
+    assert one["faults"] == {"policy:bug": one["invalid"]}
+    assert one["tasks_with_fewer_valid_trials_than_k"]
+    shown = simia("evaluate", "--records", result.json["run"]["record"])
+    assert shown.code == 1
+    assert "invalid and count in no score: policy:bug" in shown.out
+    assert "left out" in shown.out
+
+
+def test_a_model_plays_and_a_budget_stops_it(oracle: OracleServer, simia: Simia) -> None:
+    words = ("evaluate", "webshop", "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
+    result = simia(*words, "--max-calls", 40, "--json")
+    assert result.code == 1
+    assert result.json["run"]["stopped"] == "budget"
+    assert result.json["series"][0]["simulator"] == "llm"
+    assert result.json["run"]["models"]["simulator"]["calls"] <= 41
+    assert "--record" in result.err
+    assert "--out runs" not in result.err
+
+
+def test_the_prompt_is_reported_with_the_score(desk: str, simia: Simia) -> None:
+    result = simia("evaluate", desk, "--prompt", "compact", "--split", "all")
+    assert "prompt compact" in result.out
+
+
+BAD: list[tuple[list[Any], str]] = [
+    (["evaluate"], "Name one environment"),
+    (["evaluate", "a", "b"], "Name one environment"),
+    (["evaluate", "--records", "nowhere.jsonl"], "there is no such record"),
+    (["evaluate", "--records", "r.jsonl", "--policy", "random"], "--policy: nothing is played where records are read"),
+    (["evaluate", "--records", "r.jsonl", "--trials", "2"], "--trials: nothing is played where records are read"),
+    (["evaluate", "--records", "r.jsonl", "--model", "m"], "--model: nothing is played where records are read"),
+    (["evaluate", "desk", "--out", "desk/domain.yaml"], "is no report"),
+    (["evaluate", "--records", "r.jsonl", "--out", "r.jsonl"], "is a record"),
+    (["evaluate", "desk", "--ray-workers", "2"], "--ray-workers: it is for runs on Ray. Add --ray."),
+    (["rollout", "desk", "--ray-address", "auto"], "--ray-address: it is for runs on Ray. Add --ray."),
+    (["rollout", "desk", "--ray", "--record-cassette", "c"], "--record-cassette: a cassette is one file"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=lambda value: value if isinstance(value, str) else None)
+def test_what_cannot_be_is_said_in_one_line(words: list[Any], message: str, desk: str, simia: Simia) -> None:
+    simia("evaluate", desk, "--record", "r.jsonl", "--split", "all")
+    result = simia(*words)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
+def test_without_ray_it_is_said_what_to_install(desk: str, simia: Simia) -> None:
+    result = simia("rollout", desk, "--ray")
+    assert result.code == 2
+    assert 'ray is not installed. Install it: pip install "simia-gym[ray]"' in result.err

@@ -1,0 +1,157 @@
+"""Scores of records that are written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.evaluation.report import listed_ks, make_report
+from simia_gym.evaluation.trials import read_series
+from simia_gym.rollout.jobs import content_key
+from simia_gym.rollout.records import Record
+
+
+def line(task: str, member: int, success: bool | None, *, policy: str = "p", seed: int = 0, **more: Any) -> bytes:
+    """An episode of which only the score is told; ``None`` is a fault."""
+    valid = success is not None
+    fault = None if valid else {"role": "simulator", "kind": "timeout", "message": "no answer"}
+    fields: dict[str, Any] = {
+        "line": 0,
+        "key": content_key(task, member, policy, seed),
+        "run": {"seed": seed, "group": 1},
+        "config": {"env": "simia/x-v0", "split": "test"},
+        "domain_hash": "d",
+        "task": task,
+        "kind": task[0],
+        "split": "test",
+        "seed": 1,
+        "group": f"{task}#{member}",
+        "member": member,
+        "policy": policy,
+        "reward": None if success is None else float(success),
+        "valid": valid,
+        "success": bool(success),
+        "score": None,
+        "turns": 4,
+        "ended": "",
+        "verdict": {},
+        "fault": fault,
+        "events": [],
+        "head": "",
+    }
+    return Record(**{**fields, **more}).to_line()
+
+
+def write(path: Path, *lines: bytes) -> Path:
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def trials(task: str, outcomes: str, **more: Any) -> list[bytes]:
+    """One line for each letter: ``s`` succeeded, ``f`` failed, ``x`` has a fault."""
+    return [line(task, n, {"s": True, "f": False, "x": None}[letter], **more) for n, letter in enumerate(outcomes)]
+
+
+def report(*paths: Path) -> Any:
+    return make_report(read_series(paths)[0])
+
+
+def test_pass_hat_k_is_averaged_over_tasks(tmp_path: Path) -> None:
+    """a1: 3 of 4, a2: 2 of 4, b1: 4 of 4. pass^2: (3/6 + 1/6 + 1)/3; pass@2: (1 + 5/6 + 1)/3."""
+    path = write(tmp_path / "r.jsonl", *trials("a1", "sssf"), *trials("a2", "fssf"), *trials("b1", "ssss"))
+    (one,) = report(path)["series"]
+    assert one["pass_at_1"]["value"] == pytest.approx(9 / 12)
+    assert one["pass_hat_k"]["1"] == one["pass_at_1"] == one["pass_at_k"]["1"]
+    assert one["pass_hat_k"]["2"]["value"] == pytest.approx(5 / 9)
+    assert one["pass_at_k"]["2"]["value"] == pytest.approx(17 / 18)
+    assert one["pass_hat_k"]["4"]["value"] == pytest.approx(1 / 3)
+    assert one["kinds"]["a"]["pass_hat_k"]["2"]["value"] == pytest.approx(1 / 3)
+    assert (one["tasks"], one["episodes"], one["valid"], one["invalid"]) == (3, 12, 12, 0)
+    assert one["tasks_with_fewer_valid_trials_than_k"] == {}
+
+
+def test_invalid_trials_count_in_nothing_and_tasks_without_enough_are_left_out_and_told(tmp_path: Path) -> None:
+    """a1: 1 of 2 valid, a2: 3 of 3, a3: none. pass^1: (1/2 + 1)/2; pass^3: of a2 alone."""
+    path = write(tmp_path / "r.jsonl", *trials("a1", "sxf"), *trials("a2", "sss"), *trials("a3", "xxx"))
+    (one,) = report(path)["series"]
+    assert (one["episodes"], one["valid"], one["invalid"]) == (9, 5, 4)
+    assert one["faults"] == {"simulator:timeout": 4}
+    assert one["pass_at_1"] == {**one["pass_at_1"], "value": pytest.approx(3 / 4), "tasks": 2}
+    assert one["pass_hat_k"]["3"] == {**one["pass_hat_k"]["3"], "value": 1.0, "tasks": 1}
+    assert one["tasks_with_fewer_valid_trials_than_k"] == {"1": 1, "2": 1, "3": 2}
+    assert one["mean_reward"]["value"] == pytest.approx(3 / 4)
+
+
+def test_tasks_count_alike_however_many_trials_they_have(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", *trials("a1", "s"), *trials("a2", "fff"))
+    assert report(path)["series"][0]["pass_at_1"]["value"] == 0.5
+
+
+def test_two_policies_are_paired_by_task(tmp_path: Path) -> None:
+    one = write(tmp_path / "1.jsonl", *trials("a1", "sf"), *trials("a2", "ff"), *trials("a3", "ss"))
+    two = write(
+        tmp_path / "2.jsonl", *trials("a1", "ss", policy="q"), *trials("a2", "sx", policy="q"), *trials("b9", "f")
+    )
+    found = report(one, two)
+    assert [item["label"] for item in found["series"]] == ["p, 1.jsonl", "q", "p, 2.jsonl"]
+    pair = found["pairs"][0]
+    assert (pair["tasks"], pair["only_first"], pair["only_second"]) == (2, 1, 0)
+    assert pair["pass_at_1"]["value"] == pytest.approx((0.5 + 1.0) / 2)
+    assert pair["pass_hat_k"]["2"] == {**pair["pass_hat_k"]["2"], "value": 1.0, "tasks": 1}
+    nothing = found["pairs"][1]
+    assert nothing["tasks"] == 0
+    assert nothing["pass_at_1"]["value"] is None
+
+
+def test_seeds_stand_side_by_side(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{n}.jsonl", *trials("a1", "sf", seed=n)) for n in range(3)]
+    assert [one["label"] for one in report(*paths)["series"]] == ["p, seed 0", "p, seed 1", "p, seed 2"]
+
+
+def test_a_short_prompt_stands_with_the_scores(tmp_path: Path) -> None:
+    config = {"env": "simia/x-v0", "split": "test"}
+    full = write(tmp_path / "1.jsonl", *trials("a1", "s"))
+    short = write(tmp_path / "2.jsonl", *trials("a1", "s", config={**config, "prompt": "compact"}))
+    found = report(full, short)["series"]
+    assert [one["prompt"] for one in found] == ["full", "compact"]
+    assert [one["label"] for one in found] == ["p, prompt full", "p, prompt compact"]
+
+
+def test_an_episode_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", *trials("a1", "s"), *trials("a1", "s"))
+    with pytest.raises(InputError, match=r"r.jsonl:2: the episode of task 'a1', member 0, stands there twice"):
+        report(path)
+
+
+def test_files_that_hold_nothing_or_are_given_twice_are_refused(tmp_path: Path) -> None:
+    empty, full = write(tmp_path / "e.jsonl"), write(tmp_path / "f.jsonl", *trials("a1", "s"))
+    with pytest.raises(InputError, match="no finished episode"):
+        report(empty)
+    with pytest.raises(InputError, match="given twice"):
+        report(full, full)
+    with pytest.raises(InputError, match="there is no such record"):
+        report(tmp_path / "nowhere.jsonl")
+
+
+def test_a_torn_last_line_is_left_out_and_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", *trials("a1", "sf"), trials("a2", "s")[0][:60])
+    series, warnings = read_series([path])
+    assert list(series[0].tasks) == ["a1"]
+    assert len(warnings) == 1
+    assert "torn" in warnings[0]
+
+
+def test_another_format_version_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", trials("a1", "s")[0].replace(b'{"v":1', b'{"v":7', 1))
+    with pytest.raises(InputError, match="is of version 7, and this package reads 1"):
+        report(path)
+
+
+def test_ks() -> None:
+    assert listed_ks(0) == []
+    assert listed_ks(3) == [1, 2, 3]
+    assert listed_ks(20) == [1, 2, 3, 4, 5, 6, 7, 8, 16, 20]
+    assert listed_ks(32) == [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]

@@ -1,0 +1,197 @@
+"""Profiles and runs become configurations that verl composes and takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simia_gym.errors import InputError
+
+from .libraries import need
+
+need("torch", "verl", "hydra")
+
+from simia_gym.cli.model_options import ModelOptions
+from simia_gym.rl.grpo.compose import as_yaml, compose, validate, verl_config_folder
+from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
+from simia_gym.rl.grpo.options import GrpoOptions, make_plan
+from simia_gym.rl.grpo.overrides import overrides
+from simia_gym.rl.grpo.profile import FOLDER, flat, load_profile, profile_names, quoted
+
+RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
+
+
+def words_of(**options: Any) -> list[str]:
+    asked = GrpoOptions(**{"env": (RETAIL,), **options})
+    plan = make_plan(asked, load_profile(asked.profile))
+    return overrides(plan, run=Path("/runs/a b"), policy="/models/x", rows=512, environment={"A": "1"})
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_profile_is_composed_and_valid(name: str) -> None:
+    config = compose(words_of(profile=name))
+    validate(config)
+    assert config.algorithm.adv_estimator == "simia_grpo"
+    assert config.actor_rollout_ref.rollout.agent.default_agent_loop == "simia"
+    assert config.data.train_files == "/runs/a b/train.parquet"
+    assert config.trainer.total_epochs * (512 // config.data.train_batch_size) >= config.trainer.total_training_steps
+    assert config.ray_kwargs.ray_init.runtime_env.env_vars == {"A": "1"}
+
+
+def test_a_run_stands_in_the_configuration() -> None:
+    config = compose(
+        words_of(
+            steps=7, groups=3, group_size=5, learning_rate=2e-4, max_prompt_length=900, max_response_length=300, seed=11
+        )
+    )
+    rollout, actor = config.actor_rollout_ref.rollout, config.actor_rollout_ref.actor
+    assert (config.trainer.total_training_steps, config.data.train_batch_size, rollout.n) == (7, 3, 5)
+    assert (actor.ppo_mini_batch_size, actor.optim.lr) == (3, 2e-4)
+    assert (rollout.prompt_length, rollout.response_length, rollout.max_model_len) == (900, 300, 1200)
+    assert config.data.seed == rollout.seed == 11
+    assert config.trainer.logger == ["console", "file"]
+    assert config.actor_rollout_ref.actor.checkpoint.save_contents == ["model", "optimizer", "extra", "hf_model"]
+
+
+def test_prompts_are_never_cut() -> None:
+    for name in profile_names():
+        data = compose(words_of(profile=name)).data
+        assert data.truncation == "error"
+        assert not data.filter_overlong_prompts
+
+
+@pytest.mark.parametrize(
+    ("profile", "engine", "name"),
+    [("cpu", None, "hf_server"), ("cpu", "vllm", "vllm_cpu"), ("gpu_1x8", None, "vllm"), ("multi_node", None, "vllm")],
+)
+def test_the_engine_has_verls_name(profile: str, engine: str | None, name: str) -> None:
+    assert compose(words_of(profile=profile, engine=engine)).actor_rollout_ref.rollout.name == name
+
+
+def test_typed_overrides_come_last() -> None:
+    config = compose(words_of(overrides=("actor_rollout_ref.actor.use_kl_loss=true", "+trainer.mine=1")))
+    assert config.actor_rollout_ref.actor.use_kl_loss is True
+    assert config.trainer.mine == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"), [((), "EpisodeSampler"), (("trainer.v1.trainer_mode=colocate_async",), "EpisodeSamplerAsync")]
+)
+def test_the_sampler_fits_the_trainers_mode(typed: tuple[str, ...], name: str) -> None:
+    assert compose(words_of(overrides=typed)).trainer.v1.sampler.custom_sampler.name == name
+
+
+def test_an_unknown_key_is_named() -> None:
+    with pytest.raises(InputError, match=r"trainer\.stepss"):
+        compose(words_of(overrides=("trainer.stepss=1",)))
+
+
+def test_what_verl_refuses_is_said_in_one_line() -> None:
+    config = compose(words_of(overrides=("actor_rollout_ref.actor.loss_agg_mode=mean-of-all",)))
+    with pytest.raises(InputError, match="verl refuses this configuration") as caught:
+        validate(config)
+    assert "\n" not in str(caught.value)
+
+
+def test_profiles_set_only_keys_that_verl_declares() -> None:
+    """A key below ``set`` that a later verl no longer knows is an error of Hydra; one below ``add`` must be new."""
+    plain = yaml.safe_load(as_yaml(compose(["actor_rollout_ref.rollout.name=vllm"])))
+    for name in profile_names():
+        profile = load_profile(name)
+        for key, _ in flat(profile.add):
+            place: Any = plain
+            parts = key.split(".")
+            for part in parts[:-1]:
+                place = place.get(part, {}) if isinstance(place, dict) else {}
+            assert not isinstance(place, dict) or parts[-1] not in place, f"{name}: verl declares {key}"
+
+
+@pytest.mark.parametrize("value", ["a b", 'q"u', "x=y,{z}", "back\\slash", "", 3, 1.5, True, None, ["a", "b c"]])
+def test_values_come_through_hydra_as_they_are(value: Any) -> None:
+    word = f"+mine={quoted(value)}"
+    config = compose(["actor_rollout_ref.rollout.name=vllm", word])
+    found = list(config.mine) if isinstance(value, list) else config.mine
+    assert found == value
+
+
+def test_a_profile_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("inherits: cpu\nlaunch: {groups: 2}\nset: {trainer: {n_gpus_per_node: 2}}\n", encoding="utf-8")
+    profile = load_profile(str(path))
+    assert profile.launch["groups"] == 2
+    assert profile.launch["steps"] == load_profile("cpu").launch["steps"]
+    assert compose(words_of(profile=str(path))).trainer.n_gpus_per_node == 2
+
+
+@pytest.mark.parametrize(("name", "what"), [("gpu", "there is no profile"), ("none.yaml", "cannot be read")])
+def test_a_profile_that_is_not_there(name: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        load_profile(name)
+
+
+def test_base_is_no_profile() -> None:
+    assert (FOLDER / "base.yaml").is_file()
+    assert "base" not in profile_names()
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"env": ("simia/retail-v0=0",)}, "the weight"),
+        ({"env": ("simia/retail-v0=x",)}, "the weight"),
+        ({"env": (RETAIL, "retail=2")}, "named twice"),
+        ({"env": ("simia/nowhere-v0",)}, "there is no environment"),
+        ({"engine": "sglang"}, "there is no engine"),
+        ({"logger": ("mlflow",)}, "there is no logger"),
+        ({"learning_rate": 0.0}, "the learning rate"),
+        ({"prompt": "short"}, "prompt is 'short'"),
+        ({"group_size": 1}, "group_size is 1"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        words_of(**options)
+
+
+def test_environments_and_their_weights() -> None:
+    asked = GrpoOptions(env=("retail", f"{WEBSHOP}=2.5"), models=ModelOptions(model="m"), simulator="llm", generated=9)
+    plan = make_plan(asked, load_profile("cpu"))
+    assert [(config.env, weight) for config, weight in plan.environments] == [(RETAIL, 1.0), (WEBSHOP, 2.5)]
+    assert {config.split for config, _ in plan.validation} == {"test"}
+    assert [config.generated for config, _ in plan.environments] == [9, 9]
+    assert [config.generated for config, _ in plan.validation] == [0, 0]
+    assert plan.name == "retail-v0-webshop-v0-cpu"
+
+
+def test_the_sizes_of_a_known_model() -> None:
+    shape = shape_of("Qwen/Qwen3-8B")
+    assert shape is not None
+    assert shape.parameters == pytest.approx(8.19e9, rel=0.002)
+    assert shape.kv_bytes == 2 * 36 * 8 * 128 * 2
+
+
+def test_memory_by_hand() -> None:
+    """A model of round numbers, so that every line of the formula can be followed."""
+    shape = Shape(
+        hidden=1024, layers=10, heads=8, kv_heads=2, head=128, inner=4096, vocabulary=1000, tied=True, positions=4096
+    )
+    layer = 2 * 1024 * 128 * 10 + 3 * 1024 * 4096
+    total = 10 * layer + 1000 * 1024
+    assert shape.parameters == total
+    config = compose(words_of(profile="gpu_1x8", overrides=("actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1000",)))
+    memory = memory_of(shape, config, limit=80.0)
+    gib = 2**30
+    assert memory.weights == pytest.approx(4 * total / 8 / gib)
+    assert memory.optimizer == pytest.approx(8 * total / 8 / gib)
+    assert memory.rollout_weights == pytest.approx(2 * total / gib)
+    assert memory.kv_cache == pytest.approx(0.6 * 80 - 2 * total / gib - 2)
+    assert memory.kv_tokens == int(memory.kv_cache * gib / (4 * 10 * 2 * 128))
+    assert memory.fits
+    assert not memory_of(shape, config, limit=2.0).fits
+
+
+def test_verls_configuration_is_found_without_importing_it() -> None:
+    assert (verl_config_folder() / "ppo_trainer.yaml").is_file()

@@ -1,0 +1,166 @@
+"""The dataset that verl reads."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .libraries import need
+
+need("pyarrow", "tokenizers", "transformers")
+
+import pyarrow.parquet as pq
+
+from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError
+from simia_gym.parts import Parts
+from simia_gym.rl.chat.tokens import ChatTokens
+from simia_gym.rl.grpo.dataset import Row, played_config, validation_of, write_dataset
+from simia_gym.rl.grpo.episodes import Purpose
+from simia_gym.suite import load_suite
+from simia_gym.tasks import task_to_json
+
+from .agent_worker import RETAIL, WEBSHOP, suite_of, tokenizer
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The rows as plain values."""
+    return list(pq.read_table(path).to_pylist())
+
+
+def test_a_row_holds_everything_that_an_episode_needs(tmp_path: Path) -> None:
+    suite = suite_of(RETAIL, generated=20)
+    facts = write_dataset(
+        tmp_path / "train.parquet", [(suite, 1.0)], tokenizer(), purpose="train", max_prompt_length=4096, seed=7
+    )
+    rows = rows_of(tmp_path / "train.parquet")
+    assert facts.rows == len(rows) == facts.tasks == len(suite.tasks) == 60
+    known = {task.id: task for task in suite.tasks}
+    for number, raw in enumerate(rows):
+        row = Row.of(raw["extra_info"])
+        assert (row.index, row.env, row.seed, row.purpose, row.prompt) == (number, RETAIL, 7, "train", "compact")
+        assert task_to_json(row.task) == task_to_json(known.pop(row.task.id))
+        assert EnvConfig.from_json(json.loads(row.config)) == played_config(suite)
+        assert (raw["data_source"], raw["agent_name"], raw["ability"]) == (RETAIL, "simia", row.task.kind)
+        assert raw["prompt"][0] == {"role": "system", "content": suite.domain.prompts["compact"]}
+    assert not known
+
+
+def test_the_longest_prompt_is_measured_to_the_token(tmp_path: Path) -> None:
+    sources = [(suite_of(RETAIL), 1.0), (suite_of(WEBSHOP), 1.0)]
+    path = tmp_path / "train.parquet"
+    facts = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=9999, rows=30)
+    chat = ChatTokens.of(tokenizer())
+    assert facts.longest == max(len(chat.prompt(row["prompt"])) for row in rows_of(path))
+    exactly = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=facts.longest, rows=30)
+    assert exactly == facts
+    with pytest.raises(InputError, match="never cut"):
+        write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=facts.longest - 1, rows=30)
+
+
+def test_a_prompt_that_is_too_long_is_refused_and_what_stood_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "train.parquet"
+    long, short = load_suite(EnvConfig(env=RETAIL)), suite_of(RETAIL)
+    given = {"purpose": "train", "rows": 3}
+    facts = write_dataset(path, [(short, 1.0)], tokenizer(), max_prompt_length=4096, **given)  # type: ignore[arg-type]
+    before = path.read_bytes()
+    with pytest.raises(InputError) as full:
+        write_dataset(path, [(long, 1.0)], tokenizer(), max_prompt_length=facts.longest, **given)  # type: ignore[arg-type]
+    message = str(full.value)
+    assert message.startswith(f"{RETAIL}: the prompt of task retail-train-")
+    assert f"at most {facts.longest} are allowed" in message
+    assert "--max-prompt-length" in message
+    assert "--prompt compact" in message
+    with pytest.raises(InputError, match="--max-prompt-length") as compact:
+        write_dataset(path, [(short, 1.0)], tokenizer(), max_prompt_length=facts.longest - 1, **given)  # type: ignore[arg-type]
+    assert "--prompt compact" not in str(compact.value)
+    assert path.read_bytes() == before
+    assert [item.name for item in tmp_path.iterdir()] == ["train.parquet"]
+
+
+def test_environments_are_mixed_by_their_weights_evenly_and_always_alike(tmp_path: Path) -> None:
+    sources = [(suite_of(RETAIL), 3.0), (suite_of(WEBSHOP), 1.0)]
+    paths = [tmp_path / name for name in ("one.parquet", "two.parquet", "three.parquet")]
+    for path, seed in zip(paths, (0, 0, 1), strict=True):
+        facts = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=4096, seed=seed, rows=200)
+        assert facts.by_env == {RETAIL: 150, WEBSHOP: 50}
+    one, two, three = [rows_of(path) for path in paths]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert one == two
+    tasks = [[row["extra_info"]["task"] for row in rows] for rows in (one, three)]
+    assert tasks[0] != tasks[1]
+    for first in range(0, 200, 8):  # every batch has its share
+        assert Counter(row["data_source"] for row in one[first : first + 8]) == {RETAIL: 6, WEBSHOP: 2}
+    # 150 rows of 40 tasks: each comes three or four times, and before one comes again all others have come.
+    retail = [json.loads(row["extra_info"]["task"])["id"] for row in one if row["data_source"] == RETAIL]
+    assert set(Counter(retail).values()) == {3, 4}
+    assert len(set(retail[:40])) == 40
+    assert retail[:40] != retail[40:80]
+
+
+def test_validation_is_on_the_test_split_and_each_task_stands_there_once(tmp_path: Path) -> None:
+    path = tmp_path / "val.parquet"
+    suites = [load_suite(validation_of(suite_of(env).config, 10)) for env in (RETAIL, WEBSHOP)]
+    train = {task.id for env in (RETAIL, WEBSHOP) for task in suite_of(env, generated=10).tasks}
+    whole = write_dataset(path, [(suite, 1.0) for suite in suites], tokenizer(), purpose="val", max_prompt_length=4096)
+    rows = [Row.of(row["extra_info"]) for row in rows_of(path)]
+    assert whole.rows == whole.tasks == len(rows) == sum(len(suite.tasks) for suite in suites)
+    assert {row.task.split for row in rows} == {"test"}
+    assert {row.purpose for row in rows} == {"val"}
+    assert not train & {row.task.id for row in rows}
+    few = write_dataset(
+        path, [(suite, 1.0) for suite in suites], tokenizer(), purpose="val", max_prompt_length=4096, rows=6
+    )
+    assert few.by_env == {RETAIL: 3, WEBSHOP: 3}
+
+
+def test_both_files_have_the_same_columns(tmp_path: Path) -> None:
+    purposes: tuple[Purpose, ...] = ("train", "val")
+    paths = [tmp_path / f"{purpose}.parquet" for purpose in purposes]
+    for path, purpose in zip(paths, purposes, strict=True):
+        sources = [(suite_of(RETAIL), 1.0)]
+        write_dataset(path, sources, tokenizer(), purpose=purpose, max_prompt_length=4096, rows=3)
+    assert pq.read_schema(paths[0]) == pq.read_schema(paths[1])
+
+
+def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SIMIA_SIMULATOR_MODEL", "oracle")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-written")
+    config = EnvConfig(env=RETAIL, prompt="compact", simulator="auto", user="llm", judge="llm", model="small")
+    suite = load_suite(config, Parts(base_url="http://127.0.0.1:9/v1", api_key="sk-neither-this"))
+    path = tmp_path / "train.parquet"
+    write_dataset(path, [(suite, 1.0)], tokenizer(), purpose="train", max_prompt_length=4096, rows=2)  # asks nobody
+    row = rows_of(path)[0]
+    played = EnvConfig.from_json(json.loads(row["extra_info"]["config"]))
+    assert played.simulator == "llm"
+    assert {role: dict(given) for role, given in played.roles.items()} == {
+        role: {"model": name} for role, name in suite.model_names.items()
+    }
+    assert b"sk-n" not in path.read_bytes()
+    assert "sk-n" not in json.dumps(rows_of(path))
+
+
+def test_relative_paths_are_written_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from simia_gym.registration import domain_path
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").symlink_to(domain_path(WEBSHOP))
+    suite = load_suite(EnvConfig(env="simia/custom-v0", domain="mine", prompt="compact"))
+    assert Path(str(played_config(suite).domain)).is_absolute()
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])
+def test_a_weight_that_is_none_is_refused(weight: float, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="weight"):
+        write_dataset(
+            tmp_path / "x.parquet", [(suite_of(RETAIL), weight)], tokenizer(), purpose="train", max_prompt_length=4096
+        )
+
+
+def test_a_row_of_somebody_else_is_refused() -> None:
+    with pytest.raises(InputError, match="none of ours"):
+        Row.of({"index": 3})

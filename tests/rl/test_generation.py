@@ -1,0 +1,320 @@
+"""The generator: what it samples is what the model alone would give, whatever is sampled beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import InputError
+
+from .libraries import need
+from .tiny import SIZES, VOCAB, make_model
+
+need("torch", "transformers")
+
+import torch
+
+from simia_gym.rl.generation.generator import GenerationError, Generator
+from simia_gym.rl.generation.sampling import Sampled, Sampling
+
+END = 5
+SYSTEM = [random.Random(1).randrange(6, VOCAB) for _ in range(50)]
+
+
+@pytest.fixture
+def generator() -> Iterator[Generator]:
+    with Generator(make_model(), end_ids=[END], max_length=256, slots=4, chunk=32) as made:
+        yield made
+
+
+def logprobs_of(model: Any, prompt: list[int], turn: Sampled, temperature: float) -> list[float]:
+    """What a trainer computes: one pass over the whole sequence."""
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + turn.token_ids])).logits[0, len(prompt) - 1 : -1].float()
+    values = torch.log_softmax(logits / temperature, dim=-1)
+    found: list[float] = values.gather(1, torch.tensor(turn.token_ids)[:, None])[:, 0].tolist()
+    return found
+
+
+def prompt_of(number: int, length: int = 12) -> list[int]:
+    own = random.Random(number)
+    return SYSTEM + [own.randrange(6, VOCAB) for _ in range(length)]
+
+
+async def play(generator: Generator, number: int, how: Sampling, turns: int = 3) -> list[tuple[list[int], Sampled]]:
+    """A conversation: what the policy says is followed by tokens of the environment."""
+    own, ids, talk = random.Random(number), prompt_of(number, 3 + number), []
+    for _ in range(turns):
+        turn = await generator.generate(f"talk {number}", ids, how)
+        talk.append((ids, turn))
+        ids = ids + turn.token_ids + [own.randrange(6, VOCAB) for _ in range(own.randrange(1, 9))]
+        await asyncio.sleep(own.random() * 0.002)
+    return talk
+
+
+@pytest.mark.parametrize("kind", SIZES)
+async def test_logprobs_are_the_trainers(kind: str) -> None:
+    model = make_model(kind, scale=1.5)
+    how = Sampling(max_tokens=9, temperature=0.7)
+    with Generator(model, end_ids=[END], max_length=256, slots=4, chunk=32) as generator:
+        assert generator.packed is (kind != "bloom")  # ALiBi is not a matter of keys, values and positions
+        talks = await asyncio.gather(*(play(generator, number, how) for number in range(7)))
+        reused = generator.statistics.reused
+    for prompt, turn in (item for talk in talks for item in talk):
+        assert turn.logprobs == pytest.approx(logprobs_of(model, prompt, turn, 0.7), abs=1e-5)
+        assert turn.stop == ("stop" if turn.token_ids[-1] == END else "length")
+        assert len(turn.token_ids) <= 9
+    assert reused > 0
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "gpt_neox", "bloom"])
+async def test_greedy_is_what_transformers_generates(kind: str) -> None:
+    model = make_model(kind)
+    prompts = [prompt_of(number, 5 * number + 1) for number in range(4)]
+    with Generator(model, end_ids=[END], max_length=256, slots=4, chunk=32) as generator:
+        how = Sampling(max_tokens=12, temperature=0)
+        turns = await asyncio.gather(*(generator.generate(str(n), ids, how) for n, ids in enumerate(prompts)))
+    for prompt, turn in zip(prompts, turns, strict=True):
+        whole = model.generate(
+            torch.tensor([prompt]), max_new_tokens=12, do_sample=False, eos_token_id=END, pad_token_id=0
+        )
+        assert turn.token_ids == whole[0, len(prompt) :].tolist()
+
+
+async def test_what_is_sampled_does_not_depend_on_what_is_sampled_beside_it() -> None:
+    how = Sampling(max_tokens=9)
+
+    async def run(numbers: list[int], slots: int, chunk: int) -> dict[int, list[list[int]]]:
+        with Generator(make_model(), end_ids=[END], max_length=256, slots=slots, chunk=chunk, seed=3) as generator:
+            talks = await asyncio.gather(*(play(generator, number, how) for number in numbers))
+        return {number: [turn.token_ids for _, turn in talk] for number, talk in zip(numbers, talks, strict=True)}
+
+    alone = await run([2], slots=1, chunk=500)
+    crowd = await run([0, 1, 2, 3, 4, 5], slots=3, chunk=17)
+    other_order = await run([5, 2, 0, 4, 1, 3], slots=8, chunk=64)
+    assert crowd[2] == alone[2]
+    assert crowd == other_order
+    assert len({str(tokens) for tokens in crowd.values()}) == 6
+
+
+async def test_a_turn_has_the_seed_that_it_is_given(generator: Generator) -> None:
+    prompt = prompt_of(0)
+    first, same, other = [
+        await generator.generate(name, prompt, Sampling(max_tokens=20, seed=seed))
+        for name, seed in (("a", 7), ("b", 7), ("c", 8))
+    ]
+    assert first.token_ids == same.token_ids
+    assert first.logprobs == pytest.approx(same.logprobs, abs=1e-5)
+    assert first.token_ids != other.token_ids
+
+
+async def test_only_what_is_new_is_computed(generator: Generator) -> None:
+    first = prompt_of(0)
+    turn = await generator.generate("one", first, Sampling(max_tokens=4, stop_token_ids=[]))
+    assert generator.statistics.prefilled == len(first)
+    going_on = [*first, *turn.token_ids, 9, 8, 7]
+    await generator.generate("another name", going_on, Sampling(max_tokens=4))
+    # The token that was sampled last has not been through the model, nor have the three after it.
+    assert generator.statistics.prefilled == len(first) + 4
+    assert generator.statistics.reused == len(going_on) - 4
+    await asyncio.gather(*(generator.generate(str(n), prompt_of(n), Sampling(max_tokens=2)) for n in range(1, 4)))
+    assert generator.statistics.copied == 3 * len(SYSTEM)
+    assert generator.statistics.prefilled == len(first) + 4 + 3 * 12
+
+
+async def test_prompts_that_begin_alike_are_computed_once_even_if_they_come_together() -> None:
+    with Generator(make_model(), end_ids=[END], max_length=256, slots=8, chunk=20) as generator:
+        await asyncio.gather(*(generator.generate(str(n), prompt_of(n), Sampling(max_tokens=2)) for n in range(8)))
+        assert generator.statistics.prefilled == len(SYSTEM) + 8 * 12
+
+
+async def test_more_conversations_than_slots_all_come_to_their_end() -> None:
+    with Generator(make_model(), end_ids=[END], max_length=256, slots=2, chunk=32) as generator:
+        talks = await asyncio.gather(*(play(generator, number, Sampling(max_tokens=3)) for number in range(9)))
+        assert generator.statistics.requests == 27
+        assert generator.statistics.reused > 9 * 50  # a conversation is not driven out between its turns
+    assert all(len(talk) == 3 for talk in talks)
+
+
+async def test_a_conversation_that_goes_back_is_computed_right(generator: Generator) -> None:
+    prompt = prompt_of(0, 30)
+    how = Sampling(max_tokens=5, temperature=0)
+    await generator.generate("one", prompt, how)
+    back = [*prompt[:60], 11, 12]
+    turn = await generator.generate("one", back, how)
+    fresh = await generator.generate("two", back, how)
+    assert turn.token_ids == fresh.token_ids
+
+
+async def test_limits_on_what_is_drawn_from() -> None:
+    model = make_model(scale=1.0)
+    prompt = prompt_of(0)
+    with torch.no_grad():
+        chances = torch.softmax(model(torch.tensor([prompt])).logits[0, -1], dim=-1)
+    order = chances.argsort(descending=True).tolist()
+    share = chances[order[:3]].sum().item()
+    with Generator(model, end_ids=[], max_length=256, slots=8) as generator:
+
+        async def drawn(**settings: Any) -> set[int]:
+            turns = await asyncio.gather(
+                *(
+                    generator.generate(f"{settings}{n}", prompt, Sampling(max_tokens=1, seed=n, **settings))
+                    for n in range(200)
+                )
+            )
+            return {turn.token_ids[0] for turn in turns}
+
+        assert await drawn(top_k=3) == set(order[:3])
+        assert await drawn(top_p=share - 1e-4) == set(order[:3])
+        assert await drawn(top_k=1) == {order[0]}
+        assert await drawn(temperature=0) == {order[0]}
+        assert len(await drawn()) > 50
+        calls = [generator.generate(str(n), prompt, Sampling(max_tokens=1, seed=n)) for n in range(600)]
+        counted = await asyncio.gather(*calls)
+    likely = order[0]
+    frequency = sum(turn.token_ids[0] == likely for turn in counted) / 600
+    spread = (chances[likely].item() * (1 - chances[likely].item()) / 600) ** 0.5
+    assert abs(frequency - chances[likely].item()) < 4 * spread
+
+
+async def test_new_weights_are_used_and_what_was_computed_with_the_old_ones_is_not() -> None:
+    old, new = make_model(seed=0), make_model(seed=1)
+    weights = {name: tensor.clone() for name, tensor in new.state_dict().items()}
+    how = Sampling(max_tokens=6, temperature=0)
+    with Generator(old, end_ids=[END], max_length=256, slots=4) as generator:
+        first = await generator.generate("one", prompt_of(0), how)
+        before = await generator.checksum()
+        assert await generator.load_weights(weights) == len(weights)
+        assert await generator.checksum() != before
+        again = [*prompt_of(0), *first.token_ids, 9]
+        turn = await generator.generate("one", again, how)
+    assert turn.logprobs == pytest.approx(logprobs_of(new, again, turn, 1.0), abs=1e-5)
+    with Generator(new, end_ids=[END], max_length=256, slots=4) as generator:
+        assert (await generator.generate("one", again, how)).token_ids == turn.token_ids
+
+
+async def test_a_turn_under_way_goes_on_with_new_weights(generator: Generator) -> None:
+    new = make_model(seed=1)
+    under_way = asyncio.create_task(generator.generate("one", prompt_of(0), Sampling(max_tokens=150, temperature=0)))
+    while generator.statistics.sampled < 5:
+        await asyncio.sleep(0.001)
+    await generator.load_weights(dict(new.state_dict()))
+    turn = await under_way
+    last = logprobs_of(new, prompt_of(0), turn, 1.0)[-1]
+    assert turn.logprobs[-1] == pytest.approx(last, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda weights: {**weights, "other": torch.zeros(1)}, "no parameter 'other'"),
+        (lambda weights: {**weights, "model.norm.weight": torch.zeros(3)}, r"has the shape \(3,\)"),
+        (lambda weights: {"model.norm.weight": weights["model.norm.weight"]}, "are missing"),
+    ],
+)
+async def test_weights_of_another_model_are_refused(generator: Generator, change: Any, words: str) -> None:
+    weights = dict(make_model().state_dict())
+    with pytest.raises(InputError, match=words):
+        await generator.load_weights(change(weights))
+    assert (await generator.generate("one", prompt_of(0), Sampling(max_tokens=1))).token_ids
+
+
+async def test_the_model_that_was_given_is_left_as_it_is() -> None:
+    model = make_model().train()
+    attention = model.config._attn_implementation
+    with Generator(model, end_ids=[END], max_length=64, slots=2) as generator:
+        turn = await generator.generate("one", [7, 8, 9], Sampling(max_tokens=3, temperature=0))
+        with torch.no_grad():
+            model.model.norm.weight.mul_(-1.0)  # trained in place: what samples sees it
+        await generator.clear()
+        other = await generator.generate("one", [7, 8, 9], Sampling(max_tokens=3, temperature=0))
+    assert turn.token_ids != other.token_ids
+    assert model.training
+    assert model.config._attn_implementation == attention
+
+
+async def test_errors_of_the_model_reach_everyone_and_the_next_goes_on(generator: Generator) -> None:
+    runner = generator._scheduler.runner
+    real = runner.forward
+    broken = True
+
+    def forward(segments: Any) -> Any:
+        if broken:
+            raise RuntimeError("out of memory")
+        return real(segments)
+
+    runner.forward = forward  # type: ignore[method-assign]
+    calls = [generator.generate(str(n), prompt_of(n), Sampling(max_tokens=3)) for n in range(6)]
+    outcomes = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 10)
+    assert all(isinstance(item, GenerationError) and "out of memory" in str(item) for item in outcomes)
+    broken = False
+    assert (await generator.generate("0", prompt_of(0), Sampling(max_tokens=3))).token_ids
+
+
+async def test_the_end_of_the_thread_reaches_everyone() -> None:
+    generator = Generator(make_model(), end_ids=[], max_length=256, slots=4)
+    under_way = asyncio.create_task(generator.generate("one", prompt_of(0), Sampling(max_tokens=190)))
+    while not generator.statistics.sampled:
+        await asyncio.sleep(0.001)
+    await asyncio.to_thread(generator.close)
+    with pytest.raises(GenerationError, match="closed"):
+        await asyncio.wait_for(under_way, 10)
+    with pytest.raises(GenerationError, match="closed"):
+        await generator.generate("one", prompt_of(0))
+    generator.forget("one")
+    generator.close()
+
+
+async def test_pause_abort_resume(generator: Generator) -> None:
+    calls = [asyncio.create_task(generator.generate(str(n), prompt_of(n), Sampling(max_tokens=150))) for n in range(6)]
+    while generator.statistics.sampled < 20:
+        await asyncio.sleep(0.001)
+    await generator.pause()
+    names = await generator.abort()
+    turns = await asyncio.gather(*calls)
+    cut = [turn for turn in turns if turn.stop == "aborted"]
+    assert cut
+    assert sorted(names) == [str(n) for n, turn in enumerate(turns) if turn.stop == "aborted"]
+    assert all(len(turn.token_ids) == len(turn.logprobs) < 150 for turn in cut)
+    waiting = asyncio.create_task(generator.generate("0", prompt_of(0), Sampling(max_tokens=3)))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    await generator.resume()
+    assert (await asyncio.wait_for(waiting, 10)).token_ids
+
+
+async def test_a_call_that_is_cancelled_makes_room() -> None:
+    with Generator(make_model(), end_ids=[], max_length=256, slots=1) as generator:
+        endless = asyncio.create_task(generator.generate("one", prompt_of(0), Sampling(max_tokens=190)))
+        while not generator.statistics.sampled:
+            await asyncio.sleep(0.001)
+        endless.cancel()
+        turn = await asyncio.wait_for(generator.generate("two", prompt_of(1), Sampling(max_tokens=3)), 10)
+        assert len(turn.token_ids) == 3
+        assert generator.statistics.sampled < 150
+
+
+def test_several_event_loops_share_one(generator: Generator) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(number: int) -> list[int]:
+        how = Sampling(max_tokens=6, temperature=0)
+        return asyncio.run(generator.generate("same", prompt_of(number), how)).token_ids
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, [0, 1, 2, 3])) == [run(number) for number in range(4)]
+
+
+async def test_what_cannot_be_sampled_is_refused(generator: Generator) -> None:
+    with pytest.raises(InputError, match="prompt is empty"):
+        await generator.generate("one", [])
+    with pytest.raises(InputError, match="256 tokens, and the generator's conversations at most 256"):
+        await generator.generate("one", [7] * 256)
+    assert len((await generator.generate("one", [7] * 255)).token_ids) == 1  # no more room
+    for settings, words in (({"temperature": -1}, "temperature"), ({"top_p": 0}, "top_p"), ({"max_tokens": 0}, "max")):
+        with pytest.raises(InputError, match=words):
+            Sampling(**settings)  # type: ignore[arg-type]

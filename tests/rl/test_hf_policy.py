@@ -1,0 +1,136 @@
+"""The policy ``hf``: one model for all episodes, its own tokens in its prompt, its checkpoint in the record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import Cut, Fault, InputError
+from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
+from simia_gym.policies.extra import extra_policies
+
+from .libraries import need
+from .tiny import save_policy
+
+need("torch", "transformers")
+
+from simia_gym.actions import get_grammar
+from simia_gym.rl.generation.generator import GenerationError
+from simia_gym.rl.generation.policy import HFPolicies
+
+START = PolicyStart(env="simia/webshop-v0", seed=3, tools=(), grammar=get_grammar("tools"))
+OPENING = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": "Guess the digit."}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_policy(tmp_path_factory.mktemp("policy"))
+
+
+def options(folder: Path, **more: Any) -> PolicyOptions:
+    return PolicyOptions(model=str(folder), **{"max_tokens": 8, **more})
+
+
+async def talk(source: HFPolicies, turns: int = 3, seed: int = 3) -> tuple[list[str], list[int]]:
+    policy = source()
+    policy.start(PolicyStart(env=START.env, seed=seed, tools=(), grammar=START.grammar))
+    messages, said = list(OPENING), []
+    for turn in range(turns):
+        said.append(await policy.act(messages))
+        messages += [{"role": "assistant", "content": "as the grammar reads it"}]
+        messages += [{"role": "tool", "content": f"answer {turn}", "name": "guess"}]
+    assert policy.conversation is not None
+    return said, policy.conversation.ids
+
+
+async def test_its_own_tokens_stand_in_its_prompt(folder: Path) -> None:
+    source = HFPolicies(options(folder))
+    said, ids = await talk(source)
+    text = source.tokenizer.decode(ids)
+    for words in said:
+        assert words in text
+    assert "as the grammar reads it" not in text
+    assert text.count("<tool_response>\nanswer") == 2
+    assert source.generator.statistics.reused > 0
+    source.close()
+
+
+async def test_chance_is_the_episodes_seed(folder: Path) -> None:
+    one, two = HFPolicies(options(folder)), HFPolicies(options(folder))
+    first, *others = await asyncio.gather(*(talk(one, seed=seed) for seed in (1, 2, 3)))
+    assert await talk(two, seed=1) == first
+    assert len({str(said) for said, _ in (first, *others)}) == 3
+    one.close()
+    two.close()
+
+
+async def test_a_full_context_cuts_the_episode_and_a_failure_is_a_fault(folder: Path) -> None:
+    source = HFPolicies(options(folder, extra={"max_length": 60}))
+    with pytest.raises(Cut):
+        await talk(source, turns=20)
+
+    async def fail(*given: object) -> None:
+        raise GenerationError("out of memory")
+
+    source.generator.generate = fail  # type: ignore[assignment]
+    with pytest.raises(Fault, match=r"generation.*out of memory") as caught:
+        await source().act(OPENING)
+    assert caught.value.role == "policy"
+    source.close()
+
+
+def test_another_checkpoint_is_another_policy(folder: Path, tmp_path: Path) -> None:
+    same, other = save_policy(tmp_path / "same"), save_policy(tmp_path / "other", seed=1)
+    hashes = [HFPolicies(options(place)).content_hash for place in (folder, same, other)]
+    assert hashes[0] == hashes[1]
+    assert hashes[0] != hashes[2]
+    (same / "optimizer.pt").write_bytes(b"no part of the policy")
+    assert HFPolicies(options(same)).content_hash == hashes[0]
+
+
+def test_it_is_found_by_its_name(folder: Path) -> None:
+    assert "hf" in extra_policies()
+    assert isinstance(load_policy("hf", {}, options(folder)), HFPolicies)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (PolicyOptions(), "needs a model.*--policy-model"),
+        (PolicyOptions(model="/no/such/folder"), "there is no folder /no/such/folder"),
+        (PolicyOptions(model="."), "no config.json"),
+        (PolicyOptions(model="x", extra={"topp": 1}), "unknown setting 'topp'"),
+    ],
+)
+def test_mistakes_are_named(given: PolicyOptions, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=words):
+        load_policy("hf", {}, given)
+
+
+def simia(*words: str, cwd: Path) -> tuple[int, list[str]]:
+    code = "import sys; from simia_gym.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def test_a_rollout_is_resumed_with_the_same_checkpoint_alone(tmp_path: Path) -> None:
+    model = save_policy(tmp_path / "model", length=4096)
+    words = ["rollout", "simia/webshop-v0", "--policy", "hf", "--policy-model", str(model), "--episodes", "4"]
+    words += ["--max-turns", "2", "--role", "policy.max_tokens=5", "--out", "record.jsonl", "--json"]
+    code, lines = simia(*words, cwd=tmp_path)
+    result = json.loads(next(line for line in lines if line.startswith("{")))
+    assert (code, result["valid"], result["policy"]) == (0, 4, f"hf:{model}"), lines
+    assert simia(*words, "--resume", cwd=tmp_path)[0] == 0
+    save_policy(model, seed=1, length=4096)
+    code, lines = simia(*words, "--resume", cwd=tmp_path)
+    assert code == 2, lines
+    assert any("policy_hash" in line for line in lines), lines

@@ -1,0 +1,366 @@
+"""A launch without a training: folders, marks, metrics, checkpoints, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import InputError
+from simia_gym.rl.grpo import checkpoints
+from simia_gym.rl.grpo.curve import draw_curve, points
+from simia_gym.rl.grpo.episodes import EPISODES, EpisodeLine
+from simia_gym.rl.grpo.launch import last_error
+from simia_gym.rl.grpo.metrics import (
+    Metrics,
+    forget_validation,
+    go_back,
+    make_up,
+    read_metrics,
+    summed,
+    totals,
+)
+from simia_gym.rl.grpo.options import GrpoOptions, make_plan
+from simia_gym.rl.grpo.process import MARK, end_marked, mark_of, marked
+from simia_gym.rl.grpo.profile import load_profile
+from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
+from simia_gym.rl.grpo.variables import PLUG_IN, cores, make_ray_folder, variables
+
+LINE = EpisodeLine(
+    step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",
+    kind="cancel", reward=1.0, valid=True, success=True, fault=None, turns=3, tokens=10, length=30, prompt_tokens=5,
+    ended="user_stop", seconds=1.0,
+)  # fmt: skip
+FAULT = {"role": "simulator", "kind": "timeout", "message": "no answer"}
+MASKED = replace(LINE, reward=None, valid=False, success=False, fault=FAULT, ended="fault")
+
+
+def write_episodes(run: Path, *lines: EpisodeLine, worker: int = 0) -> None:
+    (run / EPISODES).mkdir(exist_ok=True)
+    with (run / EPISODES / f"worker-{worker}.jsonl").open("a", encoding="utf-8") as file:
+        for line in lines:
+            values = {name: getattr(line, name) for name in EpisodeLine.__dataclass_fields__}
+            file.write(json.dumps(values) + "\n")
+
+
+def write_verl(path: Path, *steps: int, **data: float) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        for step in steps:
+            file.write(json.dumps({"step": step, "data": {"timing_s/step": 2.0, **data}}) + "\n")
+
+
+def plan_of(**options: Any) -> Any:
+    return make_plan(GrpoOptions(**{"env": ("simia/retail-v0",), **options}), load_profile("cpu"))
+
+
+def test_sums_are_over_valid_episodes_and_count_the_others() -> None:
+    lines = [LINE, replace(LINE, reward=0.0, success=False), MASKED, replace(LINE, env="simia/webshop-v0", kind="buy")]
+    sums = summed(lines)
+    assert (sums["episodes"], sums["masked"], sums["valid_share"]) == (4, 1, 0.75)
+    assert sums["reward"] == sums["success"] == pytest.approx(2 / 3)
+    assert sums["faults"] == {"simulator:timeout": 1}
+    assert sums["policy_tokens"] == 40
+    retail = sums["by_env"]["simia/retail-v0"]
+    assert (retail["episodes"], retail["masked"], retail["reward"]) == (3, 1, 0.5)
+    assert sums["by_env"]["simia/webshop-v0"]["by_kind"]["buy"]["success"] == 1.0
+
+
+def test_where_every_episode_is_masked_there_is_no_reward_rather_than_0() -> None:
+    sums = summed([MASKED, MASKED])
+    assert sums["reward"] is None
+    assert sums["success"] is None
+    assert sums["valid_share"] == 0.0
+    assert points([{"step": 1, "train": sums}, {"step": 2, "train": summed([LINE])}], "train", "reward") == ([2], [1.0])
+
+
+def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    attempt = folder.new_attempt()
+    metrics = Metrics(folder, attempt)
+    assert metrics.look() == []
+    write_episodes(tmp_path, LINE)
+    write_episodes(tmp_path, MASKED, replace(LINE, step=1, purpose="val", reward=0.25), worker=1)
+    assert metrics.in_flight(1) == 2
+    write_verl(attempt, 1, **{"actor/grad_norm": 0.5})
+    (line,) = metrics.look()
+    assert line["train"]["episodes"] == 2
+    assert line["val"]["reward"] == 0.25
+    assert line["tokens_per_second"] == 10.0
+    assert line["verl"]["actor/grad_norm"] == 0.5
+    assert read_metrics(folder.metrics) == [line]
+
+
+def test_a_half_written_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    attempt = folder.new_attempt()
+    metrics = Metrics(folder, attempt)
+    attempt.write_text('{"step": 1, "da', encoding="utf-8")
+    assert metrics.look() == []
+    attempt.write_text('{"step": 1, "data": {}}\n', encoding="utf-8")
+    assert [line["step"] for line in metrics.look()] == [1]
+
+
+def test_a_resumed_run_has_no_step_twice(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    first = folder.new_attempt()
+    write_verl(first, 0, 1, 2, 3)
+    Metrics(folder, first).look()
+    with folder.metrics.open("a", encoding="utf-8") as file:
+        file.write('{"step": 4, "tor')
+    assert not go_back(folder, 2)
+    second = folder.new_attempt()
+    assert second != first
+    write_verl(second, 3, 4)
+    Metrics(folder, second).look()
+    assert [line["step"] for line in read_metrics(folder.metrics)] == [0, 1, 2, 3, 4]
+
+
+def test_what_the_launch_did_not_live_to_write_is_taken_from_verls_own_file(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    first = folder.new_attempt()
+    write_verl(first, 0, 1)
+    Metrics(folder, first).look()
+    write_verl(first, 2, 3)
+    assert not go_back(folder, 2)
+    assert [line["step"] for line in read_metrics(folder.metrics)] == [0, 1, 2]
+    assert not go_back(folder, -1)
+    assert read_metrics(folder.metrics) == []
+
+
+def test_a_step_that_was_saved_and_not_measured_is_made_up_from_its_episodes(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    first = folder.new_attempt()
+    write_verl(first, 1)
+    write_episodes(tmp_path, LINE, replace(LINE, step=2), replace(LINE, step=2, purpose="val", reward=0.5))
+    assert go_back(folder, 2)
+    forget_validation(tmp_path, 2)
+    make_up(folder, 2)
+    lines = read_metrics(folder.metrics)
+    assert [line["step"] for line in lines] == [1, 2]
+    assert lines[1]["train"]["episodes"] == 1
+    assert "val" not in lines[1]
+
+
+def test_totals(tmp_path: Path) -> None:
+    lines = [
+        {"step": 0, "val": summed([replace(LINE, reward=0.5)])},
+        {"step": 1, "train": summed([LINE, MASKED])},
+        {"step": 2, "train": summed([LINE, LINE])},
+    ]
+    found = totals(lines)
+    assert (found["steps"], found["episodes"], found["masked"]) == (2, 4, 1)
+    assert found["faults"] == {"simulator:timeout": 1}
+    assert found["validation"] == {"step": 0, "episodes": 1, "masked": 0, "reward": 0.5, "success": 1.0}
+
+
+def test_the_curve_is_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "simia-gym[rl]"')
+    lines = [{"step": step, "train": summed([LINE]), "val": summed([MASKED, LINE])} for step in range(3)]
+    draw_curve(lines, tmp_path / "curve.png", title="x")
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    draw_curve([], tmp_path / "empty.svg")
+    assert b"<svg" in (tmp_path / "empty.svg").read_bytes()
+
+
+def make_checkpoint(folder: Path, step: int, *, mark: bool = True) -> Path:
+    path = folder / f"global_step_{step}"
+    (path / "actor" / "huggingface").mkdir(parents=True)
+    for name in ("actor/model.pt", "data.pt", "actor/huggingface/model.safetensors", "actor/huggingface/config.json"):
+        (path / name).write_bytes(b"x" * step)
+    if mark:
+        checkpoints.mark_complete(path, step)
+    return path
+
+
+def test_only_a_checkpoint_that_is_whole_is_gone_on_from(tmp_path: Path) -> None:
+    assert checkpoints.latest_complete(tmp_path / "none") is None
+    make_checkpoint(tmp_path, 2)
+    make_checkpoint(tmp_path, 10)
+    unmarked = make_checkpoint(tmp_path, 12, mark=False)
+    cut = make_checkpoint(tmp_path, 11)
+    (cut / "data.pt").write_bytes(b"x")
+    latest = checkpoints.latest_complete(tmp_path)
+    assert latest is not None
+    assert checkpoints.step_of(latest) == 10
+    assert checkpoints.remove_incomplete(tmp_path) == [11, 12]
+    assert not cut.exists()
+    assert not unmarked.exists()
+
+
+def test_what_verl_calls_marks_and_keeps_the_last_ones(tmp_path: Path) -> None:
+    callback = checkpoints.MarkComplete(SimpleNamespace(trainer={"keep_checkpoints": 2}))
+    for step in (1, 2, 3):
+        path = make_checkpoint(tmp_path, step, mark=False)
+        callback.on_save(trainer=None, global_step=step, checkpoint_dir=str(path), something_new=1)
+    assert [checkpoints.step_of(path) for path in checkpoints.all_checkpoints(tmp_path)] == [2, 3]
+    path = make_checkpoint(tmp_path, 4, mark=False)
+    callback.on_save(trainer=None, global_step=4, checkpoint_dir=str(path), async_save=True)
+    assert not checkpoints.is_complete(path)
+
+
+def test_verl_takes_the_callback() -> None:
+    from .libraries import need
+
+    need("torch", "verl")
+    from omegaconf import OmegaConf
+    from verl.trainer.ppo.checkpoint_callback import build_checkpoint_callback
+
+    from simia_gym.rl.grpo.overrides import ON_SAVE
+
+    config = OmegaConf.create({"trainer": {"checkpoint_callback_class": ON_SAVE, "keep_checkpoints": 3}})
+    assert isinstance(build_checkpoint_callback(config), checkpoints.MarkComplete)
+
+
+def test_the_policy_is_exported_whole(tmp_path: Path) -> None:
+    path = make_checkpoint(tmp_path, 5)
+    target = tmp_path / "policy"
+    target.mkdir()
+    (target / "old").touch()
+    checkpoints.export_policy(path, target)
+    assert sorted(item.name for item in target.iterdir()) == ["config.json", "model.safetensors"]
+    (path / "actor" / "huggingface" / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError):
+        checkpoints.export_policy(path, target)
+    assert target.is_dir()
+
+
+def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    plan = plan_of()
+    with pytest.raises(InputError, match="no training has begun"):
+        check_settings(folder, plan.to_json())
+    write_settings(folder, plan.to_json())
+    check_settings(folder, plan.to_json())
+    check_settings(folder, plan_of(steps=99, save_every=3, logger=("tensorboard",)).to_json())
+    for other in ({"seed": 1}, {"learning_rate": 0.5}, {"env": ("simia/webshop-v0",)}, {"group_size": 2}):
+        with pytest.raises(InputError, match=r"was .* and now is"):
+            check_settings(folder, plan_of(**other).to_json())
+
+
+def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    from simia_gym.cli.model_options import ModelOptions
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    models = ModelOptions(model="m", base_url="http://user:pass@host/v1")
+    text = json.dumps(plan_of(models=models, simulator="llm").to_json())
+    assert '"model": "m"' in text
+    for secret in ("sk-very-secret", "pass", "host"):
+        assert secret not in text
+
+
+def test_one_launch_a_folder(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with only_one(folder), pytest.raises(InputError, match="a training is running"), only_one(folder):
+        pass
+    with only_one(folder):
+        pass
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by their variables on Linux")
+def test_only_marked_processes_are_ended(tmp_path: Path) -> None:
+    sleep = [sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"]
+    ours = subprocess.Popen(sleep, env={**os.environ, MARK: mark_of(tmp_path)}, start_new_session=True)
+    others = [subprocess.Popen(sleep, env={**os.environ, MARK: mark_of(tmp_path / "sub")}), subprocess.Popen(sleep)]
+    try:
+        until = time.monotonic() + 10
+        while ours.pid not in marked(tmp_path) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert marked(tmp_path) == [ours.pid]
+        time.sleep(0.5)
+        assert end_marked(tmp_path, grace=0.5) == 1
+        assert ours.wait(5) == -signal.SIGKILL
+        assert [other.poll() for other in others] == [None, None]
+    finally:
+        for process in (ours, *others):
+            process.kill()
+            process.wait()
+
+
+def test_the_reason_of_an_end_is_found_in_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_bytes(b"ValueError: of a former start\n")
+    offset = log.stat().st_size
+    assert last_error(log, offset) is None
+    with log.open("ab") as file:
+        file.write(
+            b"Traceback (most recent call last):\n  x\n"
+            b"\x1b[36m(TaskRunnerV1 pid=7)\x1b[0m RuntimeError: three in a row\n"
+        )
+        file.write(b"KeyboardInterrupt\nsome more words: Error of something\n")
+    assert last_error(log, offset) == "RuntimeError: three in a row"
+    with log.open("ab") as file:
+        file.write(
+            b"ray.exceptions.RayTaskError(ValueError): \x1b[36mray::run()\nomegaconf.errors.ConfigKeyError: Key 'x'\n"
+        )
+    assert last_error(log, offset) == "omegaconf.errors.ConfigKeyError: Key 'x'"
+
+
+def test_rays_folder_has_a_short_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 60)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    folder = make_ray_folder()
+    try:
+        assert len(str(folder)) < 32
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_variables_of_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("VERL_USE_EXTERNAL_MODULES", f"mine,{PLUG_IN}")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = variables(load_profile("cpu"), RunFolder(tmp_path), str(tmp_path), tmp_path / "1.jsonl")
+    assert found["VERL_USE_EXTERNAL_MODULES"] == f"{PLUG_IN},mine"
+    assert found["VERL_PLATFORM"] == "cpu"
+    assert found["OMP_NUM_THREADS"] == str(cores())
+    assert found["HF_HUB_OFFLINE"] == "1"
+    assert "sk-very-secret" not in json.dumps(found)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    cards = variables(load_profile("gpu_1x8"), RunFolder(tmp_path), "Qwen/Qwen3-8B", tmp_path / "1.jsonl")
+    assert "VERL_PLATFORM" not in cards
+    assert "HF_HUB_OFFLINE" not in cards
+    again = variables(load_profile("cpu"), RunFolder(tmp_path), "x", tmp_path / "1.jsonl")
+    assert again["OMP_NUM_THREADS"] == "3"
+
+
+def test_a_policy_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    from simia_gym.rl.grpo.prepare import check_policy
+
+    with pytest.raises(InputError, match=r"no config\.json"):
+        check_policy(tmp_path, plan_of())
+    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16, "vocab_size": 10}
+    shape |= {"intermediate_size": 128, "max_position_embeddings": 4096}
+    (tmp_path / "config.json").write_text(json.dumps(shape), encoding="utf-8")
+    check_policy(tmp_path, plan_of())
+    with pytest.raises(InputError, match="heads of width 16"):
+        check_policy(tmp_path, plan_of(engine="vllm"))
+    with pytest.raises(InputError, match="reads 4,096 tokens at most"):
+        check_policy(tmp_path, plan_of(max_prompt_length=4000))
+
+
+def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> None:
+    from simia_gym.cli.model_options import ModelOptions
+    from simia_gym.rl.grpo.prepare import addresses
+
+    models = ModelOptions(base_url="http://a/v1", judge_base_url="http://b/v1")
+    asked = GrpoOptions(env=("simia/retail-v0",), models=models)
+    found = addresses(asked, make_plan(asked, load_profile("cpu")))
+    assert found == {
+        "SIMIA_SIMULATOR_BASE_URL": "http://a/v1",
+        "SIMIA_USER_BASE_URL": "http://a/v1",
+        "SIMIA_JUDGE_BASE_URL": "http://b/v1",
+    }
+    with pytest.raises(InputError, match=r"before `ray start`"):
+        addresses(asked, make_plan(asked, load_profile("multi_node")))
+    assert addresses(GrpoOptions(env=("simia/retail-v0",)), plan_of(profile="cpu")) == {}

@@ -1,0 +1,144 @@
+"""Every episode is counted once, whatever workers do; and no budget is passed, whoever spends it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simia_gym.config import EnvConfig
+from simia_gym.errors import Fault
+from simia_gym.llm.budget import Budget
+from simia_gym.rl.cluster.book import Book, Place
+from simia_gym.rl.cluster.shares import Amounts, Share, Shares
+from simia_gym.rollout.jobs import Job, Plan, job_at, make_jobs
+from simia_gym.suite import load_suite
+
+
+def places(count: int) -> list[Place]:
+    return [Place(n, 0) for n in range(count)]
+
+
+@given(st.integers(0, 30), st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("tfgl"), st.integers(0, 5))))
+@settings(deadline=None)
+def test_whatever_workers_do_every_episode_ends_exactly_once(count: int, moves: list[tuple[str, str, int]]) -> None:
+    book = Book(iter(places(count)))
+    held: dict[str, list[Place]] = {name: [] for name in "abc"}
+    ended: Counter[Place] = Counter()
+    for worker, move, number in moves:
+        if move == "t":
+            held[worker] += book.take(worker, number)
+        elif move == "f":
+            done, held[worker] = held[worker][:number], held[worker][number:]
+            ended.update(place for place in done if book.finish(worker, place))
+        elif move == "g":
+            back, held[worker] = held[worker][:number], held[worker][number:]
+            book.give_back(worker, back)
+        else:
+            ended.update(book.lose(worker))
+            held[worker] = []
+        assert {name: book.held(name) for name in "abc"} == {name: len(held[name]) for name in "abc"}
+    while not book.done:
+        for worker in "abc":
+            held[worker] += book.take(worker, 4)
+            ended.update(place for place in held[worker] if book.finish(worker, place))
+            held[worker] = []
+    assert ended == Counter(places(count))
+
+
+def test_what_a_dead_worker_reports_late_does_not_count() -> None:
+    book = Book(iter(places(1)))
+    (place,) = book.take("a", 1)
+    assert book.lose("a") == []
+    assert not book.finish("a", place)
+    assert book.take("b", 1) == [place]
+    assert book.finish("b", place)
+    assert not book.finish("b", place)
+    assert book.done
+
+
+def test_what_took_two_workers_along_is_played_alone_and_given_up_after_the_third() -> None:
+    book = Book(iter(places(3)))
+    assert book.take("a", 2) == places(2)
+    assert book.lose("a") == []
+    assert book.take("b", 5) == places(3)
+    assert book.lose("b") == []
+    assert book.take("z", 1) == [Place(2, 0)]  # it has been lost but once
+    assert book.lose("z") == []
+    alone = []
+    for worker in "cde":
+        taken = book.take(worker, 5)
+        alone.append(taken)
+    assert [len(taken) for taken in alone] == [1, 1, 1]
+    assert book.take("c", 5) == []
+    assert book.lose("c") == alone[0]
+    for worker, taken in zip("de", alone[1:], strict=True):
+        assert book.finish(worker, taken[0])
+    assert book.done
+
+
+def test_episodes_are_numbered_in_the_order_of_the_local_pool() -> None:
+    from simia_gym.rl.cluster.places import places_of
+
+    suite = load_suite(EnvConfig("simia/webshop-v0"))
+    for group, episodes in ((1, None), (3, None), (2, 97), (4, 10)):
+        plan = Plan(suite.config, suite.domain.hash, "p", group=group, episodes=episodes)
+        jobs = [job for job in make_jobs(plan, suite.tasks) if isinstance(job, Job)]
+        found = list(places_of(plan, len(suite.tasks)))
+        assert [job_at(plan, suite.tasks, *place) for place in found] == jobs
+        assert [(suite.tasks[p.position].id, p.member) for p in found] == [(job.task.id, job.member) for job in jobs]
+
+
+@given(
+    st.integers(1, 40),
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["grant", "answer", "ask", "die"])), max_size=80),
+)
+@settings(deadline=None)
+def test_workers_never_use_more_than_the_budget_between_them(calls: int, moves: list[tuple[str, str]]) -> None:
+    shares, used = Shares(Budget(max_calls=calls)), 0
+    workers: dict[str, Share] = {}
+    under_way: dict[str, list[Amounts]] = {}
+    for name, move in moves:
+        share = workers.setdefault(name, Share())
+        if move == "grant":
+            under_way.setdefault(name, []).append(shares.grant(name))
+        elif move == "answer" and under_way.get(name):
+            in_force = share.grant(under_way[name].pop(0))
+            shares.heard(name, in_force, share.spent())
+        elif move == "ask":
+            with contextlib.suppress(Fault):
+                share.settle(share.reserve("judge", 0, 0.0), 0, 0.0)
+                used += 1
+        elif move == "die":
+            # What it used since its last answer is not known.
+            used -= int((share.spent().calls or 0) - (_heard(shares, name).calls or 0))
+            shares.lost(name)
+            workers.pop(name)
+            under_way.pop(name, None)
+        assert used <= calls
+
+
+def _heard(shares: Shares, name: str) -> Amounts:
+    held = shares._workers.get(name)
+    return Amounts(0, 0, 0) if held is None else held.spent
+
+
+def test_what_is_left_goes_in_equal_parts() -> None:
+    shares = Shares(Budget(max_calls=100, max_cost=2.0))
+    shares.grant("a")
+    shares.heard("a", Amounts(100, None, 2.0), Amounts(10, 5, 0.2))
+    assert shares.grant("b").calls == 0
+    assert not shares.enough("b")
+    shares.heard("b", Amounts(0, None, 0.0), Amounts(0, 0, 0.0))
+    assert shares.grant("a") == Amounts(55, None, 1.1)
+    shares.heard("a", Amounts(55, None, 1.1), Amounts(10, 9, 0.2))
+    assert shares.grant("b") == Amounts(45, None, 0.8999999999999999)
+    assert shares.enough("b")
+
+
+def test_without_a_budget_nothing_is_limited() -> None:
+    shares = Shares(None)
+    assert shares.grant("a") == Amounts(None, None, None)
+    assert shares.enough("b")

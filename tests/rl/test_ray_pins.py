@@ -1,0 +1,171 @@
+"""Pinned answers that processes share through a real Ray actor, and what becomes of claims whose holder is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.errors import Fault, InputError
+from simia_gym.types import JsonObject
+
+from .libraries import need
+from .ray_cluster import Cluster
+
+need("ray")
+pytestmark = pytest.mark.slow_rl
+
+LEASE = 1.5
+
+
+def maker(log: list[str], name: str = "made", *, wait: float = 0.02) -> Callable[[], Awaitable[JsonObject]]:
+    async def make() -> JsonObject:
+        log.append(name)
+        await asyncio.sleep(wait)
+        return {"answer": name}
+
+    return make
+
+
+class Asker:
+    """A process that asks for pinned answers."""
+
+    def __init__(self, pins: Any) -> None:
+        self._pins = pins
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def ask(self, keys: list[str], log: str, *, wait: float = 0.1) -> list[tuple[JsonObject, bool]]:
+        async def one(key: str) -> tuple[JsonObject, bool]:
+            async def make() -> JsonObject:
+                with open(log, "a") as file:
+                    file.write(f"{key} {os.getpid()}\n")
+                await asyncio.sleep(wait)
+                return {"by": os.getpid(), "key": key}
+
+            return await self._pins.answer(key, make)  # type: ignore[no-any-return]
+
+        async def all_of_them() -> list[tuple[JsonObject, bool]]:
+            return list(await asyncio.gather(*map(one, keys)))
+
+        return asyncio.run(all_of_them())
+
+
+@pytest.fixture
+def pins(cluster: Cluster) -> Any:
+    from simia_gym.rl.cluster.pins import RayPins
+
+    store = RayPins(f"pins-{time.monotonic_ns()}", lease=LEASE)
+    store.counts()  # it runs
+    yield store
+    store.close()
+
+
+async def test_one_asks_and_all_get_the_answer(pins: Any) -> None:
+    log: list[str] = []
+    found = await asyncio.gather(*(pins.answer("k", maker(log, f"{i}")) for i in range(8)))
+    assert log == ["0"]
+    assert [answer for answer, _ in found] == [{"answer": "0"}] * 8
+    assert sorted(shared for _, shared in found) == [False] + [True] * 7
+    assert await pins.answer("k", maker(log)) == ({"answer": "0"}, True)
+    assert pins.counts()["made"] == 1
+
+
+async def test_where_making_fails_the_next_one_tries(pins: Any) -> None:
+    async def fail() -> JsonObject:
+        await asyncio.sleep(0.05)
+        raise Fault("timeout", "no answer", role="simulator")
+
+    log: list[str] = []
+    results = await asyncio.gather(pins.answer("k", fail), pins.answer("k", maker(log)), return_exceptions=True)
+    assert isinstance(results[0], Fault)
+    assert results[1] == ({"answer": "made"}, False)
+
+
+async def test_who_is_cancelled_while_waiting_holds_nothing(pins: Any) -> None:
+    other = pickle.loads(pickle.dumps(pins))
+    log: list[str] = []
+    first = asyncio.create_task(pins.answer("k", maker(log, "first", wait=0.4)))
+    await asyncio.sleep(0.1)
+    waiting = asyncio.create_task(other.answer("k", maker(log, "waiting")))
+    await asyncio.sleep(0.1)
+    waiting.cancel()
+    first.cancel()
+    await asyncio.gather(first, waiting, return_exceptions=True)
+    async with asyncio.timeout(LEASE / 2):
+        assert await pins.answer("k", maker(log, "third")) == ({"answer": "third"}, False)
+
+
+def test_processes_make_every_answer_once_between_them(pins: Any, cluster: Cluster, tmp_path: Path) -> None:
+    ray, log = cluster.ray, tmp_path / "made.txt"
+    askers = [ray.remote(Asker).options(num_cpus=0).remote(pins) for _ in range(2)]
+    keys = [f"key {n}" for n in range(40)]
+    answers = ray.get([asker.ask.remote(keys, str(log)) for asker in askers], timeout=60)
+    assert len(log.read_text().splitlines()) == len(keys)
+    assert [answer for answer, _ in answers[0]] == [answer for answer, _ in answers[1]]
+    assert sum(not shared for found in answers for _, shared in found) == len(keys)
+    assert {answer["by"] for answer, _ in answers[0]} <= set(ray.get([asker.pid.remote() for asker in askers]))
+
+
+def test_a_claimer_that_is_killed_loses_its_claim(pins: Any, cluster: Cluster, tmp_path: Path) -> None:
+    ray, log = cluster.ray, tmp_path / "made.txt"
+    doomed, heir = (ray.remote(Asker).options(num_cpus=0, max_restarts=0).remote(pins) for _ in range(2))
+    pid = ray.get(doomed.pid.remote(), timeout=60)
+    doomed.ask.remote(["k"], str(log), wait=600)
+    while not log.exists():
+        time.sleep(0.05)
+    waits = heir.ask.remote(["k"], str(log))
+    time.sleep(0.3)
+    os.kill(pid, signal.SIGKILL)
+    began = time.monotonic()
+    ((answer, shared),) = ray.get(waits, timeout=60)
+    assert time.monotonic() - began < 3 * LEASE
+    assert answer["by"] != pid
+    assert not shared
+    assert pins.counts()["void"] == 1
+
+
+def test_a_claimer_that_computes_for_long_keeps_its_claim(pins: Any) -> None:
+    other = pickle.loads(pickle.dumps(pins))
+    log: list[str] = []
+
+    async def busy() -> JsonObject:
+        time.sleep(2 * LEASE)  # never yields to its loop
+        return {"answer": "busy"}
+
+    async def both() -> tuple[JsonObject, bool]:
+        waits = asyncio.create_task(asyncio.to_thread(lambda: asyncio.run(pins.answer("k", busy))))
+        await asyncio.sleep(0.3)
+        found: tuple[JsonObject, bool] = await other.answer("k", maker(log))
+        await waits
+        return found
+
+    assert asyncio.run(both()) == ({"answer": "busy"}, True)
+    assert log == []
+
+
+async def test_where_the_actor_is_lost_there_is_a_fault_and_no_answer_of_ones_own(cluster: Cluster) -> None:
+    from simia_gym.rl.cluster.pins import RayPins
+
+    pins = RayPins("lost", lease=LEASE)
+    pins.close()
+    log: list[str] = []
+    with pytest.raises(Fault) as caught:
+        await pins.answer("k", maker(log))
+    assert (caught.value.kind, caught.value.role) == ("pin_store", "simulator")
+    assert log == []
+
+
+def test_numbers_that_cannot_be_are_refused(cluster: Cluster) -> None:
+    from simia_gym.rl.cluster.pins import RayPins
+
+    with pytest.raises(InputError, match="lease is 0"):
+        RayPins("x", lease=0)

@@ -1,0 +1,204 @@
+"""What a worker process does, asked here as the driver asks it, without a cluster; Ray itself takes no part in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.cli.scaffold import write_domain
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.encoding import decode
+from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.policies import PolicyOptions, policy_hash
+from simia_gym.rl.cluster.book import Place
+from simia_gym.rl.cluster.orders import Order, Reply
+from simia_gym.rl.cluster.places import places_of
+from simia_gym.rl.cluster.shares import Amounts
+from simia_gym.rl.cluster.worker import Worker, for_one_of
+from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.player import make_player
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.records import record_from_json
+from simia_gym.rollout.store import create_store
+from simia_gym.suite import load_suite
+from simia_gym.version import __version__
+
+NO_LIMIT = Amounts(None, None, None)
+POLICIES = '''
+import asyncio, time
+
+class Slow:
+    """Waits before every action."""
+    def __init__(self):
+        self.expert = Expert()
+    async def act(self, messages):
+        await asyncio.sleep(0.01)
+        return self.expert.act(messages)
+
+class Stuck:
+    """Never returns in some of the episodes."""
+    def start(self, start):
+        self.stuck = start.seed % 4 == 0
+    def act(self, messages):
+        while self.stuck:
+            time.sleep(0)
+        return ""
+'''
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the example domain and policies of one's own."""
+    monkeypatch.chdir(tmp_path)
+    write_domain(tmp_path / "desk", json=False)
+    (tmp_path / "mine.py").write_text((tmp_path / "desk" / "expert.py").read_text() + POLICIES)
+    return tmp_path
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """One that has not begun."""
+    made = Worker()
+    yield made
+    made.close()
+
+
+def order_of(config: EnvConfig, policy: str, folder: Path, **more: Any) -> Order:
+    suite = load_suite(EnvConfig(config.env, domain=config.domain, split=config.split))
+    own, place = suite.domain.config.policies, suite.domain.folder
+    plan = {
+        "config": config,
+        "domain_hash": suite.domain.hash,
+        "policy": policy,
+        "group": more.pop("group", 1),
+        "policy_hash": policy_hash(policy, own, folder=place),
+    }
+    settings: dict[str, Any] = {
+        "version": __version__,
+        "folder": str(folder),
+        "config": config,
+        "base_url": None,
+        "base_urls": {},
+        "plan": plan,
+        "policy": policy,
+        "options": PolicyOptions(),
+        "content_hash": None,
+        "slots": 4,
+        "timeout": None,
+        "pins": None,
+        "budget": False,
+    }
+    return Order(**{**settings, **more})
+
+
+def answers(worker: Worker, places: list[Place], limits: Amounts = NO_LIMIT) -> Iterator[Reply]:
+    """Hand out everything at once, and ask until all of it is done."""
+    done = 0
+    first = places
+    while done < len(places):
+        reply = worker.exchange(first, limits)
+        first = []
+        done += len(reply.finished)
+        yield reply
+
+
+@pytest.mark.parametrize("policy", ["expert", "mine.py:Slow"])
+def test_its_lines_are_those_of_the_local_pool(policy: str, desk: Path, worker: Worker) -> None:
+    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), policy, desk, group=5)
+    ready = worker.begin(order, {})
+    assert ready.problem is None
+    suite, plan = load_suite(order.config), Plan(**order.plan)
+    places = list(places_of(plan, len(suite.tasks)))
+    found = [one for reply in answers(worker, places) for one in reply.finished]
+    assert sorted(one.place for one in found) == sorted(places)
+    with create_store(desk / "here.jsonl") as store:
+        asyncio.run(Pool(suite, plan, make_player(policy, PolicyOptions(), suite)).run(store))
+    assert sorted(one.line for one in found) == sorted((desk / "here.jsonl").read_bytes().splitlines(keepends=True))
+
+
+def test_an_episode_that_never_returns_is_interrupted(desk: Path, worker: Worker) -> None:
+    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Stuck", desk, group=3, timeout=0.2)
+    assert worker.begin(order, {}).problem is None
+    places = list(places_of(Plan(**order.plan), 4))
+    lines = [one.line for reply in answers(worker, places) for one in reply.finished]
+    records = [record_from_json(decode(line), "line") for line in lines]
+    stuck = [record for record in records if record.seed % 4 == 0]
+    assert stuck
+    assert all((record.fault or {}).get("kind") == "timeout" for record in stuck)
+    assert all(record.valid for record in records if record not in stuck)
+
+
+def test_what_has_not_begun_is_given_back(desk: Path, worker: Worker) -> None:
+    worker.begin(order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk, group=9, slots=2), {})
+    places = [Place(position, member) for position in range(4) for member in range(9)]
+    first = worker.exchange(places, NO_LIMIT)
+    last = worker.exchange([], NO_LIMIT, True)
+    finished = [one.place for one in (*first.finished, *last.finished)]
+    rest = [one.place for one in worker.exchange([], NO_LIMIT).finished]
+    assert last.returned
+    assert sorted([*finished, *rest, *last.returned]) == sorted(places)
+    assert worker.exchange([], NO_LIMIT).finished == []
+
+
+def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(tmp_path: Path, worker: Worker) -> None:
+    with serve_in_thread() as oracle:
+        config = EnvConfig("simia/webshop-v0", simulator="llm", model="oracle", pins=False)
+        order = order_of(config, "expert", tmp_path, base_url=oracle.base_url, budget=True, slots=1)
+        assert worker.begin(order, {}).problem is None
+        limit, replies = 2, []
+        reply = worker.exchange([Place(0, 0)], Amounts(limit, None, None))
+        while not reply.finished:
+            replies.append(reply)
+            limit += 1
+            reply = worker.exchange([], Amounts(limit, None, None))
+        assert record_from_json(decode(reply.finished[0].line), "line").valid
+        assert (reply.spent.calls or 0) <= limit
+        assert sum(one.accounts["simulator"].calls for one in [*replies, reply] if one.accounts) == reply.spent.calls
+        more = Amounts((reply.spent.calls or 0) + 1, None, None)
+        (stopped,) = [one for reply in answers(worker, [Place(1, 0)], more) for one in reply.finished]
+        record = record_from_json(decode(stopped.line), "line")
+        assert (record.fault or {})["kind"] == "budget"
+
+
+def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
+    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk)
+    plan = dict(order.plan)
+    wrong = {
+        "driver's of 0.0": replace(order, version="0.0"),
+        "domain desk is another one": replace(order, plan={**plan, "domain_hash": "0" * 16}),
+        "policy mine.py:Slow is another one": replace(order, plan={**plan, "policy_hash": "0" * 16}),
+        "nowhere": replace(order, config=EnvConfig(CUSTOM, domain="nowhere")),
+    }
+    for what, changed in wrong.items():
+        worker = Worker()
+        problem = worker.begin(changed, {}).problem
+        worker.close()
+        assert problem is not None
+        assert what in problem
+
+
+def test_variables_of_the_driver_are_the_workers(desk: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMIA_POLICY_API_KEY", "before")
+    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
+    worker.begin(order, {"SIMIA_POLICY_API_KEY": "sk-1"})
+    assert os.environ["SIMIA_POLICY_API_KEY"] == "sk-1"
+    assert "sk-1" not in repr(order)
+
+
+def test_ceilings_are_split_among_workers(desk: Path) -> None:
+    config = EnvConfig("simia/webshop-v0", roles={"judge": {"model": "m", "concurrency": 9}}, judge="llm")
+    order = replace(
+        order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk),
+        config=config,
+        options=PolicyOptions(concurrency=3),
+    )
+    for workers, judge, policy in ((2, 4, 1), (20, 1, 1), (1, 9, 3)):
+        part = for_one_of(order, workers)
+        assert part.config.roles["judge"]["concurrency"] == judge
+        assert part.options.concurrency == policy

@@ -1,0 +1,219 @@
+"""What verl's trainer takes out of finished episodes, over verl's own queue; this takes a Ray of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from .libraries import need
+
+need("torch", "ray", "pyarrow", "transfer_queue", "verl")
+need("verl.trainer.ppo.v1.trainer_base")
+
+import numpy as np
+import transfer_queue as tq
+from omegaconf import OmegaConf, open_dict
+from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopWorkerTQ
+from verl.trainer.ppo.v1.trainer_base import PPOTrainer
+from verl.utils import tensordict_utils as tu
+from verl.utils.dataset.rl_dataset import collate_fn
+
+import simia_gym.rl.grpo.advantage  # noqa: F401
+from simia_gym.rl.grpo.sampler import EpisodeSampler
+
+from .agent_worker import WEBSHOP, Prepared, ScriptedEngine, prepare, suite_of, tokenizer
+from .ray_cluster import Cluster
+
+pytestmark = pytest.mark.slow_rl
+
+STEP, GROUP = 5, 4
+WIN, LOSE, FAULT = "win", "lose", "fault"
+
+
+class Fated(ScriptedEngine):
+    """Plays each episode of a row to an end that is set beforehand."""
+
+    def __init__(self, scripts: dict[str, list[str]], fates: dict[str, list[str]]) -> None:
+        super().__init__(scripts)
+        self._fates = {prompt: list(fate) for prompt, fate in fates.items()}
+        self._of: dict[str, str] = {}
+
+    async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> Any:
+        """As the script says, or nonsense, or not at all."""
+        if request_id not in self._of:
+            self._of[request_id] = self._fates[tokenizer().decode(prompt_ids)].pop(0)
+        if self._of[request_id] == FAULT and request_id in self._left:
+            raise ConnectionError("the engine is gone")
+        if self._of[request_id] == LOSE:
+            self._left[request_id] = ["click[Nothing]"]
+        return await super().generate(request_id, prompt_ids=prompt_ids, sampling_params=sampling_params)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def queue(cluster: Cluster) -> None:
+    """verl's queue of episodes."""
+    tq.init(OmegaConf.create({"backend": {"SimpleStorage": {"num_data_storage_units": 1}}}))
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """verl takes the current event loop."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield loop
+    loop.close()
+    asyncio.set_event_loop(None)
+
+
+class Run:
+    """verl's worker and our sampler, with the queue between them."""
+
+    def __init__(self, made: Prepared, fates: list[list[str]], *, tries: int = 3) -> None:
+        self.made, self.refilled = made, 0
+        self._fates = fates
+        self.sampler = EpisodeSampler(
+            trainer_mode="sync",
+            trainer_config=OmegaConf.create({}),
+            max_off_policy_threshold=8,
+            max_off_policy_strategy="drop",
+            sampler_kwargs=OmegaConf.create({"poll_interval": 0.01, "tries": tries}),
+            refill_fn=self._refill,
+        )
+
+    def play(self, *, validate: bool = False) -> list[str]:
+        """Play all rows into the queue; give the ids of their groups."""
+        made, partition = self.made, "val" if validate else "train"
+        fates = dict(zip(made.scripts, self._fates, strict=True))
+        worker = AgentLoopWorkerTQ.__ray_metadata__.modified_class(made.config, Fated(made.scripts, fates))
+        count = len(made.rows)
+        batch = collate_fn([made.dataset[number] for number in range(count)])
+        uids = [f"{partition}{self.refilled}-{number}" for number in range(count)]
+        batch["uid"] = np.array(uids, dtype=object)
+        rows = tu.get_tensordict(batch)
+        tu.assign_non_tensor_data(rows, "global_steps", STEP)
+        if validate:
+            tu.assign_non_tensor_data(rows, "validate", True)
+        tags = [{"is_prompt": True, "status": "pending", "global_steps": STEP}] * count
+        tq.kv_batch_put(keys=uids, partition_id=partition, tags=tags)
+
+        async def whole() -> None:
+            await worker.generate_sequences(rows)
+            await asyncio.gather(*worker.background_tasks)
+
+        asyncio.get_event_loop().run_until_complete(whole())
+        return uids
+
+    def _refill(self, prompts: int) -> None:
+        assert prompts == len(self.made.rows)
+        self.refilled += 1
+        self.play()
+
+    def sample(self, partition: str = "train") -> tuple[Any, dict[str, Any]]:
+        """What the trainer gets."""
+        return self.sampler.sample(global_steps=STEP, partition_id=partition, batch_size=len(self.made.rows))
+
+
+FATES = [
+    [WIN, LOSE, FAULT, WIN],
+    [FAULT, WIN, FAULT, FAULT],
+    [FAULT] * 4,
+    [LOSE] * 4,
+]
+
+
+def test_only_what_teaches_is_in_loss_metrics_and_denominator(tmp_path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=4, group=GROUP, step=STEP)
+    run = Run(made, FATES)
+    uids = run.play()
+    batch, metrics = run.sample()
+    assert run.refilled == 0
+    assert metrics["training/valid_share"] == (3 + 1 + 0 + 4) / 16
+    assert metrics["training/masked_share"] == 8 / 16
+    assert metrics["training/teaching_share"] == (3 + 4) / 16
+    assert len(batch) == 16
+    fields = ["uid", "response_mask", "loss_mask", "rm_scores", "rollout_log_probs", "responses"]
+    data = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=fields)
+    rows = list(
+        zip(
+            list(data["uid"]),
+            data["response_mask"].unbind(),
+            data["loss_mask"].unbind(),
+            [float(row.sum()) for row in data["rm_scores"].unbind()],
+            batch.tags,
+            strict=True,
+        )
+    )
+    counted = {uid: sum(bool(mask.any()) for name, mask, *_ in rows if name == uid) for uid in uids}
+    assert list(counted.values()) == [3, 0, 0, 4]
+    assert all(bool((mask == loss).all()) for _, mask, loss, *_ in rows)
+    assert [math.isnan(reward) for *_, reward, _ in rows].count(True) == 8
+    assert all(bool(tag.get("is_padding")) == math.isnan(reward) for *_, reward, tag in rows)
+    assert sorted(reward for uid, *_, reward, _ in rows if uid == uids[0] and not math.isnan(reward)) == [0, 1, 1]
+
+    # verl's own steps on it.
+    with open_dict(made.config):
+        made.config.algorithm.rollout_correction = None
+        made.config.algorithm.norm_adv_by_std_in_grpo = False
+    trainer = SimpleNamespace(
+        config=made.config,
+        _rollout_moe_lb_metrics_accumulator=None,
+        _get_n_gpus_for_throughput=lambda: 1,
+        use_critic=False,
+    )
+    batch = PPOTrainer._compute_advantage(trainer, batch, {})
+    advantages = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["advantages"])["advantages"]
+    found: dict[str, list[float]] = {uid: [] for uid in uids}
+    for (uid, mask, *_), row in zip(rows, advantages.unbind(), strict=True):
+        assert not bool(row[~mask.bool()].any())
+        if mask.any():
+            found[uid].append(round(float(row[mask.bool()][0]), 4))
+    assert sorted(found[uids[0]]) == [-0.6667, 0.3333, 0.3333]
+    assert found[uids[3]] == [0.0] * 4
+    batch.extra_info["temperature"] = 1.0
+    metrics = {}
+    timing = {"step": 1.0, "gen": 1.0}
+    PPOTrainer._compute_metrics(trainer, batch, metrics, timing, global_steps=STEP, epoch=0)
+    assert metrics["critic/score/mean"] == pytest.approx(3 / 8)  # two of the first group, one of the second
+    assert metrics["critic/score/min"] == 0.0
+    assert metrics["num_turns/mean"] > 2
+    assert not math.isnan(metrics["critic/advantages/mean"])
+    tq.kv_clear(keys=batch.keys, partition_id="train")
+
+
+def test_a_batch_that_teaches_nothing_is_played_again_and_in_the_end_the_run_stops(
+    tmp_path: Path, loop: asyncio.AbstractEventLoop
+) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=2, group=2, step=STEP)
+    run = Run(made, [[FAULT, FAULT], [WIN, FAULT]])
+    run.play()
+    run._fates = [[WIN, LOSE], [FAULT, FAULT]]
+    batch, metrics = run.sample()
+    assert run.refilled == 1
+    assert metrics["training/teaching_share"] == 0.5
+    assert {key.rsplit("_", 2)[0] for key in batch.keys} == {"train1-0", "train1-1"}
+    tq.kv_clear(keys=batch.keys, partition_id="train")
+    run = Run(made, [[FAULT, FAULT], [FAULT, WIN]], tries=2)
+    run.play()
+    with pytest.raises(RuntimeError, match="2 batches in a row"):
+        run.sample()
+    left = tq.kv_list(partition_id="train") or {}
+    tq.kv_clear(keys=list(left.get("train", {})), partition_id="train")
+
+
+def test_faults_are_no_zeros_in_validation(tmp_path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=4, group=1, step=STEP, purpose="val")
+    run = Run(made, [[WIN], [FAULT], [LOSE], [WIN]])
+    uids = run.play(validate=True)
+    batch, _ = run.sample("val")
+    data = tq.kv_batch_get(keys=batch.keys, partition_id="val", select_fields=["uid", "rm_scores"])
+    scores = dict(zip(list(data["uid"]), [float(row.sum()) for row in data["rm_scores"].unbind()], strict=True))
+    assert scores == {uids[0]: 1.0, uids[2]: 0.0, uids[3]: 1.0}
+    left = tq.kv_list(partition_id="val")["val"]
+    assert set(left) == set(batch.keys), "what was left out stays in the queue"
+    tq.kv_clear(keys=batch.keys, partition_id="val")

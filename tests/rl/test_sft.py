@@ -1,0 +1,197 @@
+"""Trajectories, data sets, and which tokens of them are learned."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.cli.app import run as main
+from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError
+from simia_gym.rl.sft.files import read_trajectories, write_trajectories
+from simia_gym.rl.sft.gather import from_experts, from_files
+from simia_gym.rl.sft.recorded import recorded_trajectories
+from simia_gym.rl.sft.settings import SFTSettings
+from simia_gym.rl.sft.trajectories import Trajectory
+
+from .libraries import need
+
+need("torch", "transformers", "tokenizers")
+
+from simia_gym.rl.sft.encode import IGNORED, encode, encode_all
+from simia_gym.rl.small.tokenizer import train_tokenizer
+
+SHOP, RETAIL = "simia/webshop-v0", "simia/retail-v0"
+
+
+@pytest.fixture(scope="module")
+def played() -> list[Trajectory]:
+    return from_experts([SHOP, RETAIL], 16, held_out=4, prompt="compact").train
+
+
+@pytest.fixture(scope="module")
+def tokenizer(played: list[Trajectory]) -> Any:
+    return train_tokenizer([item.messages for item in played], vocab=1200)
+
+
+def test_experts_give_whole_conversations_of_tasks_for_training(played: list[Trajectory]) -> None:
+    assert [item.env for item in played] == [SHOP] * 8 + [RETAIL] * 8
+    assert {item.split for item in played} == {"train"}
+    assert all(item.success and item.reward == 1.0 and item.prompt == "compact" for item in played)
+    for item in played:
+        assert [message["role"] for message in item.messages[:3]] == ["system", "user", "assistant"]
+    retail = [message for item in played[8:] for message in item.messages]
+    assert {message["role"] for message in retail} == {"system", "user", "assistant", "tool"}
+    assert all(message["name"] for message in retail if message["role"] == "tool")
+    raw = [message["content"] for message in retail if message["role"] == "assistant"]
+    assert any(text.startswith('<tool_call>\n{"name": ') for text in raw)
+
+
+def test_what_is_held_out_is_of_other_tasks() -> None:
+    found = from_experts([SHOP], 50, held_out=5)
+    assert (len(found.train), len(found.held_out)) == (50, 5)
+    assert not {item.task for item in found.train} & {item.task for item in found.held_out}
+    assert sum(found.kinds.values()) == 50
+
+
+def test_the_same_seed_gives_the_same_trajectories() -> None:
+    first, again, other = (from_experts([RETAIL], 6, seed=seed).train for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_learned_are_the_policys_texts_and_the_ends_of_its_turns(played: list[Trajectory], tokenizer: Any) -> None:
+    for item in played:
+        row = encode(tokenizer, item.messages)
+        assert len(row.input_ids) == len(row.labels)
+        said = [token for token, label in zip(row.input_ids, row.labels, strict=True) if label != IGNORED]
+        assert said == [label for label in row.labels if label != IGNORED]
+        texts = [message["content"] for message in item.messages if message["role"] == "assistant"]
+        assert tokenizer.decode(said) == "".join(f"{text}<|im_end|>" for text in texts)
+        assert row.learned == len(said)
+
+
+def test_the_ids_are_those_of_the_whole_conversation_up_to_the_policys_last_turn(
+    played: list[Trajectory], tokenizer: Any
+) -> None:
+    for item in played:
+        last = max(at for at, message in enumerate(item.messages) if message["role"] == "assistant")
+        whole = tokenizer.apply_chat_template(item.messages[: last + 1], return_dict=False)
+        assert [*encode(tokenizer, item.messages).input_ids, *tokenizer.encode("\n")] == whole
+
+
+def test_what_is_too_long_is_left_out_and_counted_never_cut(played: list[Trajectory], tokenizer: Any) -> None:
+    talks = [item.messages for item in played]
+    lengths = sorted(len(encode(tokenizer, messages).input_ids) for messages in talks)
+    found = encode_all(tokenizer, talks, max_length=lengths[9])
+    assert (len(found.rows), found.too_long, found.longest) == (10, 6, lengths[-1])
+    assert sorted(len(row.input_ids) for row in found.rows) == lengths[:10]
+    with pytest.raises(InputError, match="no conversation fits into 10 tokens"):
+        encode_all(tokenizer, talks, max_length=10)
+
+
+def test_a_conversation_that_no_episode_can_be_is_refused(tokenizer: Any) -> None:
+    user, said = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+    for messages in ([user], [said, user], [user, said, said]):
+        with pytest.raises(InputError):
+            encode(tokenizer, messages)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_a_data_set_comes_back(tmp_path: Path, played: list[Trajectory], name: str) -> None:
+    if name.endswith("parquet"):
+        need("datasets")
+    path = tmp_path / name
+    assert write_trajectories(path, played) == 16
+    assert list(read_trajectories(path)) == played
+
+
+def test_calls_in_the_openai_layout_become_what_a_policy_says(tmp_path: Path) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "get", "arguments": '{"id": "#W1"}'}}
+    row = {
+        "domain": "retail",
+        "reward": 1.0,
+        "messages": [
+            {"role": "assistant", "content": "Hi! How can I help?"},
+            {"role": "user", "content": "Where is my order?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "content": "lost", "tool_call_id": "1", "name": "get"},
+            {"role": "assistant", "content": "It is lost."},
+        ],
+    }
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (found,) = read_trajectories(path, system={"retail": "Be kind."})
+    assert found.messages == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Where is my order?"},
+        {"role": "assistant", "content": '<tool_call>\n{"name": "get", "arguments": {"id": "#W1"}}\n</tool_call>'},
+        {"role": "tool", "content": "lost", "name": "get"},
+        {"role": "assistant", "content": "It is lost."},
+    ]
+
+
+def test_a_row_that_is_no_conversation_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"messages": [{"role": "user", "content": "a"}]}\n')
+    with pytest.raises(InputError, match=r"rows.jsonl:1: is no conversation"):
+        list(read_trajectories(path))
+
+
+def test_records_of_a_rollout_give_what_was_said_word_for_word(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    for policy, name in (("expert", path), ("claimer", tmp_path / "bad.jsonl")):
+        words = ["rollout", RETAIL, "--policy", policy, "--prompt", "compact", "--episodes", "5", "--out", str(name)]
+        assert main(words) == 0
+    recorded = sorted(recorded_trajectories(path), key=lambda item: item.task)
+    assert len(recorded) == 5
+    for item in recorded:
+        assert item.messages[0]["content"].startswith("You are customer service")
+        assert any(message["content"].startswith("<tool_call>") for message in item.messages)
+        assert item.success
+        assert item.source == "expert"
+    both = from_files([path, tmp_path / "bad.jsonl"], held_out=1)
+    assert (len(both.train), len(both.held_out), both.below) == (4, 1, 5)
+    with pytest.raises(InputError, match="no conversation in it is worth learning from"):
+        from_files([tmp_path / "bad.jsonl"])
+
+
+def test_tasks_for_testing_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl"
+    words = ["rollout", SHOP, "--policy", "expert", "--split", "test", "--episodes", "1", "--out", str(path)]
+    assert main(words) == 0
+    with pytest.raises(InputError, match="is for testing"):
+        list(recorded_trajectories(path))
+    assert EnvConfig(env=SHOP).split == "train"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"trajectories": 0}, "one source of trajectories"),
+        ({"data": ("a",)}, "one source of trajectories"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"lr": 0.0}, "lr is 0"),
+        ({"prompt": "short"}, "prompt is 'short'"),
+        ({"micro_batch": 3}, "cannot be computed in parts of 3"),
+        ({"envs": ()}, "no environment"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
+    settings = SFTSettings(envs=(SHOP,), policy="p", trajectories=4)
+    with pytest.raises(InputError, match=said):
+        replace(settings, **change)
+
+
+def test_a_run_goes_on_only_with_the_settings_it_was_begun_with(tmp_path: Path) -> None:
+    settings = SFTSettings(envs=(SHOP,), policy="p", trajectories=4)
+    with pytest.raises(InputError, match="nothing to resume"):
+        settings.check_same(tmp_path)
+    settings.write(tmp_path)
+    settings.check_same(tmp_path)
+    with pytest.raises(InputError, match=r"it was begun with lr=0\.001"):
+        replace(settings, lr=0.1).check_same(tmp_path)

@@ -1,0 +1,75 @@
+"""The chat template: what stands around messages, and that it only ever appends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .libraries import need
+
+need("transformers", "tokenizers")
+
+from simia_gym.rl.chat.template import CONTROL, END, MARKS, START, chat_template
+from simia_gym.rl.small.tokenizer import train_tokenizer
+
+SYSTEM = {"role": "system", "content": "Serve the customer."}
+USER = {"role": "user", "content": "Where is #W9429697?"}
+CALL = {"role": "assistant", "content": '<tool_call>\n{"name": "get", "arguments": {"id": "#W9429697"}}\n</tool_call>'}
+FIRST = {"role": "tool", "content": "on its way", "name": "get"}
+SECOND = {"role": "tool", "content": "nowhere", "name": "get"}
+SAID = {"role": "assistant", "content": "It is on its way."}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return train_tokenizer([[SYSTEM, USER, CALL, FIRST, SAID]] * 3, vocab=600)
+
+
+def test_the_whole_of_a_conversation(tokenizer: Any) -> None:
+    text = tokenizer.apply_chat_template([SYSTEM, USER, CALL, FIRST, SECOND, SAID], tokenize=False)
+    assert text == (
+        "<|im_start|>system\nServe the customer.<|im_end|>\n"
+        "<|im_start|>user\nWhere is #W9429697?<|im_end|>\n"
+        f"<|im_start|>assistant\n{CALL['content']}<|im_end|>\n"
+        "<|im_start|>user\n<tool_response>\non its way\n</tool_response>\n"
+        "<tool_response>\nnowhere\n</tool_response><|im_end|>\n"
+        "<|im_start|>assistant\nIt is on its way.<|im_end|>\n"
+    )
+
+
+@pytest.mark.parametrize("turns", [2, 4, 5])
+def test_a_rendering_goes_on_where_the_one_before_ended(tokenizer: Any, turns: int) -> None:
+    messages = [SYSTEM, USER, CALL, FIRST, SECOND, SAID, USER]
+    before = tokenizer.apply_chat_template(messages[:turns], tokenize=False)
+    if messages[turns - 1]["role"] == "tool" and messages[turns]["role"] == "tool":
+        before = before.removesuffix("<|im_end|>\n")  # answers that follow each other share a turn
+    assert tokenizer.apply_chat_template(messages, tokenize=False).startswith(before)
+
+
+def test_calls_in_the_openai_layout_are_written_as_a_policy_says_them(tokenizer: Any) -> None:
+    calls = [{"type": "function", "function": {"name": "get", "arguments": '{"id": "#W9429697"}'}}]
+    listed = {"role": "assistant", "content": "", "tool_calls": calls}
+    render = tokenizer.apply_chat_template
+    assert render([USER, listed], tokenize=False) == render([USER, CALL], tokenize=False)
+
+
+def test_only_what_the_policy_says_is_marked_as_generated(tokenizer: Any) -> None:
+    made = tokenizer.apply_chat_template(
+        [SYSTEM, USER, CALL, FIRST, SAID], return_dict=True, return_assistant_tokens_mask=True
+    )
+    ids = [item for item, mask in zip(made["input_ids"], made["assistant_masks"], strict=True) if mask]
+    assert tokenizer.decode(ids) == f"{CALL['content']}{END}{SAID['content']}{END}"
+
+
+def test_marks_are_text_and_control_tokens_are_not(tokenizer: Any) -> None:
+    text = f"{START}{''.join(MARKS)} said{END}"
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    assert tokenizer.decode(ids, skip_special_tokens=True) == f"{''.join(MARKS)} said"
+    assert [tokenizer.convert_tokens_to_ids(token) for token in CONTROL] == [0, 1, 2]
+
+
+def test_the_head_of_the_next_turn(tokenizer: Any) -> None:
+    text = tokenizer.apply_chat_template([USER], tokenize=False, add_generation_prompt=True)
+    assert text.endswith("<|im_end|>\n<|im_start|>assistant\n")
+    assert "{% generation %}" in chat_template().replace("{%-", "{%")

@@ -1,0 +1,170 @@
+"""Whole episodes for TRL, with a script in the place of its vLLM client, and what comes out decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from simia_gym.env import make_suite
+from simia_gym.errors import InputError
+from simia_gym.rl.for_trl.rewards import episode_reward
+from simia_gym.rl.for_trl.rollouts import EpisodesRollout, _prompt, episodes_rollout
+from simia_gym.rl.for_trl.rows import Beginnings
+from simia_gym.rl.recipes.trl_imitation import in_turns
+
+from .libraries import need
+from .trl_parts import LIBRARY, ScriptedVllm, breaking, script, trainer_with
+
+need("transformers", "tokenizers")
+
+DESK = "simia/custom-v0"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    from simia_gym.rl.small.tokenizer import train_tokenizer
+
+    return train_tokenizer([[{"role": "user", "content": "a library desk"}]], vocab=320, phrases=0)
+
+
+def desk(**settings: Any) -> EpisodesRollout:
+    return episodes_rollout(DESK, domain=str(LIBRARY), prompt="compact", max_prompt_length=9000, **settings)
+
+
+def prompts_of(rollout: EpisodesRollout, count: int, generations: int = 1) -> list[Any]:
+    rows = Beginnings(list(rollout.suites.values())).rows(_prompt, rows=count)
+    return [row["prompt"] for row in rows for _ in range(generations)]
+
+
+def expert_script(rollout: EpisodesRollout, number: int) -> Callable[[int], str]:
+    row = Beginnings(list(rollout.suites.values())).rows(_prompt, rows=number + 1)[number]
+    talk = in_turns(rollout.suites, row)
+    return script(*(message["content"] for message in talk if message["role"] == "assistant"))
+
+
+def own(out: dict[str, Any], at: int, tokenizer: Any, mark: int = 1) -> str:
+    pairs = zip(out["completion_ids"][at], out["env_mask"][at], strict=True)
+    return str(tokenizer.decode([item for item, mask in pairs if mask == mark]))
+
+
+def test_the_expert_is_paid_and_the_mask_holds_its_words_alone(tokenizer: Any) -> None:
+    rollout = desk()
+    scripts = [expert_script(rollout, number) for number in range(4)]
+    vllm = ScriptedVllm(tokenizer, scripts)
+    out = rollout(prompts_of(rollout, 4), trainer_with(vllm))
+    assert out["reward"] == [1.0] * 4
+    assert out["valid"] == out["success"] == [True] * 4
+    assert out["fault"] == [None] * 4
+    assert out["ended"] == ["close_case"] * 4 or len(set(out["ended"])) == 1
+    for at, one in enumerate(scripts):
+        said = [one(turn) for turn in range(out["turns"][at])]
+        assert own(out, at, tokenizer) == "".join(f"{text}<|im_end|>" for text in said)
+        assert out["completion_ids"][at][-1] == tokenizer.eos_token_id
+        assert "<tool_response>" in own(out, at, tokenizer, mark=0)
+        assert {-0.5 if mask else 0.0 for mask in out["env_mask"][at]} == set(out["logprobs"][at])
+        lengths = {len(out[name][at]) for name in ("completion_ids", "logprobs", "env_mask")}
+        assert len(lengths) == 1
+
+
+def test_the_policy_reads_the_episode_and_never_the_row(tokenizer: Any) -> None:
+    rollout = desk()
+    prompts = prompts_of(rollout, 1)
+    vllm = ScriptedVllm(tokenizer, [expert_script(rollout, 0)])
+    out = rollout(prompts, trainer_with(vllm))
+    text = tokenizer.decode(out["prompt_ids"][0])
+    assert "small library" in text
+    assert "M-101" in text
+    assert text.endswith("<|im_start|>assistant\n")
+    assert prompts[0][0]["content"] not in text
+    assert "seed" not in text
+
+
+def test_the_token_limits_cut_and_the_cut_is_judged(tokenizer: Any) -> None:
+    rollout = desk(turn_tokens=40)
+    vllm = ScriptedVllm(tokenizer, [lambda turn: "x" * 30, lambda turn: "x" * 100])
+    out = rollout(prompts_of(rollout, 1, 2), trainer_with(vllm, length=300))
+    assert max(vllm.limits) == 40
+    assert vllm.max_completion_length == 10_000
+    assert out["valid"] == [True, True]
+    assert out["reward"] == [0.0, 0.0]
+    assert all(len(ids) <= 300 for ids in out["completion_ids"])
+    assert max(map(len, out["completion_ids"])) > 200
+
+
+def test_a_prompt_that_is_too_long_ends_the_training(tokenizer: Any) -> None:
+    rollout = episodes_rollout(DESK, domain=str(LIBRARY), max_prompt_length=50)
+    vllm = ScriptedVllm(tokenizer, [script("x")])
+    with pytest.raises(InputError, match=r"may have 50.*max_prompt_length"):
+        rollout(prompts_of(rollout, 1), trainer_with(vllm))
+
+
+def test_faults_are_masked_and_have_no_reward(tokenizer: Any) -> None:
+    plain = make_suite(DESK, {"domain": str(LIBRARY), "prompt": "compact"})
+    assert plain.domain.world is not None
+    expert = expert_script(EpisodesRollout([plain]), 0)
+    rollout = desk(simulator=breaking(plain.domain.world, ["", "reset", "call"]))
+    vllm = ScriptedVllm(tokenizer, [expert, expert, expert])
+    out = rollout(prompts_of(rollout, 1, 4), trainer_with(vllm))
+    assert out["fault"].count("timeout") == 2
+    assert out["fault"].count(None) == 2
+    for at, fault in enumerate(out["fault"]):
+        assert out["reward"][at] == (None if fault else 1.0)
+        assert any(out["env_mask"][at]) == (fault is None)
+        assert out["completion_ids"][at]
+        assert out["prompt_ids"][at]
+    logged: list[tuple[str, float]] = []
+
+    def log(name: str, value: float) -> None:
+        logged.append((name, value))
+
+    rewards = episode_reward(log_metric=log, prompts=[], completions=[], **out)
+    assert sorted(rewards, key=str) == [1.0, 1.0, None, None]
+    assert ("episodes/faults/timeout", 0.5) in logged
+    assert sorted(value for name, value in logged if name == "episodes/valid") == [0, 0, 1, 1]
+    assert [value for name, value in logged if name == "episodes/success"] == [1, 1]
+
+
+def test_episodes_that_end_early_hold_nobody_up(tokenizer: Any) -> None:
+    rollout = desk(max_turns=5)
+    close = '<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>'
+    look = '<tool_call>{"name": "get_member", "arguments": {"member_id": "M-101"}}</tool_call>'
+    vllm = ScriptedVllm(tokenizer, [script(close), script(*[look] * 5), script(look.replace("M-101", "M-102"), close)])
+    out = rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))
+    assert vllm.rounds == [3, 2, 1, 1, 1]
+    assert out["turns"] == [1, 5, 2]
+
+
+def test_a_group_shares_its_world_and_another_round_is_another(tokenizer: Any) -> None:
+    groups: list[str] = []
+    plain = make_suite("simia/webshop-v0", {"prompt": "compact"})
+    made = plain.episode
+
+    def spying() -> Any:
+        episode = made()
+        reset = episode.reset
+
+        async def spy(task: Any, *, seed: int, group: str) -> Any:
+            groups.append(f"{task.id} {seed} {group}")
+            return await reset(task, seed=seed, group=group)
+
+        episode.reset = spy  # type: ignore[method-assign]
+        return episode
+
+    plain.episode = spying  # type: ignore[method-assign]
+    rollout = EpisodesRollout([plain], max_prompt_length=9000)
+    for step in (0, 1):
+        vllm = ScriptedVllm(tokenizer, [script("click[buy now]")] * 6)
+        rollout(prompts_of(rollout, 2, 3), trainer_with(vllm, length=30, step=step))
+    assert [len(set(groups[at : at + 3])) for at in (0, 3, 6, 9)] == [1, 1, 1, 1]
+    assert len(set(groups)) == 4
+
+
+def test_completions_of_somebody_else_are_refused() -> None:
+    with pytest.raises(InputError, match="episodes_rollout"):
+        episode_reward(prompts=["x"], completions=["y"])
+    with pytest.raises(InputError, match="dataset"):
+        desk()(["What is 2 + 2?"], None)
+    with pytest.raises(InputError, match="slots"):
+        desk(slots=0)

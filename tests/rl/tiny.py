@@ -1,0 +1,75 @@
+"""Models and tokenizers that are made on the spot, small enough for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+VOCAB = 320
+MARKS = (
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+)
+LLAMA_MARKS = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
+SIZES: dict[str, dict[str, Any]] = {
+    "qwen3": {"num_key_value_heads": 2, "head_dim": 16, "tie_word_embeddings": True},
+    "qwen2": {"num_key_value_heads": 2},
+    "llama": {"num_key_value_heads": 4},
+    "gpt_neox": {},
+    "mistral": {"num_key_value_heads": 2, "sliding_window": 24},
+    "bloom": {},
+}
+"""The kinds of models, by transformers' names: with and without grouped heads, with a window, with ALiBi."""
+
+
+def make_tokenizer(template: str, *, marks: tuple[str, ...] = MARKS, end: str = "<|im_end|>") -> Any:
+    """A byte-level tokenizer with a chat template."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    raw = Tokenizer(models.BPE())
+    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    raw.decoder = decoders.ByteLevel()
+    words = ["system user assistant tool", "You are an agent. Guess the digit.", "too low too high", "synthetic"] * 20
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    raw.train_from_iterator(words, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False))
+    raw.add_special_tokens([AddedToken(mark, special=True) for mark in marks if "tool" not in mark])
+    raw.add_tokens([AddedToken(mark, special=False) for mark in marks if "tool" in mark])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw, bos_token=marks[0], eos_token=end, pad_token=marks[0], chat_template=template
+    )
+
+
+def make_model(kind: str = "qwen3", *, vocab: int = VOCAB, seed: int = 0, length: int = 512, scale: float = 2.0) -> Any:
+    """A causal language model with random weights, scaled so that its probabilities are not all alike."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    shape: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 4}
+    shape |= {"intermediate_size": 96, "max_position_embeddings": length}
+    if kind == "bloom":
+        shape = {"n_layer": 2, "hidden_size": 48, "n_head": 4}
+    config = AutoConfig.for_model(kind, vocab_size=vocab, bos_token_id=None, eos_token_id=None, **shape, **SIZES[kind])
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(scale)
+    return model
+
+
+def save_policy(folder: Path, *, seed: int = 0, length: int = 2048) -> Path:
+    """A model with its tokenizer, as a folder."""
+    from simia_gym.rl.chat.template import chat_template
+
+    tokenizer = make_tokenizer(chat_template())
+    model = make_model(vocab=len(tokenizer), seed=seed, length=length)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
+    return folder
