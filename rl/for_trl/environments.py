@@ -72,10 +72,9 @@ class ToolEnvironment:
             The reward; ``None`` where a fault left none, which TRL keeps out of the group's baseline.
         """
         episode = self.episode
-        if episode.verdict is None:
-            # TRL gives a policy that called nothing no further turn.
-            run_sync(episode.cut(TURN_LIMIT), inline=episode.inline)
         verdict = episode.verdict
+        if verdict is None:  # TRL gives a policy that called nothing no further turn
+            verdict = run_sync(episode.cut(TURN_LIMIT), inline=episode.inline).verdict
         return None if verdict is None or not verdict.valid else verdict.reward
 
     def _act(self, action: Action) -> str:
@@ -87,7 +86,7 @@ class ToolEnvironment:
         if episode.fault is not None:
             return UNREACHABLE
         said = [str(message["content"]) for message in step.messages]
-        return "\n\n".join([*said, OVER] if episode.ended is not None else said)
+        return "\n\n".join([*said, OVER] if step.terminated or step.truncated else said)
 
 
 class ToolEnvironments:

@@ -142,7 +142,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
         if start.step >= plan.steps:
             return _finish(output, plan, folder, began=None)
         attempt = folder.new_attempt()
-        own = make_ray_folder() if plan.profile.own_ray else None
+        own = make_ray_folder(folder) if plan.profile.own_ray else None
         environment = variables(plan.profile, folder, policy, attempt)
         try:
             words = overrides(

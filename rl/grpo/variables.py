@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from simia_gym.rl.grpo.run_folder import RunFolder
 
 THREADS = "OMP_NUM_THREADS"
 PLUG_IN = "simia_gym.rl.verl_plugin.load"
+_PREFIX = "simia-ray-"
+_SHORT = 20
 
 
 def variables(profile: Profile, folder: RunFolder, policy: str, attempt: Path) -> dict[str, str]:
@@ -18,6 +21,7 @@ def variables(profile: Profile, folder: RunFolder, policy: str, attempt: Path) -
     modules = os.environ.get("VERL_USE_EXTERNAL_MODULES", "").split(",")
     found = {
         "HF_DATASETS_CACHE": str(folder.path / ".cache"),
+        "HYDRA_FULL_ERROR": "1",  # else the log says that a class cannot be found, and not why
         "PYTHONUNBUFFERED": "1",
         "RAY_DEDUP_LOGS": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -40,8 +44,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def make_ray_folder() -> Path:
-    """A folder for Ray's files, with a path that is short: sockets lie in it, whose paths have a limit."""
+def make_ray_folder(folder: RunFolder) -> Path:
+    """A folder for Ray's files, with a path that is short: sockets lie in it, whose paths have a limit.
+
+    That of a former start that was killed is removed.
+    """
     base = Path(tempfile.gettempdir())
-    short = len(str(base)) <= 20
-    return Path(tempfile.mkdtemp(prefix="simia-", dir=base if short else "/tmp"))
+    note = folder.path / ".ray"
+    if note.is_file() and (former := Path(note.read_text(encoding="utf-8").strip())).name.startswith(_PREFIX):
+        shutil.rmtree(former, ignore_errors=True)
+    made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base if len(str(base)) <= _SHORT else "/tmp"))
+    note.write_text(f"{made}\n", encoding="utf-8")
+    return made

@@ -18,6 +18,7 @@ from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
 from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking, without_surrogates
+from simia_gym.encoding import spaced_writer
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
 
@@ -33,6 +34,33 @@ _NAME_KEY = re.compile(r"""["']?(?:name|function)["']?\s*+:""")
 _ARGUMENTS_KEY = re.compile(r"""["']?(?:arguments|parameters)["']?\s*+:""")
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_write_message = spaced_writer(ensure_ascii=False)
+_written: dict[str, JsonObject] = {}
+_MOST_WRITTEN, _LONGEST_WRITTEN = 256, 10_000
+
+
+def message_text(message: JsonObject) -> str:
+    """Write an assistant message with calls as an action.
+
+    What it says is remembered until the action is read, which is mostly the next thing that happens to it: reading it
+    back would take longer than all the rest that is done with it.
+
+    Args:
+        message: The message, whose content and whose calls' names, ids and arguments are texts or ``None``; else it is
+            read like any other text.
+    """
+    text = _write_message(message)
+    if len(text) <= _LONGEST_WRITTEN and text.isascii() and all(map(_is_plain, message["tool_calls"])):
+        if len(_written) >= _MOST_WRITTEN:
+            _written.clear()
+        _written[text] = message
+    return text
+
+
+def _is_plain(item: JsonObject) -> bool:
+    """Whether a call is the same after it was written and read."""
+    function = item["function"]
+    return type(function["name"]) is type(function["arguments"]) is type(item.get("id", "")) is str
 
 
 class ToolsGrammar:
@@ -49,6 +77,9 @@ class ToolsGrammar:
         """
         if not isinstance(text, str):
             raise broken("not_text", f"An action is a text, not a value of type {type(text).__name__}.")
+        written = _written.pop(text, None)
+        if written is not None:
+            return self._from_json(written)
         text = without_surrogates(text)
         start = 0
         while True:

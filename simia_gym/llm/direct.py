@@ -22,6 +22,7 @@ from simia_gym.llm.failures import Failure
 _CONNECT = 10.0
 _MOST_PIECES = 64
 """From how many on it is faster to put them together than to hand each to the system."""
+_MOST_WATCHES = 8
 _KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-length", b"transfer-encoding")
 
 
@@ -176,6 +177,7 @@ class Pool:
     def __init__(self, host: str, port: int, most: int) -> None:
         self._host, self._port, self._most = host, port, most
         self._idle: deque[Connection] = deque()
+        self._watches: dict[float, _Watch] = {}
 
     async def ask(self, pieces: Iterable[bytes], timeout: float) -> Answer:
         """Send a request on a free connection, or on a new one.
@@ -188,12 +190,13 @@ class Pool:
             Failure: ``timeout``, ``connection`` or ``bad_reply``.
         """
         loop = asyncio.get_running_loop()
+        watch = self._watches.get(timeout) or self._new_watch(loop, timeout)
         end = loop.time() + timeout
         while True:
             connection = self._free() or await self._open(timeout, end)
             reused = connection.used
             answer = connection.ask(pieces)
-            timer = loop.call_at(end, connection.late, timeout)
+            watch.begin(connection, end)
             try:
                 answered = await answer
             except Failure:
@@ -205,7 +208,7 @@ class Pool:
                 connection.close()
                 raise
             finally:
-                timer.cancel()
+                watch.end(connection)
             if connection.alive:
                 self._idle.append(connection)
             return answered
@@ -214,6 +217,17 @@ class Pool:
         """Close all connections that are idle."""
         while self._idle:
             self._idle.pop().close()
+        for watch in self._watches.values():
+            watch.close()
+        self._watches.clear()
+
+    def _new_watch(self, loop: asyncio.AbstractEventLoop, timeout: float) -> _Watch:
+        if len(self._watches) >= _MOST_WATCHES:
+            for watch in self._watches.values():
+                watch.close()
+            self._watches.clear()
+        made = self._watches[timeout] = _Watch(loop, timeout)
+        return made
 
     def _free(self) -> Connection | None:
         while self._idle:
@@ -236,6 +250,50 @@ class Pool:
             words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
             raise Failure("connection", f"ConnectError: {words}", again=True) from None
         return connection
+
+
+class _Watch:
+    """Looks after the time of many requests with one timer: nearly all are answered long before theirs is over.
+
+    Args:
+        loop: Where they run.
+        timeout: Seconds that each may take.
+    """
+
+    __slots__ = ("_closed", "_loop", "_timeout", "_timer", "_waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float) -> None:
+        self._loop, self._timeout, self._closed = loop, timeout, False
+        self._waiting: dict[Connection, float] = {}  # the time of those that began first is over first
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, connection: Connection, end: float) -> None:
+        """A request begins, whose time is over at ``end``."""
+        self._waiting[connection] = end
+        if self._timer is None:
+            self._timer = self._loop.call_at(end, self._ring)
+
+    def end(self, connection: Connection) -> None:
+        """The request was answered, or given up."""
+        del self._waiting[connection]
+        if self._closed:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the timer as soon as nobody waits any more."""
+        self._closed = True
+        if self._timer is not None and not self._waiting:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for connection, end in self._waiting.items():
+            if end > now:
+                self._timer = self._loop.call_at(end, self._ring)
+                break
+            connection.late(self._timeout)
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, int], Pool]] = WeakKeyDictionary()

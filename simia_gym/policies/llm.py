@@ -14,7 +14,7 @@ from typing import Any
 from weakref import ReferenceType, ref
 
 from simia_gym.actions.signatures import public_schema
-from simia_gym.encoding import spaced_writer
+from simia_gym.actions.tools_grammar import message_text
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
@@ -28,7 +28,6 @@ from simia_gym.types import JsonObject, Message
 
 _SILENT = "empty_reply"
 _latest: tuple[ReferenceType[PolicyOptions], ModelSettings] | None = None  # a run makes all policies from the same ones
-_to_json = spaced_writer(ensure_ascii=False)
 
 
 class LLMPolicy:
@@ -173,7 +172,7 @@ def action_text(reply: Reply) -> str:
     content = reply.message.get("content")
     text = content if isinstance(content, str) else None
     calls = [_call(item) for item in listed]
-    return _to_json({"role": "assistant", "content": text, "tool_calls": calls})
+    return message_text({"role": "assistant", "content": text, "tool_calls": calls})
 
 
 def _call(item: Any) -> JsonObject:

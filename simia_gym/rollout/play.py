@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
-from simia_gym.policies import Policy, PolicyStart
+from simia_gym.policies import Policy
+from simia_gym.policies.base import late_start
 from simia_gym.rollout.limit import TimeUpError
 from simia_gym.secrets_filter import without_secrets
 from simia_gym.tasks import task_hash
@@ -146,11 +147,11 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
     if start is not None:
         domain = episode.domain
         start(
-            PolicyStart(
-                env=env or domain.name,
-                seed=seed,
-                tools=domain.own_tools(),
-                grammar=domain.grammar,
-                samples=tuple(domain.config.samples),
+            late_start(
+                env or domain.name,
+                seed,
+                domain.own_tools,
+                domain.grammar,
+                tuple(domain.config.samples),
             )
         )

@@ -242,12 +242,12 @@ class LedgerSimulator:
         )
 
 
-def _events(scene: Scene, since: int) -> list[JsonObject]:
-    """Events as they can stand in another record, which sets their position and their turn."""
-    return [{**event, "i": 0, "turn": 0} for event in scene.ledger.events[since:]]
+def _events(scene: Scene, since: int) -> list[Mapping[str, Any]]:
+    """The latest events; another record gives them its own position and turn."""
+    return list(scene.ledger.events[since:])
 
 
-def _tell(scene: Scene, events: Iterable[JsonObject]) -> None:
+def _tell(scene: Scene, events: Iterable[Mapping[str, Any]]) -> None:
     """Put such events into a record."""
     for event in events:
         fields = {name: value for name, value in event.items() if name not in ("i", "type")}

@@ -182,3 +182,46 @@ async def test_a_header_cannot_smuggle_another() -> None:
         with pytest.raises(Failure, match="line break"):
             await direct.send(server.url, {"Authorization": "Bearer x\r\nHost: other"}, (b"{}",), 1.0, MOST)
         assert server.asked == []
+
+
+async def test_an_answer_that_nobody_asked_for_is_never_the_next_one() -> None:
+    async with serving(ok(b"a") + ok(b"smuggled")[:30], ok(b"b")) as server:
+        assert await ask(server) == (200, b"a")
+        assert await ask(server) == (200, b"b")
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("count", [1, 7, 200])
+async def test_a_body_in_pieces_is_sent_whole(count: int) -> None:
+    pieces = [b"%d " % number for number in range(count)]
+    async with serving(ok(b"a")) as server:
+        await direct.send(server.url, HEADERS, pieces, 5.0, MOST)
+    assert server.asked[0].partition(b"\r\n\r\n")[2] == b"".join(pieces)
+
+
+async def test_each_request_has_its_own_time() -> None:
+    async def never(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1)
+
+    async with serving(never, never, never) as server:
+        loop = asyncio.get_running_loop()
+        began, took = loop.time(), list[float]()
+
+        async def timed(timeout: float, pause: float) -> None:
+            await asyncio.sleep(pause)
+            with pytest.raises(Failure, match=f"no answer within {timeout:g} s"):
+                await ask(server, timeout=timeout)
+            took.append(loop.time() - began)
+
+        await asyncio.gather(timed(0.2, 0), timed(0.2, 0.1), timed(0.4, 0.1))
+    assert [round(seconds, 1) for seconds in took] == [0.2, 0.3, 0.5]
+
+
+async def test_many_different_timeouts_leave_no_timers_behind() -> None:
+    answers = [ok(b"a") for _ in range(40)]
+    async with serving(*answers) as server:
+        for number in range(40):
+            await ask(server, timeout=50.0 + number)
+        pools = direct._pools[asyncio.get_running_loop()]
+        (pool,) = pools.values()
+        assert len(pool._watches) <= 8

@@ -305,15 +305,20 @@ def test_the_reason_of_an_end_is_found_in_the_log(tmp_path: Path) -> None:
     assert last_error(log, offset) == "omegaconf.errors.ConfigKeyError: Key 'x'"
 
 
-def test_rays_folder_has_a_short_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_rays_folder_has_a_short_path_and_takes_the_place_of_a_former_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     deep = tmp_path / ("x" * 60)
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
-    folder = make_ray_folder()
+    first = make_ray_folder(RunFolder(tmp_path))
+    second = make_ray_folder(RunFolder(tmp_path))
     try:
-        assert len(str(folder)) < 32
+        assert len(str(second)) < 32
+        assert second.is_dir()
+        assert not first.exists()
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(second)
 
 
 def test_variables_of_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_a_group_shares_its_world_and_another_round_is_another(tokenizer: Any) -
             groups.append(f"{task.id} {seed} {group}")
             return await reset(task, seed=seed, group=group)
 
-        episode.reset = spy  # type: ignore[method-assign]
+        episode.reset = spy  # type: ignore[method-assign, assignment]
         return episode
 
     plain.episode = spying  # type: ignore[method-assign]

@@ -160,7 +160,8 @@ def test_retail_half_played(server: VllmServer, roll: Roll) -> None:
     routes = [word for tool in routed for word in ("--route", f"{tool}=llm")]
     done = roll("retail", "random", *routes, "--judge", "llm", simulator="hybrid")
     check(done, server)
-    by_world, by_model = set(), set()
+    by_world: set[str] = set()
+    by_model: set[str] = set()
     for record in done.records:
         for event in record.events:
             if event["type"] == "transition" and event["call"] is not None and "route" in event["meta"]:

@@ -1,0 +1,55 @@
+"""The picture of the results: GRPO's reward over its steps, and success on test tasks before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+_COLORS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52")
+_STAGES = (("start", "random\nweights"), ("sft", "after\nSFT"), ("grpo", "after\nGRPO"))
+
+
+def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "greedy") -> None:
+    """Draw it.
+
+    Args:
+        results: The results file.
+        path: Where to.
+        decoding: Which evaluation is shown.
+    """
+    runs = results["runs"]
+    domains = sorted({run["domain"] for run in runs})
+    figure = Figure(figsize=(9, 3.4 * len(domains)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(domains), 2, squeeze=False, gridspec_kw={"width_ratios": (3, 2)})
+    for (curve, bars), domain in zip(axes, domains, strict=True):
+        mine = [run for run in runs if run["domain"] == domain]
+        for number, run in enumerate(mine):
+            color = _COLORS[number % len(_COLORS)]
+            points = [(line["step"], line["success"]) for line in run["result"]["curve"] if line["success"] is not None]
+            if points:
+                curve.plot(*zip(*points, strict=True), color=color, label=f"seed {run['seed']}")
+            scores = run["result"][decoding]
+            width = 0.8 / len(mine)
+            for place, (stage, _) in enumerate(_STAGES):
+                found = scores.get(stage, {}).get("success")
+                if found is None:
+                    continue
+                value, low, high = (100 * found[name] for name in ("value", "low", "high"))
+                where = place + (number - (len(mine) - 1) / 2) * width
+                bars.bar(where, value, width * 0.9, color=color)
+                bars.errorbar(where, value, yerr=[[value - low], [high - value]], color="black", capsize=3)
+        curve.set_title(f"{domain}: success in GRPO's episodes, training tasks", fontsize=10)
+        curve.set_xlabel("step")
+        curve.set_ylim(0, 1)
+        curve.grid(alpha=0.3)
+        curve.legend(frameon=False)
+        bars.set_title(f"{domain}: success on unseen test tasks, %", fontsize=10)
+        bars.set_xticks(range(len(_STAGES)), [label for _, label in _STAGES])
+        bars.set_ylim(0, 100)
+        bars.grid(alpha=0.3, axis="y")
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,117 @@
+"""What is trained on what: a recipe for each domain, and the commands of its stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+DECODING = {"greedy": 0, "sampled": 1}
+"""Temperatures at which policies are evaluated."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a policy of one domain is made.
+
+    Attributes:
+        env: The environment; the same that anyone gets from ``gym.make``.
+        size: Shape of the model, as `simia new-policy` knows it.
+        trajectories: The expert's trajectories that are imitated first, of generated training tasks.
+        sft: Further words for ``simia train sft``.
+        steps: Steps of GRPO.
+        grpo: Further words for ``simia train grpo``.
+        train_tasks: Generated training tasks that GRPO draws from.
+        test_tasks: Generated test tasks of the evaluation, besides the fixed ones of the test split.
+        turn_tokens: Most tokens of one turn, in GRPO and in evaluation.
+        prompt: The system message.
+    """
+
+    env: str
+    sft: str
+    grpo: str
+    size: str = "small"
+    trajectories: int = 12_000
+    steps: int = 40
+    train_tasks: int = 20_000
+    test_tasks: int = 240
+    turn_tokens: int = 64
+    prompt: str = "compact"
+
+
+RECIPES = {
+    "webshop": Recipe(
+        env="simia/webshop-v0",
+        sft="--batch-size 12 --lr 2e-3 --max-length 1500",
+        grpo="--groups 16 --group-size 8 --lr 2e-4 --max-prompt-length 256 --max-response-length 1300",
+    ),
+    "retail": Recipe(
+        env="simia/retail-v0",
+        sft="--batch-size 12 --lr 2e-3 --max-length 1500",
+        grpo="--groups 16 --group-size 8 --lr 2e-4 --max-prompt-length 256 --max-response-length 1300",
+        turn_tokens=192,
+    ),
+}
+
+
+def quick(recipe: Recipe) -> Recipe:
+    """The same in a few minutes, to see that every stage works; nothing is learned in it."""
+    grpo = f"{recipe.grpo} --groups 2 --group-size 2"
+    return replace(recipe, size="tiny", trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One command, and the file that is there once it is done.
+
+    Attributes:
+        name: What it is called.
+        words: The command, without ``simia``.
+        done: The file.
+        begun: The file that says that there is something to go on with by ``--resume``.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    done: Path
+    begun: Path | None = None
+
+
+def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: Path | None = None) -> list[Stage]:
+    """The stages of one run, in order.
+
+    Args:
+        recipe: The recipe.
+        seed: Seed of weights, order, episodes and sampling.
+        folder: Where everything of the run goes.
+        world: Words that choose another world for GRPO, such as ``--simulator llm --model M --base-url U``. The
+            evaluation is always on the domain's own world.
+        taught: The policy that another run has taught already; else one is made and taught here.
+    """
+    start, sft, grpo = folder / "start", folder / "sft", folder / "grpo"
+    same = f"--prompt {recipe.prompt}"
+    policies = {"grpo": grpo / "policy"}
+    found = []
+    if taught is None:
+        policies = {"start": start, "sft": sft / "policy", **policies}
+        words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --seed {seed}"
+        found.append(_stage("new-policy", words, start / "simia.json"))
+        words = f"train sft {recipe.env} --policy {start} --trajectories {recipe.trajectories} --out {sft} {same} "
+        words += f"{recipe.sft} --seed {seed}"
+        found.append(_stage("sft", words, sft / "policy" / "simia.json", sft / "settings.json"))
+    words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
+    words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
+    words += f"--seed {seed} {world or '--simulator world'}"
+    found.append(_stage("grpo", words, grpo / "policy" / "simia.json", grpo / "settings.json"))
+    for name, policy in policies.items():
+        for label, temperature in DECODING.items():
+            report, record = folder / f"{name}-{label}.json", folder / f"{name}-{label}.jsonl"
+            words = f"evaluate {recipe.env} --policy hf --policy-model {policy} {same} --split test "
+            words += f"--generated {recipe.test_tasks} --simulator world --concurrency 64 --seed {seed} "
+            words += f"--role policy.temperature={temperature} --role policy.max_tokens={recipe.turn_tokens} "
+            words += f"--record {record} --out {report}"
+            found.append(_stage(f"evaluate {name} {label}", words, report, record))
+    return found
+
+
+def _stage(name: str, words: str, done: Path, begun: Path | None = None) -> Stage:
+    return Stage(name, tuple(words.split()), done, begun)

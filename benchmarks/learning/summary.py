@@ -1,0 +1,88 @@
+"""What came out: success on test tasks before and after, and what GRPO added, with intervals over tasks."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.learning.plan import DECODING
+from benchmarks.learning.running import read_times
+from simia_gym.evaluation.report import make_report
+from simia_gym.evaluation.trials import read_series
+
+_STAGES = ("start", "sft", "grpo")
+
+
+def summarise_run(folder: Path) -> dict[str, Any]:
+    """The figures of one run.
+
+    Args:
+        folder: Its folder, with the records of the evaluations and the metrics of GRPO.
+    """
+    out: dict[str, Any] = {"seconds": read_times(folder), "curve": _curve(folder / "grpo" / "metrics.jsonl")}
+    for label in DECODING:
+        records = {name: folder / f"{name}-{label}.jsonl" for name in _STAGES}
+        there = {name: path for name, path in records.items() if (folder / f"{name}-{label}.json").exists()}
+        scores: dict[str, Any] = {}
+        for name, path in there.items():
+            series, _ = read_series([path])
+            one = make_report(series)["series"][0]
+            scores[name] = {
+                "tasks": one["tasks"],
+                "success": one["pass_at_1"],
+                "reward": one["mean_reward"],
+                "turns": one["mean_turns"],
+                "invalid": one["invalid"],
+                "by_kind": {kind: kinds["pass_at_1"]["value"] for kind, kinds in one["kinds"].items()},
+            }
+        if {"sft", "grpo"} <= set(there):
+            series, _ = read_series([there["sft"], there["grpo"]])
+            scores["gain"] = make_report(series)["pairs"][0]["pass_at_1"]
+        out[label] = scores
+    return out
+
+
+def _curve(path: Path) -> list[dict[str, Any]]:
+    """Step, reward, success and valid share of GRPO."""
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    kept = ("reward", "success", "valid_share", "turns")
+    return [
+        {"step": line["step"], **{name: line["train"].get(name) for name in kept}} for line in lines if "train" in line
+    ]
+
+
+def machine() -> dict[str, Any]:
+    """Where it ran."""
+    libraries = ("torch", "transformers", "trl", "verl", "ray", "numpy")
+    return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The table of the documentation."""
+    lines = [
+        "| domain | seed | decoding | test tasks | untrained | after SFT | after GRPO | gain of GRPO | minutes |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for run in results["runs"]:
+        minutes = sum(run["result"]["seconds"].values()) / 60
+        for label in DECODING:
+            scores = run["result"][label]
+            cells = [_percent(scores.get(name, {}).get("success")) for name in _STAGES]
+            cells.append(_percent(scores.get("gain")))
+            tasks = scores.get("grpo", {}).get("tasks", "")
+            row = (run["domain"], run["seed"], label, tasks, *cells, f"{minutes:.0f}")
+            lines.append(f"| {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
+
+
+def _percent(score: Mapping[str, Any] | None) -> str:
+    if not score or score.get("value") is None:
+        return ""
+    low, high = score["low"], score["high"]
+    return f"{100 * score['value']:.1f} ({100 * low:.1f} to {100 * high:.1f})"
