@@ -111,9 +111,12 @@ class Pool:
         if not self.inline:
             several.set()
         count = min(self._concurrency, self.total)
-        workers = [asyncio.create_task(self._work(queue, store, several, first=n == 0)) for n in range(count)]
+        workers: list[asyncio.Task[None]] = []
         try:
             with rarer_collection(self._concurrency), self.ticking():
+                for number in range(count):
+                    workers.append(asyncio.create_task(self._work(queue, store, several, first=not number)))
+                    await asyncio.sleep(0)  # its first request leaves before the next episode is prepared
                 # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
                 # a policy made up.
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
