@@ -19,7 +19,7 @@ import simia_gym.errors as errors
 app = typer.Typer()
 
 @app.callback(invoke_without_command=True)
-def train(steps: int = typer.Option(1, min=1, help="How many.")) -> None:
+def coach(steps: int = typer.Option(1, min=1, help="How many.")) -> None:
     typer.echo(f"trained {steps} steps")
 
 def plain(name: str, loud: bool = False) -> int:
@@ -33,7 +33,7 @@ nothing = 7
 """
 POINTS = """\
 [simia_gym.commands]
-train = {module}:app
+coach = {module}:app
 plain = {module}:plain
 refuses = {module}:refuses
 seven = {module}:nothing
@@ -70,20 +70,20 @@ def test_help_names_them_without_loading_them(install: Install, simia: Simia) ->
     module = install("fakeone")
     result = simia("--help")
     assert result.code == 0
-    for word in ("train", "plain", "gone", "A command of fakeone."):
+    for word in ("coach", "plain", "gone", "A command of fakeone."):
         assert word in result.out
     assert module not in sys.modules
 
 
 def test_they_run_with_their_own_options_and_exit_codes(install: Install, simia: Simia) -> None:
     install("faketwo")
-    assert simia("train", "--steps", 3).out == "trained 3 steps\n"
-    assert "How many." in simia("train", "--help").out
+    assert simia("coach", "--steps", 3).out == "trained 3 steps\n"
+    assert "How many." in simia("coach", "--help").out
     loud = simia("plain", "word", "--loud")
     assert (loud.code, loud.out) == (1, "WORD\n")
-    wrong = simia("train", "--steps", "x")
+    wrong = simia("coach", "--steps", "x")
     assert wrong.code == 2
-    assert "simia train --help" in wrong.err
+    assert "simia coach --help" in wrong.err
     refused = simia("refuses")
     assert (refused.code, refused.err) == (2, "simia: error: plain: no data. Bring some.\n")
 
@@ -104,14 +104,14 @@ def test_a_broken_one_gives_one_line_and_breaks_nothing_else(
     assert result.code == 2
     assert says in result.err
     assert len(result.err.splitlines()) == 1
-    assert simia("train").code == 0
+    assert simia("coach").code == 0
     assert '"simia/retail-v0"' in simia("list", "--json").out  # nobody takes the place of a command of ours
 
 
 def test_a_clash_names_both(install: Install, simia: Simia) -> None:
     install("fakefour")
     install("fakefive")
-    result = simia("train")
+    result = simia("coach")
     assert result.code == 2
     assert "offered by fakefive (fakefive_code:app) and fakefour (fakefour_code:app)" in result.err
 

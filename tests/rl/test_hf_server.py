@@ -234,7 +234,7 @@ def test_two_replicas_as_actors_of_ray(folder: Path, cluster: Cluster) -> None:
         replicas = [HFServerReplica(rank, config(), model, gpus_per_node=1) for rank in range(2)]
         for replica in replicas:
             replica.workers = [trainer.remote()]
-            await replica.launch_servers()
+        await asyncio.gather(*(replica.launch_servers() for replica in replicas))  # as verl does
         assert replicas[0].server_address != replicas[1].server_address
         asked = {**VERLS, "max_tokens": 6, "temperature": 0}
         for rank, replica in enumerate(replicas):

@@ -109,8 +109,8 @@ class Runs:
             asyncio.run(pool.run(store))
         return pool
 
-    def here(self, path: Path) -> Pool:
-        pool = Pool(self.suite, self.plan, make_player(self.policy, PolicyOptions(), self.suite))
+    def here(self, path: Path, **settings: Any) -> Pool:
+        pool = Pool(self.suite, self.plan, make_player(self.policy, PolicyOptions(), self.suite), **settings)
         with create_store(path) as store:
             asyncio.run(pool.run(store))
         return pool
@@ -139,7 +139,7 @@ def test_a_killed_workers_episodes_are_done_again_and_none_is_lost_or_counted_tw
             os.kill(killed[0], signal.SIGKILL)
 
     pool = runs.ray(desk / "ray.jsonl", concurrency=16, on_done=kill_one)
-    runs.here(desk / "here.jsonl")
+    runs.here(desk / "here.jsonl", concurrency=64)
     assert pool.lost == len(killed) == 1
     records = list(read_records(desk / "ray.jsonl"))
     assert len({record.key for record in records}) == len(records) == pool.total == 240

@@ -56,9 +56,11 @@ class Fated(ScriptedEngine):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def queue(cluster: Cluster) -> None:
-    """verl's queue of episodes."""
+def queue(cluster: Cluster) -> Iterator[None]:
+    """verl's queue of episodes; the processors that it holds are given back to the other tests' workers."""
     tq.init(OmegaConf.create({"backend": {"SimpleStorage": {"num_data_storage_units": 1}}}))
+    yield
+    tq.close()
 
 
 @pytest.fixture
