@@ -34,7 +34,7 @@ __all__ = ["letters"]
 
 pytestmark = [pytest.mark.slow_rl, pytest.mark.slow]
 
-STEPS, GROUPS, GROUP_SIZE, TURNS = 3, 4, 2, 4
+STEPS, GROUPS, GROUP_SIZE, TURNS = 3, 5, 2, 6
 SAID = ("sure", "no")
 """What the policy says to the user: the letter that decides the reward is in one of them."""
 CALL = '<tool_call>{"name": "get_product_details", "arguments": {"product_id": "%d"}}</tool_call>'
@@ -112,7 +112,7 @@ def test_every_tenth_answer_fails_and_training_goes_on(letters: Path, tmp_path: 
         train, of_step = measured["train"], [item for item in played if item.step == measured["step"]]
         left_out = [item for item in of_step if not item.valid]
         assert (train["episodes"], train["masked"]) == (GROUPS * GROUP_SIZE, len(left_out))
-        assert train["valid_share"] == 1 - len(left_out) / len(of_step)
+        assert train["valid_share"] == pytest.approx(1 - len(left_out) / len(of_step))
         assert train["faults"] == kinds(left_out)
         rewards = [item.reward for item in of_step if item.reward is not None]
         assert train["reward"] == pytest.approx(fmean(rewards))
@@ -141,9 +141,14 @@ def check_advantages(verl: dict[str, float], episodes: Sequence[EpisodeLine]) ->
     weighted: list[tuple[float, int]] = []
     for group in by_group(episodes):
         valid = [(line.reward, line.tokens) for line in group if line.reward is not None]
-        rewards = [reward for reward, _ in valid]
-        spread = stdev(rewards) + 1e-6 if len(valid) > 1 else math.inf
-        weighted += [((reward - fmean(rewards)) / spread, tokens) for reward, tokens in valid]
+        if len(valid) > 1:
+            rewards = [reward for reward, _ in valid]
+            spread = stdev(rewards) + 1e-6
+            weighted += [((reward - fmean(rewards)) / spread, tokens) for reward, tokens in valid]
+    shares = [verl[f"training/{name}_share"] for name in ("valid", "masked", "teaching")]
+    counted = sum(line.valid for line in episodes)
+    expected = [count / len(episodes) for count in (counted, len(episodes) - counted, len(weighted))]
+    assert shares == pytest.approx(expected)
     mean = math.fsum(value * tokens for value, tokens in weighted) / sum(tokens for _, tokens in weighted)
     assert verl["critic/advantages/max"] == pytest.approx(max(value for value, _ in weighted), abs=1e-4)
     assert verl["critic/advantages/min"] == pytest.approx(min(value for value, _ in weighted), abs=1e-4)

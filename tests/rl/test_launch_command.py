@@ -153,6 +153,10 @@ def test_a_dry_run_on_processors_measures_prompts(tmp_path: Path) -> None:
     assert found["episodes"] == 24
     assert 50 < found["prompts"]["simia/retail-v0"] < 2048
     assert found["calls"] == {}
-    done = simia("train", "grpo", "simia/retail-v0", "--max-prompt-length", "20", "--dry-run", cwd=tmp_path)
+    from simia_gym.rl.small.build import build_policy
+
+    policy = build_policy(tmp_path / "policy", "simia/retail-v0", conversations=20, hidden=64, heads=2)
+    words = ("--policy", str(policy), "--max-prompt-length", "20")
+    done = simia("train", "grpo", "simia/retail-v0", *words, "--dry-run", cwd=tmp_path)
     assert done.returncode == 2
     assert "prompts are never cut" in done.stderr
