@@ -260,18 +260,19 @@ class _Watch:
         timeout: Seconds that each may take.
     """
 
-    __slots__ = ("_closed", "_loop", "_timeout", "_timer", "_waiting")
+    __slots__ = ("_closed", "_due", "_loop", "_timeout", "_timer", "_waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float) -> None:
         self._loop, self._timeout, self._closed = loop, timeout, False
-        self._waiting: dict[Connection, float] = {}  # the time of those that began first is over first
+        self._waiting: dict[Connection, float] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
 
     def begin(self, connection: Connection, end: float) -> None:
         """A request begins, whose time is over at ``end``."""
         self._waiting[connection] = end
-        if self._timer is None:
-            self._timer = self._loop.call_at(end, self._ring)
+        if self._timer is None or end < self._due:  # sooner: its connection took its time to open
+            self._set(end)
 
     def end(self, connection: Connection) -> None:
         """The request was answered, or given up."""
@@ -286,14 +287,19 @@ class _Watch:
             self._timer.cancel()
             self._timer = None
 
+    def _set(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due, self._timer = due, self._loop.call_at(due, self._ring)
+
     def _ring(self) -> None:
-        self._timer = None
-        now = self._loop.time()
+        self._timer, now = None, self._loop.time()
         for connection, end in self._waiting.items():
-            if end > now:
-                self._timer = self._loop.call_at(end, self._ring)
-                break
-            connection.late(self._timeout)
+            if end <= now:
+                connection.late(self._timeout)
+        left = [end for end in self._waiting.values() if end > now]
+        if left:
+            self._set(min(left))
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, int], Pool]] = WeakKeyDictionary()

@@ -85,7 +85,7 @@ def test_any_text_is_answered(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", ["(" * 900 + "1" + ")" * 900, "-" * 1_900 + "1", "99**99**9", "9" * 1_999])
 def test_large_expressions_cost_little(expression: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
     assert transition.observation
