@@ -12,10 +12,20 @@ from typing import Any
 from trl import SFTTrainer
 
 from simia_gym.rl.sft.encode import IGNORED
+from simia_gym.rl.sft.order import MixedLengths
 
 
 class PolicyTokensTrainer(SFTTrainer):
-    """An ``SFTTrainer`` that computes logits of the policy's tokens only, where it runs on one processor."""
+    """An ``SFTTrainer`` that computes logits of the policy's tokens only, where it runs on one processor.
+
+    Attributes:
+        order: The sampler of what is learned from; ``None`` leaves it to transformers.
+    """
+
+    order: MixedLengths | None = None
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return super()._get_train_sampler(train_dataset) if self.order is None else self.order
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None

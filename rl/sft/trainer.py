@@ -13,6 +13,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.sft.encode import EncodedSet, encode_all
 from simia_gym.rl.sft.gather import Gathered
+from simia_gym.rl.sft.order import MixedLengths
 from simia_gym.rl.sft.settings import SFTSettings
 
 CHECKPOINTS = "checkpoints"
@@ -103,8 +104,6 @@ def make_trainer(
         "per_device_eval_batch_size": settings.micro_batch,
         "gradient_accumulation_steps": settings.batch_size // settings.micro_batch,
         "gradient_checkpointing": False,
-        "train_sampling_strategy": "group_by_length",
-        "length_column_name": "length",
         "max_length": None,
         "packing": False,
         "bf16": computes_in_bf16(settings.precision),
@@ -138,6 +137,9 @@ def make_trainer(
         processing_class=tokenizer,
         callbacks=[Report()],
     )
+    if "train_sampling_strategy" not in settings.extra:
+        lengths = [len(row.input_ids) for row in train.rows]
+        trainer.order = MixedLengths(lengths, settings.batch_size, settings.seed)
     from transformers.trainer_callback import PrinterCallback
 
     trainer.remove_callback(PrinterCallback)
@@ -145,7 +147,7 @@ def make_trainer(
 
 
 def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
-    return [{"input_ids": row.input_ids, "labels": row.labels, "length": len(row.input_ids)} for row in encoded.rows]
+    return [{"input_ids": row.input_ids, "labels": row.labels} for row in encoded.rows]
 
 
 def computes_in_bf16(precision: str) -> bool:
