@@ -7,9 +7,25 @@ from typing import Annotated, Optional
 
 import typer
 
+from simia_gym.cli.option_types import (
+    BaseUrl,
+    JudgeBaseUrl,
+    JudgeModel,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    ModelName,
+    Pins,
+    Role,
+    Route,
+    Strategy,
+    UserBaseUrl,
+    UserModel,
+    Votes,
+)
 from simia_gym.rl.sft.command import sft
 
-MODELS, SIZES, RUN, WORLD = "Models of the world", "Sizes", "Run", "World"
+SIZES, RUN, WORLD = "Sizes", "Run", "World"
 
 train = typer.Typer(
     name="train",
@@ -131,64 +147,20 @@ def grpo(
         Optional[str],  # noqa: UP045
         typer.Option(metavar="KIND", help="Who judges what no program can: llm, llm-all.", rich_help_panel=WORLD),
     ] = None,
-    model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Model of simulator, user and judge.", rich_help_panel=MODELS),
-    ] = None,
-    base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Their OpenAI-compatible endpoint.", rich_help_panel=MODELS),
-    ] = None,
-    user_model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Another model for the user.", rich_help_panel=MODELS),
-    ] = None,
-    user_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Another endpoint for the user.", rich_help_panel=MODELS),
-    ] = None,
-    judge_model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Another model for the judge.", rich_help_panel=MODELS),
-    ] = None,
-    judge_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Another endpoint for the judge.", rich_help_panel=MODELS),
-    ] = None,
-    votes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Judge's votes on a gating criterion, odd.", rich_help_panel=MODELS)
-    ] = 1,
-    strategy: Annotated[
-        str,
-        typer.Option(metavar="KIND", help="How a model simulates: auto, ledger, reference.", rich_help_panel=MODELS),
-    ] = "auto",
-    route: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="TOOL=KIND", help="In a hybrid: world, llm; may be repeated.", rich_help_panel=MODELS),
-    ] = None,
-    role: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            metavar="ROLE.KEY=VALUE",
-            help="Setting of the model of simulator, escalation, user or judge; may be repeated.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    pins: Annotated[
-        bool, typer.Option(help="Same call, same state, same group: same answer of the model.", rich_help_panel=MODELS)
-    ] = True,
-    max_cost: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(metavar="USD", help="Most that the models may cost.", rich_help_panel=MODELS),
-    ] = None,
-    max_calls: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", help="Most requests to models.", rich_help_panel=MODELS),
-    ] = None,
-    max_tokens: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", help="Most tokens of models, prompts and replies together.", rich_help_panel=MODELS),
-    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    user_model: UserModel = None,
+    user_base_url: UserBaseUrl = None,
+    judge_model: JudgeModel = None,
+    judge_base_url: JudgeBaseUrl = None,
+    votes: Votes = 1,
+    strategy: Strategy = "auto",
+    route: Route = None,
+    role: Role = None,
+    pins: Pins = True,
+    max_cost: MaxCost = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
     feedback: Annotated[
         str, typer.Option(metavar="KIND", help="What errors say: terse, explain.", rich_help_panel=WORLD)
     ] = "terse",

@@ -10,9 +10,26 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from simia_gym.cli.option_types import (
+    MODELS,
+    BaseUrl,
+    JudgeBaseUrl,
+    JudgeModel,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    ModelName,
+    Pins,
+    Role,
+    Route,
+    Strategy,
+    UserBaseUrl,
+    UserModel,
+    Votes,
+)
+
 MOST = 10**12
 MOST_AT_ONCE = 10_000
-MODELS = "Models"
 CLUSTER = "Cluster"
 
 
@@ -81,64 +98,25 @@ def episode_options(
     simulator: Annotated[
         str, typer.Option(metavar="KIND", help="Who answers tool calls: auto, world, llm, hybrid, replay.")
     ] = "auto",
-    model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Model of simulator, user and judge.", rich_help_panel=MODELS),
-    ] = None,
-    base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Their OpenAI-compatible endpoint.", rich_help_panel=MODELS),
-    ] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
     user: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="KIND", help="Who plays the user: scripted, brief, llm. [default: the domain's]"),
     ] = None,
-    user_model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Another model for the user.", rich_help_panel=MODELS),
-    ] = None,
-    user_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Another endpoint for the user.", rich_help_panel=MODELS),
-    ] = None,
+    user_model: UserModel = None,
+    user_base_url: UserBaseUrl = None,
     judge: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="KIND", help="Who judges what no program can: llm; llm-all judges everything."),
     ] = None,
-    votes: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Judge's votes on a gating criterion, odd.", rich_help_panel=MODELS)
-    ] = 1,
-    judge_model: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Another model for the judge.", rich_help_panel=MODELS),
-    ] = None,
-    judge_base_url: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="URL", help="Another endpoint for the judge.", rich_help_panel=MODELS),
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(metavar="KIND", help="How a model simulates: auto, ledger, reference.", rich_help_panel=MODELS),
-    ] = "auto",
-    route: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            metavar="TOOL=KIND",
-            help="Who answers a tool's calls in a hybrid: world, llm; may be repeated.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    role: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(
-            metavar="ROLE.KEY=VALUE",  # such as judge.temperature=0
-            help="Setting of the model of simulator, escalation, user, judge or policy; may be repeated.",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    pins: Annotated[
-        bool, typer.Option(help="Same call, same state, same group: same answer of the model.", rich_help_panel=MODELS)
-    ] = True,
+    votes: Votes = 1,
+    judge_model: JudgeModel = None,
+    judge_base_url: JudgeBaseUrl = None,
+    strategy: Strategy = "auto",
+    route: Route = None,
+    role: Role = None,
+    pins: Pins = True,
     shadow: Annotated[
         bool,
         typer.Option(
@@ -157,18 +135,9 @@ def episode_options(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Take every model's answers from there.", rich_help_panel=MODELS),
     ] = None,
-    max_cost: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(metavar="USD", help="Most that the run may cost.", rich_help_panel=MODELS),
-    ] = None,
-    max_calls: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", help="Most requests to models.", rich_help_panel=MODELS),
-    ] = None,
-    max_tokens: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", help="Most tokens, prompts and replies together.", rich_help_panel=MODELS),
-    ] = None,
+    max_cost: MaxCost = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
     feedback: Annotated[
         str, typer.Option(metavar="KIND", help="What errors say: terse, or explain: also why and what would do.")
     ] = "terse",
