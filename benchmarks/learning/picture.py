@@ -39,7 +39,8 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "greedy") ->
                 found = scores.get(stage, {}).get("success")
                 if found is None:
                     continue
-                value, low, high = (100 * found[name] for name in ("value", "low", "high"))
+                low, high = (100 * bound for bound in found["interval"] or (found["value"], found["value"]))
+                value = 100 * found["value"]
                 where = place + (number - (len(mine) - 1) / 2) * width
                 bars.bar(where, value, width * 0.9, color=color)
                 bars.errorbar(where, value, yerr=[[value - low], [high - value]], color="black", capsize=3)

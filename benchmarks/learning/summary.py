@@ -84,5 +84,5 @@ def markdown(results: Mapping[str, Any]) -> str:
 def _percent(score: Mapping[str, Any] | None) -> str:
     if not score or score.get("value") is None:
         return ""
-    low, high = score["low"], score["high"]
-    return f"{100 * score['value']:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+    value, interval = 100 * score["value"], score["interval"]
+    return f"{value:.1f}" if interval is None else f"{value:.1f} ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

@@ -1,0 +1,40 @@
+"""The summary of the learning benchmark, from records of real evaluations."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.learning.plan import RECIPES, quick, stages
+from benchmarks.learning.summary import markdown, summarise_run
+
+_SIMIA = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
+
+
+@pytest.mark.parametrize("domain", sorted(RECIPES))
+def test_no_stage_trains_on_tasks_for_testing(domain: str, tmp_path: Path) -> None:
+    made = stages(quick(RECIPES[domain]), 0, tmp_path)
+    names = [stage.name for stage in made]
+    assert names[:3] == ["new-policy", "sft", "grpo"]
+    for stage in made:
+        assert ("--split" in stage.words) == stage.name.startswith("evaluate")
+    assert len({stage.done for stage in made}) == len(made)
+
+
+def test_the_gain_is_that_of_the_later_policy(tmp_path: Path) -> None:
+    for name, policy in (("sft", "random"), ("grpo", "expert")):
+        words = ["evaluate", "simia/webshop-v0", "--policy", policy, "--simulator", "world"]
+        words += ["--record", f"{name}-greedy.jsonl", "--out", f"{name}-greedy.json"]
+        subprocess.run([*_SIMIA, *words], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "times.json").write_text(json.dumps({"sft": 60.0}), encoding="utf-8")
+    found = summarise_run(tmp_path)
+    scores = found["greedy"]
+    assert scores["grpo"]["success"]["value"] == 1.0
+    assert scores["gain"]["value"] == pytest.approx(1.0 - scores["sft"]["success"]["value"])
+    row = markdown({"runs": [{"domain": "webshop", "seed": 0, "result": found}]}).splitlines()[2]
+    assert row.startswith("| webshop | 0 | greedy | 20 |")
+    assert "100.0 (" in row
