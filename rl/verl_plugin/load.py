@@ -56,7 +56,8 @@ after_import("verl.workers.rollout.base", _adapters)
 after_import("verl.trainer.ppo.core_algos", _advantages)
 
 if on_cpu():
-    from simia_gym.rl.verl_plugin import cpu_patches, cpu_platform
+    from simia_gym.rl.verl_plugin import cpu_patches, cpu_platform, scored_positions
 
     cpu_platform.register()
     cpu_patches.install()
+    scored_positions.install()
