@@ -1,11 +1,15 @@
 """Teaches small policies from random weights on this machine's processors, and measures what they learned.
 
-    python -m benchmarks.learning [--domain webshop] [--seed 0 --seed 1] [--quick] [--runs FOLDER] [--out FILE]
+    python -m benchmarks.learning [--domain webshop] [--seed 0 --seed 1] [--models] [--quick] [--runs DIR] [--out FILE]
     python -m benchmarks.learning --table
 
 Each run makes a policy (`simia new-policy`), lets it imitate the expert on generated training tasks (`simia train
 sft`), trains it by GRPO with verl (`simia train grpo`) and evaluates it (`simia evaluate`) on test tasks that no
 training saw. What is done is not done again: the same command goes on after an interruption.
+
+With `--models` the policy that imitation taught is trained once more, with observations and rewards that come by way
+of a language model's endpoint (`simia serve-oracle`: strategy ledger, a judge for every criterion), and is evaluated on
+the domain's own world all the same.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.learning.picture import draw
-from benchmarks.learning.plan import RECIPES, quick, stages
+from benchmarks.learning.plan import RECIPES, Recipe, quick, stages
 from benchmarks.learning.running import run_stages
 from benchmarks.learning.summary import machine, markdown, summarise_run
+from simia_gym.oracle import OracleOptions, serve_in_thread
 
 _OUT = Path(__file__).parents[1] / "results" / "learning.json"
 
@@ -29,6 +34,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--domain", action="append", choices=sorted(RECIPES), help="may be repeated; else all")
     parser.add_argument("--seed", action="append", type=int, help="may be repeated; else 0 and 1")
     parser.add_argument("--quick", action="store_true", help="a tiny run of every stage, for a look")
+    parser.add_argument("--models", action="store_true", help="also train through a language model's endpoint")
     parser.add_argument("--runs", type=Path, default=Path("runs/learning"), help="where policies and records go")
     parser.add_argument("--out", type=Path, default=_OUT, help="the results file; the picture lies beside it")
     parser.add_argument("--table", action="store_true", help="run nothing; print the results file as a table")
@@ -39,19 +45,37 @@ def main(arguments: list[str] | None = None) -> None:
     old: list[dict[str, Any]] = []
     if options.out.exists():
         old = json.loads(options.out.read_text(encoding="utf-8"))["runs"]
-    runs = {(run["domain"], run["seed"]): run for run in old if run.get("quick", False) == options.quick}
+    runs = {_key(run): run for run in old if run.get("quick", False) == options.quick}
     for domain in options.domain or sorted(RECIPES):
         recipe = quick(RECIPES[domain]) if options.quick else RECIPES[domain]
         for seed in options.seed or [0, 1]:
             folder = (options.runs / f"{domain}-{seed}").resolve()
             run_stages(stages(recipe, seed, folder), folder)
-            result = summarise_run(folder)
-            runs[domain, seed] = {"domain": domain, "seed": seed, "quick": options.quick, "result": result}
+            done = {"world": folder}
+            if options.models:
+                done["models"] = _by_models(recipe, seed, folder)
+            for world, place in done.items():
+                run = {"domain": domain, "seed": seed, "world": world, "quick": options.quick}
+                runs[_key(run)] = {**run, "result": summarise_run(place, before=folder)}
             results = {"machine": machine(), "runs": [runs[key] for key in sorted(runs)]}
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             draw(results, options.out.with_suffix(".png"))
             print(markdown(results))
+
+
+def _key(run: dict[str, Any]) -> tuple[str, int, bool]:
+    """Where a run stands among the others: the world's own before that of models."""
+    return run["domain"], run["seed"], run["world"] == "models"
+
+
+def _by_models(recipe: Recipe, seed: int, folder: Path) -> Path:
+    """Train what imitation taught through an endpoint, and give the folder of that."""
+    other = folder.with_name(f"{folder.name}-models")
+    with serve_in_thread(OracleOptions(seed=seed)) as oracle:
+        world = f"--simulator llm --strategy ledger --judge llm-all --model oracle --base-url {oracle.base_url}"
+        run_stages(stages(recipe, seed, other, world=world, taught=folder / "sft" / "policy"), other)
+    return other
 
 
 if __name__ == "__main__":

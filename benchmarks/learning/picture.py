@@ -32,7 +32,8 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "greedy") ->
             color = _COLORS[number % len(_COLORS)]
             points = [(line["step"], line["success"]) for line in run["result"]["curve"] if line["success"] is not None]
             if points:
-                curve.plot(*zip(*points, strict=True), color=color, label=f"seed {run['seed']}")
+                name = f"seed {run['seed']}" + (", through models" if run["world"] == "models" else "")
+                curve.plot(*zip(*points, strict=True), color=color, label=name)
             scores = run["result"][decoding]
             width = 0.8 / len(mine)
             for place, (stage, _) in enumerate(_STAGES):

@@ -17,16 +17,18 @@ from simia_gym.evaluation.trials import read_series
 _STAGES = ("start", "sft", "grpo")
 
 
-def summarise_run(folder: Path) -> dict[str, Any]:
+def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
     """The figures of one run.
 
     Args:
         folder: Its folder, with the records of the evaluations and the metrics of GRPO.
+        before: The folder of the run whose policy it went on with; its own, where it began from nothing.
     """
     out: dict[str, Any] = {"seconds": read_times(folder), "curve": _curve(folder / "grpo" / "metrics.jsonl")}
     for label in DECODING:
-        records = {name: folder / f"{name}-{label}.jsonl" for name in _STAGES}
-        there = {name: path for name, path in records.items() if (folder / f"{name}-{label}.json").exists()}
+        places = {name: folder if name == "grpo" else before for name in _STAGES}
+        records = {name: place / f"{name}-{label}.jsonl" for name, place in places.items()}
+        there = {name: path for name, path in records.items() if path.with_suffix(".json").exists()}
         scores: dict[str, Any] = {}
         for name, path in there.items():
             series, _ = read_series([path])
@@ -66,8 +68,8 @@ def machine() -> dict[str, Any]:
 def markdown(results: Mapping[str, Any]) -> str:
     """The table of the documentation."""
     lines = [
-        "| domain | seed | decoding | test tasks | untrained | after SFT | after GRPO | gain of GRPO | minutes |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| domain | seed | world | decoding | test tasks | untrained | after SFT | after GRPO | gain | minutes |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for run in results["runs"]:
         minutes = sum(run["result"]["seconds"].values()) / 60
@@ -76,7 +78,7 @@ def markdown(results: Mapping[str, Any]) -> str:
             cells = [_percent(scores.get(name, {}).get("success")) for name in _STAGES]
             cells.append(_percent(scores.get("gain")))
             tasks = scores.get("grpo", {}).get("tasks", "")
-            row = (run["domain"], run["seed"], label, tasks, *cells, f"{minutes:.0f}")
+            row = (run["domain"], run["seed"], run["world"], label, tasks, *cells, f"{minutes:.0f}")
             lines.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(lines)
 

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.sft import metrics, trainer
 from simia_gym.rl.sft.files import write_trajectories
+from simia_gym.rl.sft.fresh_ids import with_fresh_ids
 from simia_gym.rl.sft.gather import Gathered, from_experts, from_files
 from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.small.card import Card, read_card, write_card
@@ -123,6 +125,14 @@ def gather(settings: SFTSettings) -> Gathered:
     Raises:
         InputError: There are none, or a conversation was held with another system message than the settings say.
     """
+    found = _gather(settings)
+    if settings.fresh_ids:
+        random = Random(settings.seed)
+        found.train = [replace(item, messages=with_fresh_ids(item.messages, random)) for item in found.train]
+    return found
+
+
+def _gather(settings: SFTSettings) -> Gathered:
     if not settings.data:
         return from_experts(
             settings.envs,

@@ -31,10 +31,10 @@ def test_the_gain_is_that_of_the_later_policy(tmp_path: Path) -> None:
         words += ["--record", f"{name}-greedy.jsonl", "--out", f"{name}-greedy.json"]
         subprocess.run([*_SIMIA, *words], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "times.json").write_text(json.dumps({"sft": 60.0}), encoding="utf-8")
-    found = summarise_run(tmp_path)
+    found = summarise_run(tmp_path, before=tmp_path)
     scores = found["greedy"]
     assert scores["grpo"]["success"]["value"] == 1.0
     assert scores["gain"]["value"] == pytest.approx(1.0 - scores["sft"]["success"]["value"])
-    row = markdown({"runs": [{"domain": "webshop", "seed": 0, "result": found}]}).splitlines()[2]
-    assert row.startswith("| webshop | 0 | greedy | 20 |")
+    row = markdown({"runs": [{"domain": "webshop", "seed": 0, "world": "world", "result": found}]}).splitlines()[2]
+    assert row.startswith("| webshop | 0 | world | greedy | 20 |")
     assert "100.0 (" in row
