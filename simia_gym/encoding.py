@@ -11,6 +11,7 @@ import json
 import json.encoder
 import math
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, NoReturn
 
 import orjson
@@ -37,6 +38,22 @@ def encode(value: Any) -> bytes:
         return orjson.dumps(value, option=_OPTIONS)
     except TypeError:
         return _encode_unusual(value)
+
+
+_NOTHING = sha256()
+
+
+def hash_of(data: bytes) -> str:
+    """SHA-256 in hex digits, of which the values to be hashed are mostly small.
+
+    Setting a hash up takes longer than hashing a small value; a copy of one that is set up is had for half of that.
+
+    Args:
+        data: Bytes, such as those of `encode`.
+    """
+    found = _NOTHING.copy()
+    found.update(data)
+    return found.hexdigest()
 
 
 def decode(data: bytes | str) -> Any:

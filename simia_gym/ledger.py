@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, overload
 
-from simia_gym.encoding import decode, encode
+from simia_gym.encoding import decode, encode, hash_of
 from simia_gym.errors import InputError
 from simia_gym.state.equality import identical
 from simia_gym.state.frozen import FrozenDict, freeze, freeze_members
@@ -24,7 +23,7 @@ _START = "0" * 64
 
 
 def _link(previous: str, encoded: bytes) -> str:
-    return sha256(previous.encode() + encoded).hexdigest()
+    return hash_of(previous.encode() + encoded)
 
 
 class EventsView(Sequence[FrozenDict]):

@@ -5,13 +5,12 @@ A tool's ``reads`` are compiled once; a slice costs as much as it holds, whateve
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from simia_gym.dotted import load_object
-from simia_gym.encoding import encode
+from simia_gym.encoding import encode, hash_of
 from simia_gym.errors import Fault, InputError
 from simia_gym.placeholders import STAR, Context, Step, Template, argument_of, as_text
 from simia_gym.row_search import Search
@@ -54,7 +53,7 @@ class Slice:
     @property
     def hash(self) -> str:
         """Content hash, 16 hex digits."""
-        return hashlib.sha256(self.encoded).hexdigest()[:16]
+        return hash_of(self.encoded)[:16]
 
     def state(self) -> State:
         """A state that holds the slice and nothing else."""

@@ -177,6 +177,7 @@ class FaultInfo:
     message: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How an episode became a number, or why it did not.
@@ -204,6 +205,7 @@ class Verdict:
     reason: str = ""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Start:
     """What `Episode.reset` gives.

@@ -10,12 +10,16 @@ import json
 import re
 from typing import Any, NoReturn
 
+import orjson
+
 from simia_gym.actions.thinking import without_surrogates
 
 MAX_DEPTH = 64
 _SURROGATE = re.compile(r"\\u[dD]")
 _BLANK = " \t\n\r"
 _SPACE = re.compile(rf"[{_BLANK}]*")
+_EXACT = 2.0**53
+_ESCAPED_COLON = "u003"
 
 
 class JsonProblem(Exception):
@@ -80,10 +84,44 @@ def decode_all(text: str) -> Any:
     Raises:
         JsonProblem: It is not.
     """
+    if _ESCAPED_COLON not in text:
+        try:
+            value = orjson.loads(text)
+        except ValueError:
+            pass  # reading it carefully tells what is wrong, if anything is
+        else:
+            if text.count(":") == _colons(value):
+                return value
     value, end = decode_at(text, skip_space(text, 0))
     if end < len(text) and (rest := skip_space(text, end)) < len(text):
         raise JsonProblem("Extra data", rest)
     return value
+
+
+def _colons(value: Any) -> int:
+    """How many colons a value is written with: one for each member of an object, and those in its texts.
+
+    A text that was read fast has as many unless a key occurs twice in an object. What else the fast decoder takes for
+    something that it is not, integers of more than 64 bits and deep nesting, gives a number that no text has.
+    """
+    count = containers = 0
+    parts = [value]
+    for part in parts:  # to which those of each container are added
+        kind = type(part)
+        if kind is str:
+            if ":" in part:
+                count += part.count(":")
+        elif kind is dict:
+            containers += 1
+            count += len(part)
+            parts += part
+            parts += part.values()
+        elif kind is list:
+            containers += 1
+            parts += part
+        elif kind is float and not -_EXACT < part < _EXACT:
+            return -1
+    return -1 if containers > MAX_DEPTH and _depth(value) > MAX_DEPTH else count
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ an error, because a broken call read out to a customer teaches nobody anything.
 from __future__ import annotations
 
 import json
+import json.encoder
 import random
 import re
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ _ARGUMENTS_KEY = re.compile(r"""["']?(?:arguments|parameters)["']?\s*+:""")
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _write_message = spaced_writer(ensure_ascii=False)
+_quoted = json.encoder.encode_basestring
 _written: dict[str, JsonObject] = {}
 _MOST_WRITTEN, _LONGEST_WRITTEN = 256, 10_000
 
@@ -46,11 +48,14 @@ def message_text(message: JsonObject) -> str:
     back would take longer than all the rest that is done with it.
 
     Args:
-        message: The message, whose content and whose calls' names, ids and arguments are texts or ``None``; else it is
+        message: The message: role, content and calls, in this order, and of a call id and type, where it has them, and
+            function. Where its content and the names, ids and arguments of its calls are not texts or ``None``, it is
             read like any other text.
     """
-    text = _write_message(message)
-    if len(text) <= _LONGEST_WRITTEN and text.isascii() and all(map(_is_plain, message["tool_calls"])):
+    content = message["content"]
+    plain = (content is None or type(content) is str) and all(map(_is_plain, message["tool_calls"]))
+    text = _write_plain(message) if plain else _write_message(message)
+    if plain and len(text) <= _LONGEST_WRITTEN and text.isascii():
         if len(_written) >= _MOST_WRITTEN:
             _written.clear()
         _written[text] = message
@@ -60,7 +65,21 @@ def message_text(message: JsonObject) -> str:
 def _is_plain(item: JsonObject) -> bool:
     """Whether a call is the same after it was written and read."""
     function = item["function"]
-    return type(function["name"]) is type(function["arguments"]) is type(item.get("id", "")) is str
+    texts = type(function["name"]) is type(function["arguments"]) is type(item.get("id", "")) is str
+    return texts and item.get("type", "function") == "function"
+
+
+def _write_plain(message: JsonObject) -> str:
+    """What `_write_message` writes of such a message; its form is known, and only the texts in it differ."""
+    content, calls = message["content"], []
+    for item in message["tool_calls"]:
+        function, call_id = item["function"], item.get("id")
+        inner = f'{{"name": {_quoted(function["name"])}, "arguments": {_quoted(function["arguments"])}}}'
+        named = "" if call_id is None else f'"id": {_quoted(call_id)}, '
+        typed = '"type": "function", ' if "type" in item else ""
+        calls.append(f'{{{named}{typed}"function": {inner}}}')
+    said = "null" if content is None else _quoted(content)
+    return f'{{"role": "assistant", "content": {said}, "tool_calls": [{", ".join(calls)}]}}'
 
 
 class ToolsGrammar:

@@ -7,6 +7,7 @@ shares what came before, so that the static beginning of a prompt is one object 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -49,6 +50,12 @@ class Prompt:
         self._chunks.append(message)
         self._count += 1
         self.size += len(message)
+
+    def add_chunks(self, pieces: Sequence[bytes]) -> None:
+        """Append messages as they stand in the `chunks` of another prompt, with as many messages before them there."""
+        self._chunks += pieces
+        self._count += len(pieces)
+        self.size += sum(map(len, pieces))
 
     def mark_static(self) -> None:
         """Say that everything so far stands in other requests, too."""

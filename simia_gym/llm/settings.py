@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -152,6 +153,8 @@ class ModelSettings:
 
     def price(self, prompt: int, cached: int, completion: int) -> float:
         """What so many tokens cost, in USD; 0 where no price is known."""
+        if self.price_in is None and self.price_cached is None and self.price_out is None:
+            return 0.0
         price_in = self.price_in or 0.0
         price_cached = price_in if self.price_cached is None else self.price_cached
         whole = (prompt - cached) * price_in + cached * price_cached + completion * (self.price_out or 0.0)
@@ -197,9 +200,7 @@ class Endpoint:
     @property
     def url(self) -> str:
         """The base address, without credentials, query and fragment, and without a slash at its end."""
-        base = str(self.client.base_url) if self.client is not None else self.base_url or OPENAI_URL
-        parts = urlsplit(base)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+        return _bare(str(self.client.base_url) if self.client is not None else self.base_url or OPENAI_URL)
 
     @property
     def query(self) -> str:
@@ -241,17 +242,30 @@ class Endpoint:
         return self.host
 
 
+@lru_cache(maxsize=64)  # each policy of a run has the same one
+def _bare(address: str) -> str:
+    """An address without credentials, query and fragment, and without a slash at its end."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+
+
 def headers_of(endpoint: Endpoint) -> Mapping[str, str]:
     """The headers of each request to an endpoint that was given without a client object."""
+    own = _own_headers(endpoint.api_key, endpoint.credentials)
+    return {**own, **endpoint.headers} if endpoint.headers else own
+
+
+@lru_cache(maxsize=64)  # who sends knows the same object again, and need not write it out anew
+def _own_headers(key: str | None, credentials: tuple[str, str] | None) -> Mapping[str, str]:
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if endpoint.api_key and endpoint.api_key != NO_KEY:
-        headers["Authorization"] = f"Bearer {endpoint.api_key}"
-    elif endpoint.credentials is not None:
-        both = base64.b64encode(":".join(endpoint.credentials).encode()).decode()
+    if key and key != NO_KEY:
+        headers["Authorization"] = f"Bearer {key}"
+    elif credentials is not None:
+        both = base64.b64encode(":".join(credentials).encode()).decode()
         headers["Authorization"] = f"Basic {both}"
     else:
         headers["Authorization"] = f"Bearer {NO_KEY}"
-    return {**headers, **endpoint.headers}
+    return headers
 
 
 def resolve_model(role: str, model: str | None = None, environ: Mapping[str, str] | None = None) -> str:
@@ -347,6 +361,7 @@ def _variable(role: str, name: str, environ: Mapping[str, str]) -> str | None:
     return own or (None if role == "policy" else environ.get(f"SIMIA_{name}")) or None
 
 
+@lru_cache(maxsize=64)
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)

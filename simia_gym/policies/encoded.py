@@ -8,7 +8,9 @@ from simia_gym.encoding import encode
 from simia_gym.llm.prompt import Prompt
 from simia_gym.policies.transcript import openai_messages
 from simia_gym.state.frozen import FrozenDict
-from simia_gym.types import Message
+from simia_gym.types import JsonObject, Message
+
+_system: tuple[str, bytes] | None = None
 
 
 class EncodedTranscript:
@@ -22,7 +24,8 @@ class EncodedTranscript:
         self._seen: list[Message] = []
         self._prompt = Prompt()
         self._turn: list[Message] = []
-        self._turn_encoded: list[bytes] = []
+        self._place = 0
+        self._chunks: list[bytes] = []
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
         """Encode a transcript.
@@ -49,13 +52,27 @@ class EncodedTranscript:
         return whole
 
     def _add(self, prompt: Prompt, messages: Sequence[Message]) -> None:
-        """Append a turn. It comes twice: when it is the last, and when the next one has begun."""
-        if messages != self._turn:
+        """Append a turn. It comes twice, at the same place: when it is the last, and when the next one has begun."""
+        if messages == self._turn and len(prompt) == self._place:
+            prompt.add_chunks(self._chunks)
+        else:
             # Copies, where they can be changed: a message that is changed in place is then another one.
             self._turn = [message if type(message) is FrozenDict else dict(message) for message in messages]
-            self._turn_encoded = [encode(message) for message in openai_messages(messages)]
-        for message in self._turn_encoded:
-            prompt.add_encoded(message)
+            self._place = len(prompt)
+            for message in openai_messages(messages):
+                prompt.add_encoded(_encoded(message))
+            self._chunks = prompt.chunks[self._place :]
+
+
+def _encoded(message: JsonObject) -> bytes:
+    """A message as bytes. Episodes of an environment begin with the same long one, so the last of these is kept."""
+    global _system
+    if message["role"] != "system" or type(message["content"]) is not str:
+        return encode(message)
+    known = _system
+    if known is None or known[0] != message["content"]:
+        known = _system = message["content"], encode(message)
+    return known[1]
 
 
 def _last_turn(messages: Sequence[Message], start: int) -> int:

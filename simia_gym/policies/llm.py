@@ -55,9 +55,9 @@ class LLMPolicy:
         if cassette is not None and cassette.mode == "replay":  # nobody is asked, so no address is needed
             self._model = cassette.wrap(None, "policy", name=resolve_model("policy", self._options.model))
         else:
-            self._options = resolve_options(self._options)
+            self._options, endpoint = _resolved(self._options)
             model: ChatModel = EndpointModel(
-                "policy", model_settings(self._options), endpoint_of(self._options), accounts=accounts, budget=budget
+                "policy", model_settings(self._options), endpoint, accounts=accounts, budget=budget
             )
             self._model = model if cassette is None else cassette.wrap(model, "policy")
         self._scope = ""
@@ -110,11 +110,16 @@ def resolve_options(options: PolicyOptions) -> PolicyOptions:
     Raises:
         InputError: No model is named, or there is neither an endpoint nor a key.
     """
+    return _resolved(options)[0]
+
+
+def _resolved(options: PolicyOptions) -> tuple[PolicyOptions, Endpoint]:
+    """The settings of `resolve_options`, and the endpoint that they name."""
     model = resolve_model("policy", options.model)
     endpoint = endpoint_of(options)
     if (model, endpoint.base_url, endpoint.api_key) == (options.model, options.base_url, options.api_key):
-        return options
-    return replace(options, model=model, base_url=endpoint.base_url, api_key=endpoint.api_key)
+        return options, endpoint
+    return replace(options, model=model, base_url=endpoint.base_url, api_key=endpoint.api_key), endpoint
 
 
 def endpoint_of(options: PolicyOptions) -> Endpoint:

@@ -85,21 +85,22 @@ class Clock:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, previous)
 
-    async def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> T:
+    def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
         """Run one episode.
 
         Args:
             work: Gives the coroutine to run.
 
         Returns:
-            Its result.
+            Its result, to be awaited.
 
         Raises:
             TimeoutError: It waited too long.
             TimeUpError: Its code ran too long.
         """
-        if self._seconds is None:
-            return await work(Limit())
+        return work(Limit()) if self._seconds is None else self._limited(work)
+
+    async def _limited(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> T:
         async with asyncio.timeout(self._seconds) as timeout:
             limit = Limit(timeout)
             self._open.add(limit)

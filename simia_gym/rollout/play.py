@@ -21,6 +21,12 @@ _SLOW = 0.02
 """Seconds without a wait after which the loop gets its turn."""
 
 
+class Turns:
+    """Which of the episodes on a loop went on last: one that finds another there knows that the loop had its turn."""
+
+    latest: Episode | None = None
+
+
 async def play(
     episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "", group: str = ""
 ) -> str | None:
@@ -50,7 +56,7 @@ async def play_new(
     group: str = "",
     over: Callable[[], bool] = lambda: False,
     on_wait: Callable[[], None] = lambda: None,
-    on_loop: bool = False,
+    turns: Turns | None = None,
 ) -> str | None:
     """Play one episode to its end with a policy of its own.
 
@@ -66,8 +72,8 @@ async def play_new(
         group: Id of the episodes that share a world.
         over: Whether the time is over, so that no further step is begun.
         on_wait: Called when an action has to be waited for.
-        on_loop: This runs as a task of a loop, which gets its turn between two turns that are slow: an interrupt is
-            delivered there, also while neither policy nor environment ever waits.
+        turns: This runs as a task of a loop, which gets its turn between two turns that are slow: an interrupt is
+            delivered there, also while neither policy nor environment ever waits. All episodes of the loop share it.
 
     Returns:
         The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
@@ -82,9 +88,12 @@ async def play_new(
         _introduce(policy, episode, env, seed)
         began = time.monotonic()
         while episode.verdict is None:
-            if on_loop and time.monotonic() - began > _SLOW:
-                await asyncio.sleep(0)
-                began = time.monotonic()
+            if turns is not None:
+                if turns.latest is not episode:
+                    turns.latest, began = episode, time.monotonic()
+                elif time.monotonic() - began > _SLOW:
+                    await asyncio.sleep(0)
+                    began = time.monotonic()
             if over():
                 raise timed_out()
             role = "policy"

@@ -18,7 +18,7 @@ from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
-from simia_gym.rollout.play import play_new, timed_out
+from simia_gym.rollout.play import Turns, play_new, timed_out
 from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
@@ -72,7 +72,7 @@ class Pool:
         self._make_policy, self._on_done, self._concurrency = make_policy, on_done, concurrency
         with foreign_code(suite.domain.folder):
             self.inline = suite.episode().inline
-        self._clock = Clock(timeout)
+        self._clock, self._turns = Clock(timeout), Turns()
         self._unmade: list[Unmade] = []
         self._stopping = self._halted = False
 
@@ -184,7 +184,7 @@ class Pool:
                     group=world_group(self.plan.seed, job.group),
                     over=limit.over,
                     on_wait=on_wait,
-                    on_loop=True,
+                    turns=self._turns,
                 )
             )
         except (TimeUpError, TimeoutError):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from simia_gym.encoding import decode, encode
 from simia_gym.errors import InputError
+from simia_gym.quick_init import quick_init
 from simia_gym.types import JsonObject
 
 VERSION = 1
@@ -45,6 +46,7 @@ _FIELDS: dict[str, _Types] = {
 """The keys of a line in their order; `Record.to_line` relies on the last two being the last."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Record:
     """One finished episode, as its line says.

@@ -128,7 +128,7 @@ def check_answer(
             raise Rejected(broken)
     code, text = data["error_code"], data["observation"]
     if data["outcome"] == "ok":
-        return Answer("ok", None, text, tuple(_plain(op) for op in reveals), kept, after)
+        return Answer("ok", None, text, tuple([_plain(op) for op in reveals]), kept, after)
     return Answer("error", code, as_error(text), (), (), state)
 
 
@@ -158,6 +158,8 @@ def words_wrong(data: Mapping[str, Any]) -> list[str]:
             wrong.append("outcome is error, so observation must say what is wrong")
     if len(text) > MAX_OBSERVATION:
         wrong.append(f"observation has {len(text)} characters; {MAX_OBSERVATION} are the most")
+    if code is None and text.isascii() and not data.get("ops") and not data.get("reveals"):
+        return wrong  # nothing is in it that could not be written
     try:
         orjson.dumps(data)
     except TypeError as error:

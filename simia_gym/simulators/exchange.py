@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from simia_gym.encoding import encode
+from simia_gym.encoding import encode, hash_of
 from simia_gym.errors import Fault
 from simia_gym.llm.ask import record
 from simia_gym.llm.blocks import block
@@ -120,4 +119,4 @@ async def settle(
 
 def derive_seed(parts: Sequence[Any]) -> int:
     """Derive a request's seed from what it is about: a number below 2**31, the same everywhere."""
-    return int.from_bytes(sha256(encode(["request-seed", *parts])).digest()[:4], "big") >> 1
+    return int(hash_of(encode(["request-seed", *parts]))[:8], 16) >> 1

@@ -9,12 +9,11 @@ or a fault.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from simia_gym.config import Feedback
 from simia_gym.domain import Domain
-from simia_gym.encoding import encode
+from simia_gym.encoding import encode, hash_of
 from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.blocks import block, encoded_block
 from simia_gym.llm.types import ChatModel
@@ -171,7 +170,7 @@ class LedgerSimulator:
         scene, call = asked.scene, asked.call
         group = scene.group or scene.scope
         parts = [group, self.domain.hash, self._begun(scene).digest, asked.slice.hash, call.name, call.arguments]
-        return sha256(encode(["pin", *parts, self.feedback, self._asked_as])).hexdigest()[:32]
+        return hash_of(encode(["pin", *parts, self.feedback, self._asked_as]))[:32]
 
     def _begun(self, scene: Scene) -> Prefix:
         if self._prefix is None:

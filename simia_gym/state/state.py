@@ -87,8 +87,11 @@ class State:
         held = self._tables.get(table)
         if held is None:
             return None
-        entry = held.delta.get(key) or held.main.entries.get(key)
-        return held.base.rows.get(key) if entry is None else entry[1]
+        if held.delta or held.main.entries:  # most tables have never been written to
+            entry = held.delta.get(key) or held.main.entries.get(key)
+            if entry is not None:
+                return entry[1]
+        return held.base.rows.get(key)
 
     def has(self, table: str, key: str) -> bool:
         """Whether there is such a row."""

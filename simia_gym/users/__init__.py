@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 from simia_gym.dotted import load_object
@@ -32,5 +33,9 @@ def make_user(kind: str, cues: dict[str, Any]) -> User:
         raise InputError(f"the user {kind!r} needs a model", where="user", fix=f"Make a {USERS[kind]} with one.")
     if kind not in USERS:
         raise InputError(f"there is no user {kind!r}", where="user", fix=f"Known: {', '.join(USERS)}.")
-    cls = cast("type[Any]", load_object(USERS[kind]))
-    return cast(User, cls(cues))
+    return cast(User, _class_of(USERS[kind])(cues))
+
+
+@cache
+def _class_of(spec: str) -> type[Any]:
+    return cast("type[Any]", load_object(spec))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -64,3 +65,32 @@ def test_mistakes_have_words_and_a_place(text: str, message: str, position: int 
 def test_white_space_is_what_the_standard_calls_so(text: str, position: int) -> None:
     rest = text[position:]
     assert skip_space(text, position) == len(text) - len(rest.lstrip(" \t\n\r"))
+
+
+MARKS = ["{", "}", "[", "]", ",", ":", " ", "\n", "\u00a0", "-", "[" * 40, "]" * 40]
+TEXTS = ['"a"', '"a":', '"b:c"', r'"\u003a"', r'"\ud800"', r'"\u00e9"']
+VALUES = ["0", "-0", "1.50", "1e400", "12345678901234567890123", "9007199254740993.0", "true", "null", "NaN"]
+PIECES = st.sampled_from(MARKS + TEXTS + VALUES)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=30))
+def test_the_fast_way_reads_what_the_careful_way_reads(text: str) -> None:
+    def carefully() -> object:
+        value, end = decode_at(text, skip_space(text, 0))
+        if skip_space(text, end) < len(text):
+            raise JsonProblem("Extra data", skip_space(text, end))
+        return value
+
+    def outcome(read: Callable[[], object]) -> tuple[str, object]:
+        try:
+            return "value", repr(read())
+        except JsonProblem as problem:
+            return "problem", (str(problem), problem.position)
+
+    assert outcome(lambda: decode_all(text)) == outcome(carefully)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": {"b": "::", "b": 1}}', '[{"a:": 1, "a:": 1}]'])
+def test_a_key_that_comes_twice_is_found_out_whatever_else_has_colons(text: str) -> None:
+    with pytest.raises(JsonProblem):
+        decode_all(text)
