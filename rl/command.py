@@ -200,28 +200,11 @@ def grpo(
     ] = False,
 ) -> None:
     """Train a policy by GRPO, with verl and Ray."""
+    typed = locals()
     from simia_gym.cli.model_options import ModelOptions
     from simia_gym.rl.grpo.launch import run_grpo
     from simia_gym.rl.grpo.options import GrpoOptions
 
-    models = ModelOptions(
-        model=model,
-        base_url=base_url,
-        user_model=user_model,
-        user_base_url=user_base_url,
-        judge=judge,
-        votes=votes,
-        judge_model=judge_model,
-        judge_base_url=judge_base_url,
-        strategy=strategy,
-        feedback=feedback,
-        route=tuple(route or ()),
-        role=tuple(role or ()),
-        pins=pins,
-        max_cost=max_cost,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-    )
     asked = GrpoOptions(
         env=(env, *(more or ())),
         profile=profile,
@@ -249,7 +232,7 @@ def grpo(
         domain=domain,
         data=data,
         option=tuple(option or ()),
-        models=models,
+        models=ModelOptions.typed(typed),
         episode_timeout=timeout,
         records=records,
         seed=seed,

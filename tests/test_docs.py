@@ -1,7 +1,8 @@
 """Every code block of the README and of docs/ runs, and every transcript shown there is what really happens.
 
 Python blocks of a page run one after another in one interpreter, shell blocks in one folder. Blocks that install run
-in the continuous-integration script instead. Where a page names an endpoint on this machine, an oracle answers there.
+in the continuous-integration script instead, and those that train in `tests/rl/test_docs_training.py`. Where a page
+names an endpoint on this machine, an oracle answers there.
 
 A block after ``<!-- transcript: ENV TASK POLICY -->`` is compared with the transcript of that episode, one after
 ``<!-- prompt: ENV TASK TOOL -->`` with what a model is sent when the expert first calls that tool.
@@ -15,7 +16,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -32,23 +32,10 @@ from simia_gym.rewards.explain import report as explain
 from simia_gym.rollout.play import play
 from simia_gym.suite import load_suite
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+from .docs_pages import PAGES, Block, blocks, page_id
+
 INSTALLS = re.compile(r"^\s*(python3? -m venv|pip install|source|\. )")
 ENDPOINTS = re.compile(r"http://127\.0\.0\.1:(8000|8765)/v1")
-BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n+)?```(?P<language>\w*)[^\n]*\n(?P<code>.*?)```", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    language: str
-    code: str
-    note: str
-
-
-def blocks(page: Path) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
-    return [Block(m["language"], m["code"], (m["note"] or "").strip()) for m in BLOCK.finditer(text)]
 
 
 def run(command: list[str], cwd: Path) -> str:
@@ -57,10 +44,6 @@ def run(command: list[str], cwd: Path) -> str:
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
     return done.stdout
-
-
-def page_id(page: Path) -> str:
-    return page.relative_to(CHECKOUT).as_posix()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
@@ -79,14 +62,15 @@ def endpoint() -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
-    shell = [b.code for b in blocks(page) if b.language == "bash"]
+    here = [block for block in blocks(page) if not block.needs_training]
+    shell = [b.code for b in here if b.language == "bash"]
     # On a machine where the package is installed, what is left of an installing line is what follows it.
     lines = [part for code in shell for line in code.splitlines() for part in [without_install(line)] if part]
     if lines:
         script = ENDPOINTS.sub(endpoint, "\n".join(lines))
         (tmp_path / "page.sh").write_text(f"set -euo pipefail\n{script}\n", encoding="utf-8")
         run(["bash", "page.sh"], tmp_path)
-    python = [b.code for b in blocks(page) if b.language == "python"]
+    python = [b.code for b in here if b.language == "python"]
     if python:
         (tmp_path / "page.py").write_text(ENDPOINTS.sub(endpoint, "\n".join(python)), encoding="utf-8")
         run([sys.executable, "page.py"], tmp_path)

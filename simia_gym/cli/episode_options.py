@@ -184,30 +184,9 @@ def episode_options(
     json: AsJson = False,
 ) -> dict[str, Any]:
     """The fields of `simia_gym.cli.rollout.RolloutOptions` that these options fill."""
+    typed = locals()
     from simia_gym.cli.model_options import ModelOptions
 
-    models = ModelOptions(
-        model=model,
-        base_url=base_url,
-        user_model=user_model,
-        user_base_url=user_base_url,
-        judge=judge,
-        votes=votes,
-        judge_model=judge_model,
-        judge_base_url=judge_base_url,
-        strategy=strategy,
-        feedback=feedback,
-        route=tuple(route or ()),
-        role=tuple(role or ()),
-        pins=pins,
-        recorded=recorded,
-        shadow=shadow,
-        record_cassette=record_cassette,
-        replay_cassette=replay_cassette,
-        max_cost=max_cost,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-    )
     return {
         "policy": policy,
         "policy_model": policy_model,
@@ -216,7 +195,7 @@ def episode_options(
         "seed": seed,
         "concurrency": concurrency,
         "simulator": simulator,
-        "models": models,
+        "models": ModelOptions.typed(typed),
         "user": user,
         "data": data,
         "domain": domain,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from simia_gym.errors import InputError
 from simia_gym.llm.settings import Endpoint, ModelSettings
@@ -62,6 +62,16 @@ class ModelOptions:
     max_cost: float | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
+
+    @classmethod
+    def typed(cls, given: Mapping[str, Any]) -> Self:
+        """Those among a command's options.
+
+        Args:
+            given: All options of the command by name; one that may be repeated is a list, or nothing.
+        """
+        found = {item.name: given[item.name] for item in fields(cls) if item.name in given}
+        return cls(**found | {name: tuple(found[name] or ()) for name in ("route", "role") if name in found})
 
     def settings(self) -> dict[str, Any]:
         """The arguments of `EnvConfig` among them.
