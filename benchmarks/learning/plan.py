@@ -15,7 +15,7 @@ class Recipe:
 
     Attributes:
         env: The environment; the same that anyone gets from ``gym.make``.
-        size: Shape of the model, as `simia new-policy` knows it.
+        size: Shape of the model, as `simia new-policy` knows it; its weights are random, but for heads that copy.
         trajectories: The expert's trajectories that are imitated first, of generated training tasks.
         sft: Further words for ``simia train sft``.
         steps: Steps of GRPO.
@@ -30,32 +30,32 @@ class Recipe:
     sft: str
     grpo: str
     size: str = "small"
-    trajectories: int = 12_000
-    steps: int = 40
+    trajectories: int = 8_000
+    steps: int = 25
     train_tasks: int = 20_000
     test_tasks: int = 240
     turn_tokens: int = 64
     prompt: str = "compact"
 
 
+_SFT = "--batch-size 12 --lr 2e-3 --max-length 1500 --fresh-ids"
+_GRPO = (
+    "--groups 16 --group-size 8 --max-prompt-length 256 --max-response-length 1300 "
+    "--set actor_rollout_ref.actor.ppo_mini_batch_size=8 "
+    "--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096 "
+    "--set algorithm.rollout_correction.bypass_mode=true"
+)
+"""Two updates a step. Both engines compute in float32 and agree to 1e-5, so the rollout's probabilities are taken."""
+
 RECIPES = {
-    "webshop": Recipe(
-        env="simia/webshop-v0",
-        sft="--batch-size 12 --lr 2e-3 --max-length 1500",
-        grpo="--groups 16 --group-size 8 --lr 2e-4 --max-prompt-length 256 --max-response-length 1300",
-    ),
-    "retail": Recipe(
-        env="simia/retail-v0",
-        sft="--batch-size 12 --lr 2e-3 --max-length 1500",
-        grpo="--groups 16 --group-size 8 --lr 2e-4 --max-prompt-length 256 --max-response-length 1300",
-        turn_tokens=192,
-    ),
+    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1e-4"),
+    "retail": Recipe(env="simia/retail-v0", sft=_SFT, grpo=f"{_GRPO} --lr 2e-4", turn_tokens=192),
 }
 
 
 def quick(recipe: Recipe) -> Recipe:
     """The same in a few minutes, to see that every stage works; nothing is learned in it."""
-    grpo = f"{recipe.grpo} --groups 2 --group-size 2"
+    grpo = f"{recipe.grpo} --groups 2 --group-size 2 --set actor_rollout_ref.actor.ppo_mini_batch_size=1"
     return replace(recipe, size="tiny", trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10)
 
 
@@ -93,7 +93,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
     found = []
     if taught is None:
         policies = {"start": start, "sft": sft / "policy", **policies}
-        words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --seed {seed}"
+        words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
         words = f"train sft {recipe.env} --policy {start} --trajectories {recipe.trajectories} --out {sft} {same} "
         words += f"{recipe.sft} --seed {seed}"

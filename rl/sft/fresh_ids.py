@@ -1,15 +1,15 @@
 """Other ids in every trajectory, so that a policy learns to copy them.
 
 A domain has a few hundred products and customers. A policy that reads thousands of trajectories about them remembers
-their ids, and writes down remembered ones when it meets others. Here each trajectory gets ids of its own: the same
-everywhere in it, alike in length and in the kinds of their characters, and met nowhere else.
+their ids, and writes down remembered ones when it meets others. Here each trajectory gets ids of others: the same
+everywhere in it, and alike in length and in how they begin.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from random import Random
 
 from simia_gym.types import Message
@@ -19,39 +19,72 @@ _ALONE = "(?<![A-Za-z0-9])(?![A-Za-z]{{3}}){0}(?![A-Za-z0-9])"
 _NUMBER = r"(?<![0-9])(?<![0-9][.,])(?<![$€£])(?!(?:19|20)[0-9]{2}(?![0-9]))[0-9]{4,}(?![0-9])(?![.,][0-9])"
 _ID = re.compile("|".join([_ALONE.format(_MIXED.format("A-Z")), _ALONE.format(_MIXED.format("a-z")), _NUMBER]))
 """Ids of capital or small letters with digits, and numbers of four digits or more that are no year and no amount."""
+_TRIES = 20
 _KEPT = 2
 """Characters at the beginning of an id of letters and digits that say what it is an id of."""
 
 
-def with_fresh_ids(messages: Sequence[Message], random: Random) -> list[Message]:
-    """Give the ids of a conversation other values.
+class FreshIds:
+    """Exchanges ids of conversations for others that occur in some of them.
 
     Args:
-        messages: The conversation. Ids of its system messages stay: they are rules, not facts of a task.
-        random: Where the values come from.
-
-    Returns:
-        The same conversation about other ids: two places that held the same id, in capital or small letters, hold the
-        same one again, and two that held different ones hold different ones.
+        conversations: Where ids come from.
+        random: Where chance comes from.
     """
-    rules = "\n".join(str(message["content"]) for message in messages if message["role"] == "system")
-    known = {found.group().upper(): found.group().upper() for found in _ID.finditer(rules)}
-    taken = set(known.values())
 
-    def other(found: re.Match[str]) -> str:
-        text = found.group()
-        key = text.upper()
-        while key not in known:
-            fresh = _alike(key, random)
+    def __init__(self, conversations: Iterable[Sequence[Message]], random: Random) -> None:
+        self._random = random
+        found: dict[tuple[str, int], dict[str, None]] = {}
+        for messages in conversations:
+            for message in messages:
+                for match in _ID.finditer(str(message["content"])):
+                    key = match.group().upper()
+                    found.setdefault(_shape(key), {})[key] = None
+        self._pools = {shape: list(ids) for shape, ids in found.items()}
+
+    def of(self, messages: Sequence[Message]) -> list[Message]:
+        """Give the ids of a conversation other values.
+
+        Args:
+            messages: The conversation. Ids of its system messages stay: they are rules, not facts of a task.
+
+        Returns:
+            The same conversation about other ids: two places that held the same id, in capital or small letters, hold
+            the same one again, and two that held different ones hold different ones.
+        """
+        rules = "\n".join(str(message["content"]) for message in messages if message["role"] == "system")
+        known = {found.group().upper(): found.group().upper() for found in _ID.finditer(rules)}
+        taken = set(known.values())
+
+        def other(found: re.Match[str]) -> str:
+            text = found.group()
+            key = text.upper()
+            if key not in known:
+                known[key] = self._draw(key, taken)
+                taken.add(known[key])
+            return known[key].lower() if text == text.lower() else known[key]
+
+        return [
+            message if message["role"] == "system" else {**message, "content": _ID.sub(other, str(message["content"]))}
+            for message in messages
+        ]
+
+    def _draw(self, key: str, taken: Set[str]) -> str:
+        """Another id of the same form; one made up where those at hand are all taken."""
+        pool = self._pools.get(_shape(key), [])
+        for _ in range(_TRIES if len(pool) > 1 else 0):
+            fresh = self._random.choice(pool)
             if fresh not in taken:
-                known[key] = fresh
-                taken.add(fresh)
-        return known[key].lower() if text == text.lower() else known[key]
+                return fresh
+        while True:
+            fresh = _alike(key, self._random)
+            if fresh not in taken:
+                return fresh
 
-    return [
-        message if message["role"] == "system" else {**message, "content": _ID.sub(other, str(message["content"]))}
-        for message in messages
-    ]
+
+def _shape(key: str) -> tuple[str, int]:
+    """What ids have in common that may stand for one another."""
+    return ("" if key.isdigit() else key[:_KEPT], len(key))
 
 
 def _alike(text: str, random: Random) -> str:

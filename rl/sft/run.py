@@ -12,7 +12,7 @@ from typing import Any
 from simia_gym.errors import InputError
 from simia_gym.rl.sft import metrics, trainer
 from simia_gym.rl.sft.files import write_trajectories
-from simia_gym.rl.sft.fresh_ids import with_fresh_ids
+from simia_gym.rl.sft.fresh_ids import FreshIds
 from simia_gym.rl.sft.gather import Gathered, from_experts, from_files
 from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.small.card import Card, read_card, write_card
@@ -127,8 +127,8 @@ def gather(settings: SFTSettings) -> Gathered:
     """
     found = _gather(settings)
     if settings.fresh_ids:
-        random = Random(settings.seed)
-        found.train = [replace(item, messages=with_fresh_ids(item.messages, random)) for item in found.train]
+        fresh = FreshIds([item.messages for item in found.train], Random(settings.seed))
+        found.train = [replace(item, messages=fresh.of(item.messages)) for item in found.train]
     return found
 
 

@@ -10,7 +10,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_config
 from simia_gym.rl.small.card import Card, write_card
-from simia_gym.rl.small.model import SIZES, make_model
+from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import DEFAULT_VOCAB, train_tokenizer
 from simia_gym.suite import load_suite
 from simia_gym.types import Message
@@ -31,6 +31,7 @@ def build_policy(
     heads: int | None = None,
     seed: int = 0,
     conversations: int = CONVERSATIONS,
+    copying: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Make a policy: a tokenizer trained on the text of environments, and a small model from random weights.
@@ -47,6 +48,7 @@ def build_policy(
         heads: Another number of heads.
         seed: Seed of the weights and of the conversations.
         conversations: How many conversations to train the tokenizer on.
+        copying: Begin with heads that can copy; see `simia_gym.rl.small.copying`.
         say: Takes a line about each step.
 
     Returns:
@@ -66,17 +68,21 @@ def build_policy(
     if conversations < 1:
         raise InputError(f"conversations is {conversations}", where="conversations", fix="Use 1 or more.")
     shape = SIZES[size].altered(layers=layers, hidden=hidden, heads=heads)
+    if copying and not can_copy(shape):
+        fix = "Use two layers or more, and a width of three to eight heads; or leave --copying out."
+        raise InputError("heads that copy are made for small models", where="copying", fix=fix)
     talks: list[list[Message]] = []
     for env in names:
         talks += conversations_of(env, -(-conversations // len(names)), seed=seed)
     say(f"{len(talks)} conversations of {', '.join(names)}")
     tokenizer = train_tokenizer(talks, vocab=vocab, max_length=MAX_LENGTH)
     say(f"tokenizer: {len(tokenizer)} tokens")
-    model = make_model(shape, tokenizer, max_length=MAX_LENGTH, seed=seed)
+    model = make_model(shape, tokenizer, max_length=MAX_LENGTH, seed=seed, copying=copying)
     path.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)
     made = {"size": size, **asdict(shape), "vocab": len(tokenizer), "seed": seed, "conversations": len(talks)}
+    made["copying"] = copying
     write_card(path, Card(envs=tuple(names), made=made))
     parameters = sum(item.numel() for item in model.parameters())
     say(f"model: {parameters / 1e6:.2f} million parameters, {path}")

@@ -16,6 +16,9 @@ def new_policy(
     layers: Annotated[int | None, typer.Option(help="Another number of layers.")] = None,
     hidden: Annotated[int | None, typer.Option(help="Another width of the model.")] = None,
     heads: Annotated[int | None, typer.Option(help="Another number of attention heads.")] = None,
+    copying: Annotated[
+        bool, typer.Option("--copying", help="Begin with two heads that can copy, so that ids need not be remembered.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
 ) -> None:
     """Make a small policy from nothing: a tokenizer trained on the domain's text and a Qwen3 with random weights."""
@@ -23,4 +26,15 @@ def new_policy(
     from simia_gym.rl.small.build import build_policy
 
     output = Output(json=False)
-    build_policy(out, env, size=size, vocab=vocab, layers=layers, hidden=hidden, heads=heads, seed=seed, say=output.say)
+    build_policy(
+        out,
+        env,
+        size=size,
+        vocab=vocab,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        copying=copying,
+        seed=seed,
+        say=output.say,
+    )

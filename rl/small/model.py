@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.rl.small.copying import write_copying_heads
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,16 @@ SIZES: Mapping[str, Size] = {
 """Shapes by name; ``small`` learns on a processor, ``large`` wants a graphics card."""
 
 
-def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int) -> Any:
+ROPE_THETA = 1e6
+"""That of Qwen3: half of the dimensions hardly turn, by which a token is found however far away it stands."""
+
+
+def can_copy(size: Size) -> bool:
+    """Whether heads that copy can be written into such a model: a head has to tell its tokens apart."""
+    return size.layers >= 2 and 3 * size.head_dim <= size.hidden <= 8 * size.head_dim
+
+
+def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copying: bool = False) -> Any:
     """Make a model with random weights.
 
     Args:
@@ -68,6 +78,7 @@ def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int) -> Any
         tokenizer: The tokenizer; the model has an output for each of its tokens and for nothing else.
         max_length: The longest conversation in tokens.
         seed: Seed of the weights.
+        copying: Write heads that copy into the first two layers; see `copying`.
 
     Returns:
         A ``Qwen3ForCausalLM`` in float32.
@@ -84,6 +95,7 @@ def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int) -> Any
         num_key_value_heads=size.kv_heads,
         head_dim=size.head_dim,
         max_position_embeddings=max_length,
+        rope_theta=ROPE_THETA,
         tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
@@ -93,6 +105,8 @@ def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int) -> Any
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Qwen3ForCausalLM(config)
+    if copying:
+        write_copying_heads(model, seed=seed)
     model.generation_config = GenerationConfig(
         do_sample=True, eos_token_id=[tokenizer.eos_token_id], pad_token_id=tokenizer.pad_token_id
     )

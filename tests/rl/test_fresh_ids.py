@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simia_gym.rl.sft.fresh_ids import with_fresh_ids
+from simia_gym.rl.sft.fresh_ids import FreshIds
 from simia_gym.types import Message
 
 MIXED = st.builds(lambda tail: "B0" + tail, st.text("ABCXYZ0123456789", min_size=6, max_size=8))
@@ -23,27 +23,31 @@ def told(*texts: str) -> list[Message]:
     return [{"role": roles[place % 2], "content": text} for place, text in enumerate(texts)]
 
 
+def fresh(messages: list[Message], random: Random) -> list[Message]:
+    return FreshIds([messages], random).of(messages)
+
+
 def contents(messages: list[Message]) -> list[str]:
     return [str(message["content"]) for message in messages]
 
 
 @given(IDS, st.integers(0, 99))
 def test_what_was_the_same_is_the_same_again_and_what_differed_differs(ids: list[str], seed: int) -> None:
-    page = json.dumps({"found": ids, "lower": [item.lower() for item in ids]})
-    seen, said = contents(with_fresh_ids(told(page, *(f"click[{item.lower()}]" for item in ids)), Random(seed)))[:2]
-    fresh = json.loads(seen)
-    assert [item.lower() for item in fresh["found"]] == fresh["lower"]
-    assert said == f"click[{fresh['lower'][0]}]"
-    assert len(set(fresh["found"])) == len(set(ids))
-    for old, new in zip(ids, fresh["found"], strict=True):
-        assert [c.isdigit() for c in new] == [c.isdigit() for c in old]
+    text = json.dumps({"found": ids, "lower": [item.lower() for item in ids]})
+    seen, said = contents(fresh(told(text, *(f"click[{item.lower()}]" for item in ids)), Random(seed)))[:2]
+    page = json.loads(seen)
+    assert [item.lower() for item in page["found"]] == page["lower"]
+    assert said == f"click[{page['lower'][0]}]"
+    assert len(set(page["found"])) == len(set(ids))
+    for old, new in zip(ids, page["found"], strict=True):
+        assert (len(new), new.isdigit()) == (len(old), old.isdigit())
         assert new[:2] == old[:2] or old.isdigit()
 
 
 @given(st.text())
 def test_without_ids_nothing_changes(text: str) -> None:
     text = re.sub(r"[0-9]", "", text)
-    assert contents(with_fresh_ids(told(text), Random(0))) == [text]
+    assert contents(fresh(told(text), Random(0))) == [text]
 
 
 @pytest.mark.parametrize(
@@ -56,16 +60,26 @@ def test_without_ids_nothing_changes(text: str) -> None:
     ],
 )
 def test_amounts_years_and_small_numbers_stay(text: str) -> None:
-    assert contents(with_fresh_ids(told(text), Random(0))) == [text]
+    assert contents(fresh(told(text), Random(0))) == [text]
 
 
 def test_names_stay_beside_their_numbers_and_rules_stay_whole() -> None:
     rules: Message = {"role": "system", "content": "Transfer order W1234567 to 55555."}
     talk = [rules, *told("I am nadia.novak5748@example.com", "nadia_novak_5748, order #W1234567, zip 55555, #W7654321")]
-    first, *rest = contents(with_fresh_ids(talk, Random(3)))
+    first, *rest = contents(fresh(talk, Random(3)))
     assert first == rules["content"]
     number = re.fullmatch(r"I am nadia\.novak([0-9]{4})@example\.com", rest[0])
     assert number is not None
     assert number[1] != "5748"
     assert re.fullmatch(rf"nadia_novak_{number[1]}, order #W1234567, zip 55555, #W7[0-9]{{6}}", rest[1])
-    assert contents(with_fresh_ids(talk, Random(3))) == [first, *rest]
+    assert contents(fresh(talk, Random(3))) == [first, *rest]
+
+
+def test_ids_come_from_the_other_conversations() -> None:
+    talks = [told(f"click[b0{number:06d}xy] and B0{number:06d}XY") for number in range(50)]
+    source = FreshIds(talks, Random(0))
+    known = {f"b0{number:06d}xy" for number in range(50)}
+    drawn = [contents(source.of(talk))[0] for talk in talks]
+    found = [re.fullmatch(r"click\[(\w+)\] and (\w+)", text) for text in drawn]
+    assert all(match is not None and match[1].upper() == match[2] and match[1] in known for match in found)
+    assert sum(text == contents(talk)[0] for text, talk in zip(drawn, talks, strict=True)) < 10

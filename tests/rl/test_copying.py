@@ -1,0 +1,83 @@
+"""Heads that copy from the start: random tokens that stood anywhere before are continued as they stood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simia_gym.cli.app import run as main
+
+from .libraries import need
+
+need("torch", "transformers")
+
+import torch
+from transformers import AutoModelForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+from simia_gym.rl.small.card import read_card
+from simia_gym.rl.small.copying import write_copying_heads
+from simia_gym.rl.small.model import ROPE_THETA, SIZES
+
+VOCAB = 4000
+
+
+def model(size: str, *, copying: bool, seed: int = 0) -> Qwen3ForCausalLM:
+    shape = SIZES[size]
+    torch.manual_seed(seed)
+    made = Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=VOCAB,
+            hidden_size=shape.hidden,
+            intermediate_size=shape.intermediate,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            num_key_value_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            tie_word_embeddings=True,
+            rope_theta=ROPE_THETA,
+        )
+    ).eval()
+    if copying:
+        write_copying_heads(made, seed=seed)
+    return made
+
+
+def copied(policy: Qwen3ForCausalLM, *, page: int, seed: int) -> float:
+    """The share of tokens that are continued rightly, where a stretch of a page of random tokens comes again."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.stack([torch.randperm(VOCAB, generator=generator)[:page] for _ in range(4)])
+    again = rows[:, page // 4 : page // 4 + 20]
+    with torch.no_grad():
+        found = policy(torch.cat([rows, again], dim=1)).logits[:, page:-1].argmax(-1)
+    return float((found == again[:, 1:]).float().mean())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("page", [40, 200, 1000])
+def test_what_was_never_seen_is_copied_without_any_training(page: int, seed: int) -> None:
+    assert copied(model("small", copying=True, seed=seed), page=page, seed=seed) > 0.9
+    assert copied(model("small", copying=False, seed=seed), page=page, seed=seed) < 0.05
+
+
+@pytest.mark.parametrize(("size", "least"), [("tiny", 0.15), ("base", 0.5)])
+def test_other_shapes_copy_too_as_far_as_a_head_can_tell_tokens_apart(size: str, least: float) -> None:
+    assert copied(model(size, copying=True), page=100, seed=0) > least
+
+
+def test_a_model_too_wide_for_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-policy", str(tmp_path), "--env", "simia/webshop-v0", "--size", "large", "--copying"]) == 2
+    assert "made for small models" in capsys.readouterr().err
+
+
+def test_the_command_writes_them_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--env", "simia/webshop-v0", "--size", "tiny", "--vocab", "1500"]
+    weights = {}
+    for name, more in (("plain", []), ("copying", ["--copying"])):
+        assert main(["new-policy", str(tmp_path / name), *words, *more]) == 0
+        card = read_card(tmp_path / name)
+        assert card is not None
+        assert card.made["copying"] == bool(more)
+        weights[name] = AutoModelForCausalLM.from_pretrained(tmp_path / name).model.embed_tokens.weight
+    assert weights["copying"][:, 0].std() == 0
+    assert weights["plain"][:, 0].std() > 0
