@@ -76,9 +76,9 @@ def test_errors_in_pythons_words(expression: object, message: str) -> None:
 @given(st.text(alphabet=CHARACTERS, max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_answered(expression: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
     if transition.outcome == "ok":
         float(transition.observation)
 
