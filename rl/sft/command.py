@@ -41,10 +41,6 @@ def sft(
     ] = "full",
     epochs: Annotated[float, typer.Option(help="How often to go through the trajectories.")] = 1.0,
     steps: Annotated[int | None, typer.Option(help="Steps of the optimizer, in place of --epochs.")] = None,
-    listen: Annotated[
-        float,
-        typer.Option(help="Weight of tokens that the policy only reads, 0 to 1; helps a model from random weights."),
-    ] = 0.0,
     lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
     batch_size: Annotated[int, typer.Option(help="Trajectories a step.")] = 16,
     micro_batch: Annotated[
@@ -67,7 +63,7 @@ def sft(
         bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")
     ] = False,
 ) -> None:
-    """Train a policy on trajectories of experts, of rollouts or of a data set, on what the policy said."""
+    """Train a policy on trajectories of experts, of rollouts or of a data set; only on what the policy said."""
     from simia_gym.cli.output import Output
     from simia_gym.rl.extras import require
     from simia_gym.rl.sft.run import train_sft
@@ -88,7 +84,6 @@ def sft(
         held_out=held_out,
         epochs=epochs,
         steps=steps,
-        listen=listen,
         lr=lr,
         batch_size=batch_size,
         micro_batch=micro_batch or batch_size,

@@ -14,26 +14,15 @@ from trl import SFTTrainer
 from simia_gym.rl.sft.encode import IGNORED
 from simia_gym.rl.sft.order import MixedLengths
 
-_HEARD = 4
-"""One of so many heard tokens, drawn anew at each step, stands for all of them: logits are what costs here."""
-
 
 class PolicyTokensTrainer(SFTTrainer):
     """An ``SFTTrainer`` that computes logits of the policy's tokens only, where it runs on one processor.
 
     Attributes:
         order: The sampler of what is learned from; ``None`` leaves it to transformers.
-        listen: How much a token counts that the policy only reads, beside 1 for its own.
     """
 
     order: MixedLengths | None = None
-    listen: float = 0.0
-
-    def scores_itself(self) -> bool:
-        """Whether the loss is computed here and not by TRL."""
-        plain = self.args.loss_type == "nll" and not self.label_smoother and not self.aux_loss_enabled
-        alone = self.accelerator.num_processes == 1 and (self.args.device.type == "cpu" or self.listen > 0)
-        return plain and alone and self.compute_loss_func is None
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return super()._get_train_sampler(train_dataset) if self.order is None else self.order
@@ -42,7 +31,9 @@ class PolicyTokensTrainer(SFTTrainer):
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """Negative log-likelihood of the policy's tokens, as TRL defines it; its measurements, too."""
-        if return_outputs or not self.scores_itself():
+        plain = self.args.loss_type == "nll" and not self.label_smoother and not self.aux_loss_enabled
+        alone = self.accelerator.num_processes == 1 and self.args.device.type == "cpu"
+        if return_outputs or not plain or not alone or self.compute_loss_func is not None:
             return super().compute_loss(
                 model, inputs, return_outputs=return_outputs, num_items_in_batch=num_items_in_batch
             )
@@ -51,20 +42,11 @@ class PolicyTokensTrainer(SFTTrainer):
         labels = inputs["labels"][:, 1:]
         learned = labels != IGNORED
         backbone = getattr(model, model.base_model_prefix)
-        head = model.get_output_embeddings()
         with self.accelerator.autocast():
             hidden = backbone(input_ids=inputs["input_ids"], use_cache=False).last_hidden_state[:, :-1]
-            logits = head(hidden[learned])
+            logits = model.get_output_embeddings()(hidden[learned])
         logits, wanted = logits.float(), labels[learned]
         total = torch.nn.functional.cross_entropy(logits, wanted, reduction="sum")
-        if self.listen and model.training:
-            heard = inputs["attention_mask"][:, 1:].bool() & ~learned
-            heard &= torch.rand(heard.shape, device=heard.device) < 1 / _HEARD
-            with self.accelerator.autocast():
-                read = head(hidden[heard])
-            text = inputs["input_ids"][:, 1:][heard]
-            of_all = torch.nn.functional.cross_entropy(read.float(), text, reduction="sum") * _HEARD
-            total = total + self.listen * of_all
         count = torch.as_tensor(len(wanted) if num_items_in_batch is None else num_items_in_batch)
         self._measure(logits.detach(), wanted, inputs)
         return total / count.clamp(min=1)

@@ -29,8 +29,6 @@ class SFTSettings:
         held_out: Trajectories of further tasks that are only looked at.
         epochs: How often to go through them; with ``steps`` as far as those lead.
         steps: Steps of the optimizer; ``None`` follows ``epochs``.
-        listen: How much a token counts that the policy only reads, beside 1 for its own: what a model from random
-            weights learns to copy with. 0 for a model that can read.
         lr: Highest learning rate; it rises linearly at the beginning and falls along a cosine to a twentieth.
         batch_size: Conversations a step.
         micro_batch: Conversations that are computed at once.
@@ -51,7 +49,6 @@ class SFTSettings:
     held_out: int = 64
     epochs: float = 1.0
     steps: int | None = None
-    listen: float = 0.0
     lr: float = 1e-3
     batch_size: int = 16
     micro_batch: int = 16
@@ -77,8 +74,6 @@ class SFTSettings:
         for name in ("lr", "epochs"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
-        if not 0 <= self.listen <= 1:
-            raise InputError(f"listen is {self.listen}", where="listen", fix="Use 0 to 1.")
         if self.steps is not None and self.steps < 1:
             raise InputError(f"steps is {self.steps}", where="steps", fix="Use 1 or more.")
         if self.prompt not in ("full", "compact"):

@@ -137,10 +137,6 @@ def make_trainer(
         processing_class=tokenizer,
         callbacks=[Report()],
     )
-    trainer.listen = settings.listen
-    if settings.listen and not trainer.scores_itself():
-        fix = "Use one process and the ordinary loss, or leave --listen out."
-        raise InputError("heard tokens count on one processor or graphics card alone", where="listen", fix=fix)
     if "train_sampling_strategy" not in settings.extra:
         lengths = [len(row.input_ids) for row in train.rows]
         trainer.order = MixedLengths(lengths, settings.batch_size, settings.seed)

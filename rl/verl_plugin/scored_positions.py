@@ -17,6 +17,8 @@ from typing import Any
 from simia_gym.rl.verl_plugin.after_import import after_import
 
 SCORED = "scored"
+_INPUTS = {"input_ids", "attention_mask", "position_ids", "temperature", "return_dict"}
+"""What verl hands to a model of text; with anything else it is left to verl."""
 
 
 def scored_mask(input_ids: Any, response_mask: Any) -> Any:
@@ -84,9 +86,6 @@ def own_inputs(module: ModuleType) -> None:
         return inputs, outputs
 
     engine.prepare_model_inputs = prepare_model_inputs
-
-
-_INPUTS = {"input_ids", "attention_mask", "position_ids", "temperature", "return_dict"}
 
 
 def install() -> None:

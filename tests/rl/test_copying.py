@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,37 +14,28 @@ from .libraries import need
 need("torch", "transformers")
 
 import torch
-from transformers import AutoModelForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import AutoModelForCausalLM
 
 from simia_gym.rl.small.card import read_card
-from simia_gym.rl.small.copying import write_copying_heads
-from simia_gym.rl.small.model import ROPE_THETA, SIZES
+from simia_gym.rl.small.model import SIZES, make_model
 
 VOCAB = 4000
 
 
-def model(size: str, *, copying: bool, seed: int = 0) -> Qwen3ForCausalLM:
-    shape = SIZES[size]
-    torch.manual_seed(seed)
-    made = Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=VOCAB,
-            hidden_size=shape.hidden,
-            intermediate_size=shape.intermediate,
-            num_hidden_layers=shape.layers,
-            num_attention_heads=shape.heads,
-            num_key_value_heads=shape.kv_heads,
-            head_dim=shape.head_dim,
-            tie_word_embeddings=True,
-            rope_theta=ROPE_THETA,
-        )
-    ).eval()
-    if copying:
-        write_copying_heads(made, seed=seed)
-    return made
+class Vocabulary:
+    """What a model is told of its tokenizer."""
+
+    eos_token_id, pad_token_id = 2, 0
+
+    def __len__(self) -> int:
+        return VOCAB
 
 
-def copied(policy: Qwen3ForCausalLM, *, page: int, seed: int) -> float:
+def model(size: str, *, copying: bool, seed: int = 0) -> Any:
+    return make_model(SIZES[size], Vocabulary(), max_length=2048, seed=seed, copying=copying).eval()
+
+
+def copied(policy: Any, *, page: int, seed: int) -> float:
     """The share of tokens that are continued rightly, where a stretch of a page of random tokens comes again."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.stack([torch.randperm(VOCAB, generator=generator)[:page] for _ in range(4)])
@@ -70,7 +62,7 @@ def test_a_model_too_wide_for_it_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert "made for small models" in capsys.readouterr().err
 
 
-def test_the_command_writes_them_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_them_when_asked(tmp_path: Path) -> None:
     words = ["--env", "simia/webshop-v0", "--size", "tiny", "--vocab", "1500"]
     weights = {}
     for name, more in (("plain", []), ("copying", ["--copying"])):

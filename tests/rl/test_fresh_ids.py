@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simia_gym.rl.sft.fresh_ids import FreshIds
+from simia_gym.rl.sft.run import gather
+from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.types import Message
 
 MIXED = st.builds(lambda tail: "B0" + tail, st.text("ABCXYZ0123456789", min_size=6, max_size=8))
@@ -83,3 +86,13 @@ def test_ids_come_from_the_other_conversations() -> None:
     found = [re.fullmatch(r"click\[(\w+)\] and (\w+)", text) for text in drawn]
     assert all(match is not None and match[1].upper() == match[2] and match[1] in known for match in found)
     assert sum(text == contents(talk)[0] for text, talk in zip(drawn, talks, strict=True)) < 10
+
+
+def test_a_training_learns_from_fresh_ids_and_looks_at_real_ones() -> None:
+    told_of = SFTSettings(envs=("simia/webshop-v0",), policy="", trajectories=20, held_out=3, prompt="compact")
+    plain, exchanged = gather(told_of), gather(replace(told_of, fresh_ids=True))
+    assert [item.messages for item in exchanged.held_out] == [item.messages for item in plain.held_out]
+    pairs = list(zip(plain.train, exchanged.train, strict=True))
+    assert [before.task for before, _ in pairs] == [after.task for _, after in pairs]
+    assert sum(before.messages != after.messages for before, after in pairs) > 15
+    assert gather(replace(told_of, fresh_ids=True)) == exchanged

@@ -34,16 +34,16 @@ def jagged(rows: list[Any]) -> Any:
     return torch.nested.as_nested_tensor([torch.as_tensor(row) for row in rows], layout=torch.jagged)
 
 
-def micro_batch(*, fused: bool) -> Any:
+def micro_batch(responses: list[list[int]], *, fused: bool) -> Any:
     generator = torch.Generator().manual_seed(1)
-    lengths = [prompt + len(mask) for prompt, mask in zip(PROMPTS, RESPONSES, strict=True)]
+    lengths = [prompt + len(mask) for prompt, mask in zip(PROMPTS, responses, strict=True)]
     ids = [torch.randint(10, 300, (length,), generator=generator) for length in lengths]
     tensors = {
         "input_ids": jagged(ids),
         "position_ids": jagged([torch.arange(length) for length in lengths]),
         "prompts": jagged([row[:prompt] for row, prompt in zip(ids, PROMPTS, strict=True)]),
         "responses": jagged([row[prompt:] for row, prompt in zip(ids, PROMPTS, strict=True)]),
-        "response_mask": jagged(RESPONSES),
+        "response_mask": jagged(responses),
     }
     batch = TensorDict(tensors, batch_size=[len(ids)])
     words = {"use_remove_padding": False, "use_fused_kernels": fused, "temperature": 0.7, "calculate_entropy": True}
@@ -51,13 +51,13 @@ def micro_batch(*, fused: bool) -> Any:
     return batch
 
 
-def outputs(kind: str, *, fused: bool) -> tuple[Any, dict[str, Any], Any]:
+def outputs(kind: str, responses: list[list[int]], *, fused: bool) -> tuple[Any, dict[str, Any], Any]:
     """Inputs of the model, outputs of verl's engine, and a gradient of the policy's tokens."""
     model = make_model(kind)
     own = type(model).forward
     monkey_patch.patch_forward_with_backends(model, use_fused_kernels=fused, fused_kernels_backend="torch")
     try:
-        batch = micro_batch(fused=fused)
+        batch = micro_batch(responses, fused=fused)
         # The engine without its shards, on which these two methods do not depend.
         part: Any = SimpleNamespace(module=model, pad_to_length=0)
         part.engine_config = SimpleNamespace(entropy_checkpointing=False)
@@ -65,7 +65,7 @@ def outputs(kind: str, *, fused: bool) -> tuple[Any, dict[str, Any], Any]:
         found = engine.FSDPEngineWithLMHead.prepare_model_outputs(
             part, model(**inputs, use_cache=False), more, batch, None
         )
-        scored = spoken(found["log_probs"])
+        scored = spoken(found["log_probs"], responses)
         (scored * torch.arange(1, len(scored) + 1)).sum().backward()
         gradient = torch.cat([value.grad.flatten() for value in model.parameters() if value.grad is not None])
         return inputs, found, gradient
@@ -73,27 +73,28 @@ def outputs(kind: str, *, fused: bool) -> tuple[Any, dict[str, Any], Any]:
         type(model).forward = own
 
 
-def spoken(values: Any) -> Any:
+def spoken(values: Any, responses: list[list[int]]) -> Any:
     """The values of the positions that predict the policy's tokens."""
-    rows = zip(values.unbind(), RESPONSES, strict=True)
+    rows = zip(values.unbind(), responses, strict=True)
     return torch.cat([row[-len(mask) - 1 : -1][torch.tensor(mask).bool()] for row, mask in rows])
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "llama", "gpt_neox"])
 def test_the_numbers_and_the_gradient_are_those_of_all_positions(kind: str) -> None:
     assert plug_in.on_cpu()
-    _, everything, wanted = outputs(kind, fused=False)
-    inputs, found, gradient = outputs(kind, fused=True)
+    _, everything, wanted = outputs(kind, RESPONSES, fused=False)
+    inputs, found, gradient = outputs(kind, RESPONSES, fused=True)
     assert inputs["attention_mask"] is None
     assert int(inputs[scored_positions.SCORED].sum()) == sum(map(sum, RESPONSES))
     for name in ("log_probs", "entropy"):
-        torch.testing.assert_close(spoken(found[name]), spoken(everything[name]), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            spoken(found[name], RESPONSES), spoken(everything[name], RESPONSES), rtol=1e-5, atol=1e-5
+        )
         assert (found[name].values() != 0).sum() == sum(map(sum, RESPONSES))
     torch.testing.assert_close(gradient, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_a_batch_in_which_the_policy_says_nothing_has_a_gradient_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(__import__(__name__, fromlist=["RESPONSES"]), "RESPONSES", [[0, 0], [0], [0, 0, 0]])
-    _, found, gradient = outputs("qwen3", fused=True)
+def test_a_batch_in_which_the_policy_says_nothing_has_a_gradient_of_zero() -> None:
+    _, found, gradient = outputs("qwen3", [[0, 0], [0], [0, 0, 0]], fused=True)
     assert not found["log_probs"].values().any()
     assert not gradient.any()

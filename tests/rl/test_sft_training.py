@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,31 +96,25 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(start: Path, tmp_pat
     assert json.loads((killed / "policy" / "simia.json").read_text())["trained"][-1]["steps"] == 16
 
 
-def trainer_and_batch(start: Path, folder: Path, **more: Any) -> tuple[Any, Any]:
-    """A trainer about to begin, and its first batch: three conversations of different lengths."""
-    from simia_gym.rl.sft.gather import from_experts
-    from simia_gym.rl.sft.settings import SFTSettings
-    from simia_gym.rl.sft.trainer import encode_sets, load, make_trainer
-
-    settings = SFTSettings(
-        envs=(SHOP,), policy=str(start), trajectories=3, batch_size=3, micro_batch=3, precision="fp32", **more
-    )
-    model, tokenizer = load(str(start))
-    train, held_out = encode_sets(tokenizer, from_experts([SHOP], 3, prompt="compact"), 4000)
-    trainer = make_trainer(model, tokenizer, train, held_out, settings, folder, on_log=lambda *given: None)
-    batch = next(iter(trainer.get_train_dataloader()))
-    assert len({int(row.sum()) for row in batch["attention_mask"]}) == 3, "there is padding"
-    trainer.model.train()
-    return trainer, batch
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_the_loss_is_that_of_trl(start: Path, tmp_path: Path) -> None:
     """Computed at the learned positions alone, without a mask over the padding, it is the same number and gradient."""
     import torch
     from trl import SFTTrainer
 
-    trainer, batch = trainer_and_batch(start, tmp_path)
+    from simia_gym.rl.sft.gather import from_experts
+    from simia_gym.rl.sft.settings import SFTSettings
+    from simia_gym.rl.sft.trainer import encode_sets, load, make_trainer
+
+    settings = SFTSettings(
+        envs=(SHOP,), policy=str(start), trajectories=3, batch_size=3, micro_batch=3, precision="fp32"
+    )
+    model, tokenizer = load(str(start))
+    train, held_out = encode_sets(tokenizer, from_experts([SHOP], 3, prompt="compact"), 4000)
+    trainer = make_trainer(model, tokenizer, train, held_out, settings, tmp_path, on_log=lambda *given: None)
+    batch = next(iter(trainer.get_train_dataloader()))
+    assert len({int(row.sum()) for row in batch["attention_mask"]}) == 3, "there is padding"
+    trainer.model.train()
     found = []
     for compute in (trainer.compute_loss, lambda *given: SFTTrainer.compute_loss(trainer, *given)):
         trainer.model.zero_grad()
@@ -134,32 +127,3 @@ def test_the_loss_is_that_of_trl(start: Path, tmp_path: Path) -> None:
     measured = trainer._metrics["train"]
     for name in ("mean_token_accuracy", "entropy"):
         assert measured[name][0] == pytest.approx(measured[name][1], rel=1e-4)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_heard_tokens_count_as_much_as_asked(start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: every token but padding and the first of a row, its own ones with 1, the others with the weight."""
-    import torch
-
-    from simia_gym.rl.sft import on_cpu
-    from simia_gym.rl.sft.encode import IGNORED
-
-    trainer, batch = trainer_and_batch(start, tmp_path, listen=0.25)
-    labels, ids, real = batch["labels"][:, 1:], batch["input_ids"][:, 1:], batch["attention_mask"][:, 1:].bool()
-    with torch.no_grad():
-        logits = trainer.model(**{name: batch[name] for name in ("input_ids", "attention_mask")}).logits[:, :-1]
-        costs = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids, reduction="none")
-        own = labels != IGNORED
-        spoken, heard = costs[own].sum() / own.sum(), costs[real & ~own].sum() / own.sum()
-        monkeypatch.setattr(on_cpu, "_HEARD", 1)
-        assert trainer.compute_loss(trainer.model, dict(batch)).item() == pytest.approx(
-            float(spoken + 0.25 * heard), rel=1e-4
-        )
-        # One of four stands for all: right on average. What is held out is measured on the policy's own tokens alone.
-        monkeypatch.setattr(on_cpu, "_HEARD", 4)
-        torch.manual_seed(0)
-        drawn = [trainer.compute_loss(trainer.model, dict(batch)).item() for _ in range(20)]
-        assert sum(drawn) / len(drawn) == pytest.approx(float(spoken + 0.25 * heard), rel=0.02)
-        assert len(set(drawn)) > 1
-        trainer.model.eval()
-        assert trainer.compute_loss(trainer.model, dict(batch)).item() == pytest.approx(float(spoken), rel=1e-4)
