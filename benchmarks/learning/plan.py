@@ -16,8 +16,10 @@ class Recipe:
     Attributes:
         env: The environment; the same that anyone gets from ``gym.make``.
         size: Shape of the model, as `simia new-policy` knows it; its weights are random, but for heads that copy.
-        trajectories: The expert's trajectories that are imitated first, of generated training tasks.
-        sft: Further words for ``simia train sft``.
+        openings: How many beginnings of the expert's trajectories are imitated first, of generated training tasks.
+        opening_turns: The expert's turns in each of these.
+        trajectories: How many whole ones are imitated then.
+        sft: Further words for ``simia train sft``, both times.
         steps: Steps of GRPO.
         grpo: Further words for ``simia train grpo``.
         train_tasks: Generated training tasks that GRPO draws from.
@@ -30,7 +32,9 @@ class Recipe:
     sft: str
     grpo: str
     size: str = "small"
-    trajectories: int = 8_000
+    openings: int = 24_000
+    opening_turns: int = 1
+    trajectories: int = 3_000
     steps: int = 25
     train_tasks: int = 20_000
     test_tasks: int = 240
@@ -38,7 +42,8 @@ class Recipe:
     prompt: str = "compact"
 
 
-_SFT = "--batch-size 12 --lr 2e-3 --max-length 1500 --fresh-ids"
+_SFT = "--fresh-ids --fresh-words --max-length 1500 --held-out 32"
+_OPENINGS, _WHOLE = "--batch-size 48 --lr 2e-3", "--batch-size 12 --lr 1e-3"
 _GRPO = (
     "--groups 16 --group-size 8 --max-prompt-length 256 --max-response-length 1300 "
     "--set actor_rollout_ref.actor.ppo_mini_batch_size=8 "
@@ -52,14 +57,22 @@ A starting point: with these numbers no policy has been trained to its end yet.
 
 RECIPES = {
     "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1e-4"),
-    "retail": Recipe(env="simia/retail-v0", sft=_SFT, grpo=f"{_GRPO} --lr 2e-4", turn_tokens=192),
+    "retail": Recipe(
+        env="simia/retail-v0",
+        openings=12_000,
+        opening_turns=3,
+        trajectories=8_000,
+        sft=_SFT,
+        grpo=f"{_GRPO} --lr 1e-4",
+        turn_tokens=192,
+    ),
 }
 
 
 def quick(recipe: Recipe) -> Recipe:
     """The same in a few minutes, to see that every stage works; nothing is learned in it."""
     grpo = f"{recipe.grpo} --groups 2 --group-size 2 --set actor_rollout_ref.actor.ppo_mini_batch_size=1"
-    return replace(recipe, size="tiny", trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10)
+    return replace(recipe, size="tiny", openings=400, trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10)
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
             evaluation is always on the domain's own world.
         taught: The policy that another run has taught already; else one is made and taught here.
     """
-    start, sft, grpo = folder / "start", folder / "sft", folder / "grpo"
+    start, openings, sft, grpo = (folder / name for name in ("start", "openings", "sft", "grpo"))
     same = f"--prompt {recipe.prompt}"
     policies = {"grpo": grpo / "policy"}
     found = []
@@ -98,9 +111,12 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         policies = {"start": start, "sft": sft / "policy", **policies}
         words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
-        words = f"train sft {recipe.env} --policy {start} --trajectories {recipe.trajectories} --out {sft} {same} "
-        words += f"{recipe.sft} --seed {seed}"
-        found.append(_stage("sft", words, sft / "policy" / "simia.json", sft / "settings.json"))
+        for out, policy, words in (
+            (openings, start, f"--trajectories {recipe.openings} --first-turns {recipe.opening_turns} {_OPENINGS}"),
+            (sft, openings / "policy", f"--trajectories {recipe.trajectories} {_WHOLE}"),
+        ):
+            words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {words} {recipe.sft} --seed {seed}"
+            found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))
     words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
     words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
     words += f"--seed {seed} {world or '--simulator world'}"

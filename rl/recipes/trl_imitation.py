@@ -17,7 +17,7 @@ from simia_gym.rl.for_trl.environments import ToolEnvironment, ToolEnvironments
 from simia_gym.rl.for_trl.rollouts import EpisodesRollout
 from simia_gym.rl.for_trl.rows import KEY, Beginnings
 from simia_gym.rl.for_trl.tokenizers import tool_calling
-from simia_gym.rl.small.model import SIZES, make_model
+from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
 from simia_gym.rollout.play import play
 from simia_gym.suite import Suite
@@ -127,7 +127,7 @@ def imitate(
 
     if size not in SIZES:
         raise InputError(f"there is no size {size!r}", where="size", fix=f"Sizes: {', '.join(SIZES)}.")
-    model = make_model(SIZES[size], tokenizer, max_length=LENGTH, seed=seed)
+    model = make_model(SIZES[size], tokenizer, max_length=LENGTH, seed=seed, copying=can_copy(SIZES[size]))
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, weight_decay=0.0)
     rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=max(steps, 2), pct_start=0.1)
     last = float("nan")

@@ -35,6 +35,13 @@ def sft(
         bool,
         typer.Option("--fresh-ids", help="Other ids in every trajectory: the policy learns to copy, not to remember."),
     ] = False,
+    fresh_words: Annotated[
+        bool,
+        typer.Option("--fresh-words", help="Other words, too, where an expert says what it has read before."),
+    ] = False,
+    first_turns: Annotated[
+        int | None, typer.Option(help="Learn only from so many turns at the beginning of each; else from all.")
+    ] = None,
     held_out: Annotated[int, typer.Option(help="Trajectories of further tasks that are only looked at.")] = 64,
     prompt: Annotated[
         str, typer.Option(help="System message: full or compact. It is recorded with the policy.")
@@ -81,6 +88,8 @@ def sft(
         data=tuple(map(str, data or ())),
         least=least_reward,
         fresh_ids=fresh_ids,
+        fresh_words=fresh_words,
+        first_turns=first_turns,
         held_out=held_out,
         epochs=epochs,
         steps=steps,

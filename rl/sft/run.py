@@ -13,6 +13,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.sft import metrics, trainer
 from simia_gym.rl.sft.files import write_trajectories
 from simia_gym.rl.sft.fresh_ids import FreshIds
+from simia_gym.rl.sft.fresh_words import FreshWords
 from simia_gym.rl.sft.gather import Gathered, from_experts, from_files
 from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.small.card import Card, read_card, write_card
@@ -126,8 +127,9 @@ def gather(settings: SFTSettings) -> Gathered:
         InputError: There are none, or a conversation was held with another system message than the settings say.
     """
     found = _gather(settings)
-    if settings.fresh_ids:
-        fresh = FreshIds([item.messages for item in found.train], Random(settings.seed))
+    random = Random(settings.seed)
+    for kind in (FreshWords,) * settings.fresh_words + (FreshIds,) * settings.fresh_ids:
+        fresh = kind([item.messages for item in found.train], random)
         found.train = [replace(item, messages=fresh.of(item.messages)) for item in found.train]
     return found
 
@@ -141,10 +143,16 @@ def _gather(settings: SFTSettings) -> Gathered:
             prompt=settings.prompt,
             seed=settings.seed,
             least=settings.least,
+            turns=settings.first_turns,
         )
     paths = [Path(name) for name in settings.data]
     found = from_files(
-        paths, held_out=settings.held_out, least=settings.least, prompt=settings.prompt, envs=settings.envs
+        paths,
+        held_out=settings.held_out,
+        least=settings.least,
+        prompt=settings.prompt,
+        envs=settings.envs,
+        turns=settings.first_turns,
     )
     other = sum(bool(item.prompt) and item.prompt != settings.prompt for item in (*found.train, *found.held_out))
     if other:

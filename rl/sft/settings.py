@@ -26,6 +26,8 @@ class SFTSettings:
         data: Files to learn from instead.
         least: The least reward that is worth learning from.
         fresh_ids: Give every trajectory that is learned from ids of its own, so that the policy learns to copy them.
+        fresh_words: Exchange in every one the words that are said only after they were read; see `fresh_words`.
+        first_turns: Learn only from so many turns at the beginning of every one; ``None`` for all.
         held_out: Trajectories of further tasks that are only looked at.
         epochs: How often to go through them; with ``steps`` as far as those lead.
         steps: Steps of the optimizer; ``None`` follows ``epochs``.
@@ -46,6 +48,8 @@ class SFTSettings:
     data: tuple[str, ...] = ()
     least: float = 1.0
     fresh_ids: bool = False
+    fresh_words: bool = False
+    first_turns: int | None = None
     held_out: int = 64
     epochs: float = 1.0
     steps: int | None = None
@@ -74,8 +78,10 @@ class SFTSettings:
         for name in ("lr", "epochs"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
-        if self.steps is not None and self.steps < 1:
-            raise InputError(f"steps is {self.steps}", where="steps", fix="Use 1 or more.")
+        for name in ("steps", "first_turns"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}", where=name, fix="Use 1 or more.")
         if self.prompt not in ("full", "compact"):
             raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
         if self.precision not in ("auto", "fp32", "bf16"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from simia_gym.config import EnvConfig
@@ -46,6 +46,13 @@ class Trajectory:
     source: str = ""
     reward: float = 0.0
     success: bool = False
+
+    def begun(self, turns: int | None) -> Trajectory:
+        """The same up to and with so many turns of the policy; ``None`` for all of it."""
+        if turns is None:
+            return self
+        said = [place for place, message in enumerate(self.messages) if message["role"] == "assistant"]
+        return replace(self, messages=self.messages[: said[:turns][-1] + 1])
 
     def to_json(self) -> JsonObject:
         """Plain JSON values, as a line of a data set."""

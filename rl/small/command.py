@@ -17,7 +17,7 @@ def new_policy(
     hidden: Annotated[int | None, typer.Option(help="Another width of the model.")] = None,
     heads: Annotated[int | None, typer.Option(help="Another number of attention heads.")] = None,
     copying: Annotated[
-        bool, typer.Option("--copying", help="Begin with two heads that can copy, so that ids need not be remembered.")
+        bool, typer.Option("--copying", help="Begin with heads that can copy, so that ids need not be remembered.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
 ) -> None:

@@ -4,81 +4,112 @@ An agent copies: ids, names and options go from a page into an action. From rand
 work together, one that notes at each token which token stood before it, and one that finds where the present token
 stood before and takes over what followed (an "induction head", Olsson et al. 2022, arXiv 2209.11895). Gradients find
 such a pair late: a model of a million weights reads tens of millions of tokens before it copies what it has never seen,
-and until then it remembers ids instead. Here the pair is written into the first head of the first two layers. Nothing
-of a domain goes into it, and training changes these weights as it does all others.
+and until then it remembers ids instead. Here the pair is written into the first heads of the first two layers.
+
+What an agent copies has a beginning, too: a search begins with the word after "find me a". Heads of the third layer read
+what stood one, two or three tokens before each token and can take over what they find. What they look for is left to
+training; their attention begins so broad that gradients reach every token.
+
+Nothing of a domain goes into this, and training changes these weights as it does all others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 PAIRS = 5
-"""Pairs of dimensions that turn fastest with the position; by these the first head finds the token before."""
+"""Pairs of dimensions that turn fastest with the position; by these heads find the tokens before."""
+MOST_NOTES = 3
+"""Up to how far back a token is told what stood before it, where there is room."""
 _NEAR, _FAR = 3.0, 2.5
-"""Weights of the normalisation, which sharpen attention: where the head before looks, and where alike tokens meet."""
+"""Weights of the normalisation, which sharpen attention: where a head looks back, and where alike tokens meet."""
 _SPREAD = 0.1
 """Standard deviation of the embeddings."""
-_NOTED, _TAKEN = 0.3, 2.0
-"""How loud the two heads speak beside the tokens themselves."""
+_FORM = 0.15
+"""How a word's embedding differs, in two dimensions, with a space before it and with a capital."""
+_NOTED, _TAKEN, _OFFERED = 0.3, 2.0, 0.1
+"""How loud heads speak beside the tokens themselves: of what stood before, of what follows, of what may be wanted."""
 
 
-def write_copying_heads(model: Any, *, seed: int) -> None:
-    """Write the pair of heads into a model with random weights.
+_QUIET = 0.3
+"""By how much everything random speaks more quietly, so that it drowns nothing."""
+
+
+def notes(width: int, size: int) -> int:
+    """How many tokens back can be noted: three heads' worth of the width is for the token itself."""
+    return min(MOST_NOTES, width // size - 3)
+
+
+def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
+    """Write heads that copy into a model with random weights.
+
+    Tokens that are one word in different forms, with or without a space before it and with or without a capital, get
+    embeddings that are almost the same: a word is found where it stands at the beginning of a title, too.
 
     Args:
-        model: A ``Qwen3ForCausalLM`` of at least two layers whose width is at least three times that of a head; its
+        model: A ``Qwen3ForCausalLM`` of at least two layers whose width is at least four times that of a head; its
             weights are changed in place.
-        seed: Seed of the projection in which tokens are compared.
+        texts: The text of each token, in order.
+        seed: Seed of the embeddings, and of the projection in which tokens are compared.
     """
     import torch
 
     config = model.config
-    width, size = config.hidden_size, config.head_dim
+    width, size, layers = config.hidden_size, config.head_dim, model.model.layers
+    group = config.num_attention_heads // config.num_key_value_heads
+    back = min(notes(width, size), config.num_key_value_heads)
     generator = torch.Generator().manual_seed(seed)
     # The residual stream: a constant, what stood before, and the token itself.
-    noted, own = slice(1, 1 + size), slice(1 + size, width)
+    told = 1 + back * size
+    noted = [slice(1 + place * size, 1 + (place + 1) * size) for place in range(back)]
+    own = slice(told, width)
     with torch.no_grad():
         tokens = model.model.embed_tokens.weight
         tokens.normal_(0, _SPREAD, generator=generator)
-        tokens[:, 0], tokens[:, noted] = 3 * _SPREAD, 0.0
-        random = torch.randn(width - size - 1, size, generator=generator)
+        tokens[:, 0], tokens[:, 1:told] = 3 * _SPREAD, 0.0
+        first: dict[str, int] = {}
+        for place, text in enumerate(texts):
+            word = text.removeprefix(" ")
+            if word.isalnum():
+                tokens[place] = tokens[first.setdefault(word.lower(), place)]
+                tokens[place, -2] = _FORM if word != text else -_FORM
+                tokens[place, -1] = _FORM if word != word.lower() else -_FORM
+        random = torch.randn(width - told, size, generator=generator)
         codes = torch.linalg.qr(random).Q.T  # a head's worth of directions in which tokens differ
-        before, finder = (model.model.layers[place].self_attn for place in (0, 1))
-        for layer in model.model.layers[:2]:
+        for layer in layers:
             for written in (layer.self_attn.o_proj, layer.mlp.down_proj):
-                written.weight[: 1 + size] = 0.0
+                written.weight *= _QUIET
+                written.weight[:told] = 0.0
 
-        angles = _angles(config, size)
+        angles = _angles(config, size)[:PAIRS]
         fast = torch.arange(PAIRS)
-        at = torch.zeros(size)
-        at[fast] = 1.0
-        one_on = torch.zeros(size)
-        one_on[fast], one_on[fast + size // 2] = angles[:PAIRS].cos(), angles[:PAIRS].sin()
-        _only(before.q_proj.weight, size, 0, at)
-        _only(before.k_proj.weight, size, 0, one_on)
-        for norm in (before.q_norm, before.k_norm):
+        looking = torch.zeros(size, width)
+        looking[fast, 0] = 1.0
+        for place in range(back):
+            found = torch.zeros(size, width)
+            turned = (place + 1) * angles
+            found[fast, 0], found[fast + size // 2, 0] = turned.cos(), turned.sin()
+            saying = torch.zeros(width, size)
+            saying[noted[place]] = _NOTED * torch.eye(size)
+            _write(layers[0].self_attn, place, group, size, looking, found, _reading(codes, own, width), saying)
+        for norm in (layers[0].self_attn.q_norm, layers[0].self_attn.k_norm):
             norm.weight[fast] = norm.weight[fast + size // 2] = _NEAR
-        before.v_proj.weight[:size] = 0.0
-        before.v_proj.weight[:size, own] = codes
-        before.o_proj.weight[:, :size] = 0.0
-        before.o_proj.weight[noted, :size] = _NOTED * torch.eye(size)
 
         # Positions hardly turn these dimensions, so that a token is found however far away it stands.
         slow = torch.cat([torch.arange(size // 4, size // 2), torch.arange(3 * size // 4, size)])
-        for projection, place, code in (
-            (finder.q_proj, own, codes[slow]),
-            (finder.k_proj, noted, torch.eye(size)[slow]),
-        ):
-            projection.weight[:size] = 0.0
-            rows = torch.zeros(len(slow), width)
-            rows[:, place] = code
-            projection.weight[slow] = rows
-        for norm in (finder.q_norm, finder.k_norm):
+        kept = torch.zeros(size, 1)
+        kept[slow] = 1.0
+        for depth, layer in enumerate(layers[1:3]):
+            loud = _OFFERED if depth else _TAKEN
+            for place in range(back if depth else 1):
+                looking = kept * _reading(codes, own, width)
+                found = kept * _reading(torch.eye(size), noted[place], width)
+                saying = torch.zeros(width, size)
+                saying[own] = loud * codes.T
+                _write(layer.self_attn, place, group, size, looking, found, _reading(codes, own, width), saying)
+        for norm in (layers[1].self_attn.q_norm, layers[1].self_attn.k_norm):
             norm.weight[slow] = _FAR
-        finder.v_proj.weight[:size] = 0.0
-        finder.v_proj.weight[:size, own] = codes
-        finder.o_proj.weight[:, :size] = 0.0
-        finder.o_proj.weight[own, :size] = _TAKEN * codes.T
 
 
 def _angles(config: Any, size: int) -> Any:
@@ -89,7 +120,19 @@ def _angles(config: Any, size: int) -> Any:
     return theta ** -(torch.arange(0, size, 2).float() / size)
 
 
-def _only(weight: Any, size: int, column: int, values: Any) -> None:
-    """Let the first head of a projection read one dimension alone."""
-    weight[:size] = 0.0
-    weight[:size, column] = values
+def _reading(rows: Any, place: slice, width: int) -> Any:
+    """A projection that reads one part of the residual stream."""
+    import torch
+
+    weight = torch.zeros(len(rows), width)
+    weight[:, place] = rows
+    return weight
+
+
+def _write(attention: Any, place: int, group: int, size: int, query: Any, key: Any, value: Any, output: Any) -> None:
+    """Write one head; where several share keys and values, the first of those that share the ones at this place."""
+    head, shared = slice(place * group * size, (place * group + 1) * size), slice(place * size, (place + 1) * size)
+    attention.q_proj.weight[head] = query
+    attention.k_proj.weight[shared] = key
+    attention.v_proj.weight[shared] = value
+    attention.o_proj.weight[:, head] = output

@@ -54,7 +54,7 @@ def _wide(hidden: int) -> int:
 
 SIZES: Mapping[str, Size] = {
     "tiny": Size(2, 64, 4, 2, 16, 192),
-    "small": Size(4, 128, 4, 4, 32, 384),
+    "small": Size(3, 192, 6, 6, 32, 512),
     "base": Size(6, 256, 8, 8, 32, 704),
     "large": Size(12, 768, 12, 6, 64, 2048),
 }
@@ -67,7 +67,7 @@ ROPE_THETA = 1e6
 
 def can_copy(size: Size) -> bool:
     """Whether heads that copy can be written into such a model: a head has to tell its tokens apart."""
-    return size.layers >= 2 and 3 * size.head_dim <= size.hidden <= 8 * size.head_dim
+    return size.layers >= 2 and 4 * size.head_dim <= size.hidden <= 8 * size.head_dim
 
 
 def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copying: bool = False) -> Any:
@@ -106,7 +106,7 @@ def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copyin
         torch.manual_seed(seed)
         model = Qwen3ForCausalLM(config)
     if copying:
-        write_copying_heads(model, seed=seed)
+        write_copying_heads(model, [tokenizer.decode([place]) for place in range(len(tokenizer))], seed=seed)
     model.generation_config = GenerationConfig(
         do_sample=True, eos_token_id=[tokenizer.eos_token_id], pad_token_id=tokenizer.pad_token_id
     )

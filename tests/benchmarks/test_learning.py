@@ -19,7 +19,7 @@ _SIMIA = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
 def test_no_stage_trains_on_tasks_for_testing(domain: str, tmp_path: Path) -> None:
     made = stages(quick(RECIPES[domain]), 0, tmp_path)
     names = [stage.name for stage in made]
-    assert names[:3] == ["new-policy", "sft", "grpo"]
+    assert names[:4] == ["new-policy", "openings", "sft", "grpo"]
     for stage in made:
         assert ("--split" in stage.words) == stage.name.startswith("evaluate")
     assert len({stage.done for stage in made}) == len(made)

@@ -58,6 +58,17 @@ def test_what_is_held_out_is_of_other_tasks() -> None:
     assert sum(found.kinds.values()) == 50
 
 
+@pytest.mark.parametrize("turns", [1, 3])
+def test_only_the_first_turns_are_kept_where_so_many_are_asked_for(played: list[Trajectory], turns: int) -> None:
+    begun = from_experts([SHOP, RETAIL], 16, held_out=4, prompt="compact", turns=turns)
+    for short, whole in zip(begun.train, played, strict=True):
+        assert short.messages == whole.messages[: len(short.messages)]
+        said = [message["role"] for message in short.messages].count("assistant")
+        assert said == min(turns, [message["role"] for message in whole.messages].count("assistant"))
+        assert short.messages[-1]["role"] == "assistant"
+        assert (short.task, short.reward) == (whole.task, whole.reward)
+
+
 def test_the_same_seed_gives_the_same_trajectories() -> None:
     first, again, other = (from_experts([RETAIL], 6, seed=seed).train for seed in (0, 0, 1))
     assert first == again
