@@ -72,7 +72,9 @@ RECIPES = {
 def quick(recipe: Recipe) -> Recipe:
     """The same in a few minutes, to see that every stage works; nothing is learned in it."""
     grpo = f"{recipe.grpo} --groups 2 --group-size 2 --set actor_rollout_ref.actor.ppo_mini_batch_size=1"
-    return replace(recipe, size="tiny", openings=400, trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10)
+    return replace(
+        recipe, size="tiny", openings=400, trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10
+    )
 
 
 @dataclass(frozen=True)

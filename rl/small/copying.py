@@ -6,9 +6,9 @@ stood before and takes over what followed (an "induction head", Olsson et al. 20
 such a pair late: a model of a million weights reads tens of millions of tokens before it copies what it has never seen,
 and until then it remembers ids instead. Here the pair is written into the first heads of the first two layers.
 
-What an agent copies has a beginning, too: a search begins with the word after "find me a". Heads of the third layer read
-what stood one, two or three tokens before each token and can take over what they find. What they look for is left to
-training; their attention begins so broad that gradients reach every token.
+What an agent copies has a beginning, too: a search begins with the word after "find me a". Heads of the third layer
+read what stood one, two or three tokens before each token and can take over what they find. What they look for is left
+to training; their attention begins so broad that gradients reach every token.
 
 Nothing of a domain goes into this, and training changes these weights as it does all others.
 """
