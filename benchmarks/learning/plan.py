@@ -56,14 +56,15 @@ A starting point: with these numbers no policy has been trained to its end yet.
 """
 
 RECIPES = {
-    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1e-4"),
+    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 3e-4"),
     "retail": Recipe(
         env="simia/retail-v0",
         openings=12_000,
         opening_turns=3,
-        trajectories=8_000,
+        trajectories=6_000,
+        steps=20,
         sft=_SFT,
-        grpo=f"{_GRPO} --lr 1e-4",
+        grpo=f"{_GRPO} --lr 3e-4",
         turn_tokens=192,
     ),
 }
