@@ -34,7 +34,7 @@ class Recipe:
     size: str = "small"
     openings: int = 24_000
     opening_turns: int = 1
-    trajectories: int = 3_000
+    trajectories: int = 5_000
     steps: int = 25
     train_tasks: int = 20_000
     test_tasks: int = 240
@@ -47,24 +47,25 @@ _OPENINGS, _WHOLE = "--batch-size 48 --lr 2e-3", "--batch-size 12 --lr 1e-3"
 _GRPO = (
     "--groups 16 --group-size 8 --max-prompt-length 256 --max-response-length 1300 "
     "--set actor_rollout_ref.actor.ppo_mini_batch_size=8 "
+    "--set actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean "
     "--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096 "
     "--set algorithm.rollout_correction.bypass_mode=true"
 )
-"""Two updates a step. Both engines compute in float32 and agree to 1e-5, so the rollout's probabilities are taken.
-
-A starting point: with these numbers no policy has been trained to its end yet.
+"""Two updates a step. Every episode weighs the same: by tokens, those that fail weigh more, since they are longer, and what
+they have in common with those that succeed is unlearned. Both engines compute in float32 and agree to 1e-5, so the
+rollout's probabilities are taken.
 """
 
 RECIPES = {
-    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 3e-4"),
+    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1e-4"),
     "retail": Recipe(
         env="simia/retail-v0",
         openings=12_000,
         opening_turns=3,
         trajectories=6_000,
-        steps=20,
+        steps=12,
         sft=_SFT,
-        grpo=f"{_GRPO} --lr 3e-4",
+        grpo=f"{_GRPO} --lr 1e-4",
         turn_tokens=192,
     ),
 }

@@ -59,10 +59,6 @@ LIBRARIES = ("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "s
 PATIENCE = 900.0
 """Seconds that a command may take on a crowded machine."""
 STAND_INS = {
-    "training.md": """
-from simia_gym.rl.small.build import build_policy
-build_policy("runs/sft-start", "simia/webshop-v0", conversations=20, hidden=64, heads=2)
-""",
     "trl.md": """
 from transformers import AutoTokenizer
 from trl.chat_template_utils import qwen3_chat_template
