@@ -51,9 +51,9 @@ _GRPO = (
     "--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096 "
     "--set algorithm.rollout_correction.bypass_mode=true"
 )
-"""Two updates a step. Every episode weighs the same: by tokens, those that fail weigh more, since they are longer, and what
-they have in common with those that succeed is unlearned. Both engines compute in float32 and agree to 1e-5, so the
-rollout's probabilities are taken.
+"""Two updates a step. Every episode weighs the same: by tokens, those that fail would weigh more, being longer, and what
+they have in common with those that succeed would be unlearned. Both engines compute in float32 and agree to 1e-5, so
+the rollout's probabilities are taken.
 """
 
 RECIPES = {
