@@ -34,7 +34,7 @@ class Recipe:
     size: str = "small"
     openings: int = 24_000
     opening_turns: int = 1
-    trajectories: int = 5_000
+    trajectories: int = 6_000
     steps: int = 25
     train_tasks: int = 20_000
     test_tasks: int = 240
@@ -51,9 +51,9 @@ _GRPO = (
     "--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096 "
     "--set algorithm.rollout_correction.bypass_mode=true"
 )
-"""Two updates a step. Every episode weighs the same: by tokens, those that fail would weigh more, being longer, and what
-they have in common with those that succeed would be unlearned. Both engines compute in float32 and agree to 1e-5, so
-the rollout's probabilities are taken.
+"""Two updates a step. Every episode weighs the same: by tokens, those that fail would weigh more, being longer, and
+what they have in common with those that succeed would be unlearned. Both engines compute in float32 and agree to 1e-5,
+so the rollout's probabilities are taken.
 """
 
 RECIPES = {
@@ -62,7 +62,6 @@ RECIPES = {
         env="simia/retail-v0",
         openings=12_000,
         opening_turns=3,
-        trajectories=6_000,
         steps=12,
         sft=_SFT,
         grpo=f"{_GRPO} --lr 1e-4",
@@ -115,11 +114,10 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         policies = {"start": start, "sft": sft / "policy", **policies}
         words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
-        for out, policy, words in (
-            (openings, start, f"--trajectories {recipe.openings} --first-turns {recipe.opening_turns} {_OPENINGS}"),
-            (sft, openings / "policy", f"--trajectories {recipe.trajectories} {_WHOLE}"),
-        ):
-            words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {words} {recipe.sft} --seed {seed}"
+        begun = f"--trajectories {recipe.openings} --first-turns {recipe.opening_turns} {_OPENINGS} --seed {seed}"
+        whole = f"--trajectories {recipe.trajectories} {_WHOLE} --seed {seed + 1}"  # the same words are not said again
+        for out, policy, words in ((openings, start, begun), (sft, openings / "policy", whole)):
+            words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}"
             found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))
     words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
     words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "

@@ -32,10 +32,6 @@ _NOTED, _TAKEN, _OFFERED = 0.3, 2.0, 0.1
 """How loud heads speak beside the tokens themselves: of what stood before, of what follows, of what may be wanted."""
 
 
-_QUIET = 0.3
-"""By how much everything random speaks more quietly, so that it drowns nothing."""
-
-
 def notes(width: int, size: int) -> int:
     """How many tokens back can be noted: three heads' worth of the width is for the token itself."""
     return min(MOST_NOTES, width // size - 3)
@@ -79,7 +75,6 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
         codes = torch.linalg.qr(random).Q.T  # a head's worth of directions in which tokens differ
         for layer in layers:
             for written in (layer.self_attn.o_proj, layer.mlp.down_proj):
-                written.weight *= _QUIET
                 written.weight[:told] = 0.0
 
         angles = _angles(config, size)[:PAIRS]
