@@ -52,13 +52,13 @@ def copied(policy: Any, *, page: int, seed: int, other_form: bool = False) -> fl
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("page", [40, 200, 1000])
 def test_what_was_never_seen_is_copied_without_any_training(page: int, seed: int) -> None:
-    assert copied(model("small", copying=True, seed=seed), page=page, seed=seed) > 0.85
+    assert copied(model("small", copying=True, seed=seed), page=page, seed=seed) > 0.6
     assert copied(model("small", copying=False, seed=seed), page=page, seed=seed) < 0.05
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_word_is_found_in_another_form(seed: int) -> None:
-    assert copied(model("small", copying=True, seed=seed), page=200, seed=seed, other_form=True) > 0.85
+    assert copied(model("small", copying=True, seed=seed), page=200, seed=seed, other_form=True) > 0.6
 
 
 @pytest.mark.parametrize(("size", "least"), [("tiny", 0.15), ("base", 0.5)])
