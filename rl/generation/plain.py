@@ -62,8 +62,12 @@ class PlainRunner:
         return torch.stack(rows) if rows else torch.empty(0, 0)
 
     def copy(self, source: int, target: int, count: int) -> None:
-        """Not possible."""
-        raise NotImplementedError
+        """Not possible; nobody asks for it, since `shares` says so.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("a beginning cannot be copied between caches that a model makes for itself")
 
     def forget(self, slot: int) -> None:
         """Drop a slot's cache."""

@@ -12,6 +12,7 @@ import string
 from collections.abc import Iterable, Sequence, Set
 from random import Random
 
+from simia_gym.rl.sft.trajectories import rewritten
 from simia_gym.types import Message
 
 _MIXED = "(?=[{0}0-9]*[{0}])(?=[{0}0-9]*[0-9])[{0}0-9]{{6,}}"
@@ -64,10 +65,7 @@ class FreshIds:
                 taken.add(known[key])
             return known[key].lower() if text == text.lower() else known[key]
 
-        return [
-            message if message["role"] == "system" else {**message, "content": _ID.sub(other, str(message["content"]))}
-            for message in messages
-        ]
+        return rewritten(messages, lambda text: _ID.sub(other, text))
 
     def _draw(self, key: str, taken: Set[str]) -> str:
         """Another id of the same form; one made up where those at hand are all taken."""

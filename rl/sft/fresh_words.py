@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from random import Random
 
+from simia_gym.rl.sft.trajectories import rewritten
 from simia_gym.types import Message
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{3,}(?![A-Za-z0-9])")
@@ -46,7 +47,7 @@ class FreshWords:
             capital where there was one, and two that held different ones hold different ones.
         """
         others: dict[str, str] = {}
-        left: list[str] = []
+        left = self._random.sample(self._words, len(self._words))
 
         def other(found: re.Match[str]) -> str:
             text = found.group()
@@ -54,17 +55,10 @@ class FreshWords:
             if key not in self._known:
                 return text
             if key not in others:
-                if not left:
-                    left.extend(self._random.sample(self._words, len(self._words)))
                 others[key] = left.pop()
             return _written_as(text, others[key])
 
-        return [
-            message
-            if message["role"] == "system"
-            else {**message, "content": _WORD.sub(other, str(message["content"]))}
-            for message in messages
-        ]
+        return rewritten(messages, lambda text: _WORD.sub(other, text))
 
 
 def _exchangeable(conversations: Iterable[Sequence[Message]]) -> list[str]:

@@ -128,9 +128,10 @@ def gather(settings: SFTSettings) -> Gathered:
     """
     found = _gather(settings)
     random = Random(settings.seed)
-    for kind in (FreshWords,) * settings.fresh_words + (FreshIds,) * settings.fresh_ids:
-        fresh = kind([item.messages for item in found.train], random)
-        found.train = [replace(item, messages=fresh.of(item.messages)) for item in found.train]
+    for asked, exchange in ((settings.fresh_words, FreshWords), (settings.fresh_ids, FreshIds)):
+        if asked:
+            fresh = exchange([item.messages for item in found.train], random)
+            found.train = [replace(item, messages=fresh.of(item.messages)) for item in found.train]
     return found
 
 

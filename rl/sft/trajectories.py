@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -79,6 +79,14 @@ class Trajectory:
             {key: message[key] for key in _KEPT if message.get(key) is not None} for message in data["messages"]
         ]
         return cls(**given)
+
+
+def rewritten(messages: Sequence[Message], change: Callable[[str], str]) -> list[Message]:
+    """A conversation with other texts; its system messages stay, since they are rules and not facts of a task."""
+    return [
+        message if message["role"] == "system" else {**message, "content": change(str(message["content"]))}
+        for message in messages
+    ]
 
 
 def _is_conversation(messages: Any) -> bool:

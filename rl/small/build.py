@@ -69,7 +69,7 @@ def build_policy(
         raise InputError(f"conversations is {conversations}", where="conversations", fix="Use 1 or more.")
     shape = SIZES[size].altered(layers=layers, hidden=hidden, heads=heads)
     if copying and not can_copy(shape):
-        fix = "Use two layers or more, and a width of three to eight heads; or leave --copying out."
+        fix = "Use two layers or more, and a width of four to eight heads; or leave --copying out."
         raise InputError("heads that copy are made for small models", where="copying", fix=fix)
     talks: list[list[Message]] = []
     for env in names:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.rl.small.copying import write_copying_heads
+from simia_gym.rl.small.copying import notes, write_copying_heads
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ ROPE_THETA = 1e6
 
 def can_copy(size: Size) -> bool:
     """Whether heads that copy can be written into such a model: a head has to tell its tokens apart."""
-    return size.layers >= 2 and 4 * size.head_dim <= size.hidden <= 8 * size.head_dim
+    return size.layers >= 2 and notes(size.hidden, size.head_dim) >= 1 and size.hidden <= 8 * size.head_dim
 
 
 def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copying: bool = False) -> Any:
