@@ -13,7 +13,7 @@ _COLORS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52")
 _STAGES = (("start", "random\nweights"), ("sft", "after\nSFT"), ("grpo", "after\nGRPO"))
 
 
-def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "greedy") -> None:
+def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -> None:
     """Draw it.
 
     Args:
@@ -50,7 +50,7 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "greedy") ->
         curve.set_ylim(0, 1)
         curve.grid(alpha=0.3)
         curve.legend(frameon=False)
-        bars.set_title(f"{domain}: success on unseen test tasks, %", fontsize=10)
+        bars.set_title(f"{domain}: unseen test tasks, %, {decoding}", fontsize=10)
         bars.set_xticks(range(len(_STAGES)), [label for _, label in _STAGES])
         bars.set_ylim(0, 100)
         bars.grid(alpha=0.3, axis="y")

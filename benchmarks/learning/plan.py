@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-DECODING = {"greedy": 0, "sampled": 1}
-"""Temperatures at which policies are evaluated."""
+DECODING = ("greedy", "sampled")
+"""How policies are evaluated: with the most probable tokens, and at the temperature of GRPO's episodes."""
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,14 @@ class Recipe:
         size: Shape of the model, as `simia new-policy` knows it; its weights are random, but for heads that copy.
         openings: How many beginnings of the expert's trajectories are imitated first, of generated training tasks.
         opening_turns: The expert's turns in each of these.
+        whole_every: One of so many of these is whole, so that what only comes later is not unlearned before.
         trajectories: How many whole ones are imitated then.
         sft: Further words for ``simia train sft``, both times.
         steps: Steps of GRPO.
         grpo: Further words for ``simia train grpo``.
         train_tasks: Generated training tasks that GRPO draws from.
         test_tasks: Generated test tasks of the evaluation, besides the fixed ones of the test split.
+        temperature: At which GRPO's episodes are played, and those of one of the two evaluations.
         turn_tokens: Most tokens of one turn, in GRPO and in evaluation.
         prompt: The system message.
     """
@@ -34,10 +36,12 @@ class Recipe:
     size: str = "small"
     openings: int = 24_000
     opening_turns: int = 1
-    trajectories: int = 6_000
+    whole_every: int = 10
+    trajectories: int = 1_500
     steps: int = 25
     train_tasks: int = 20_000
     test_tasks: int = 240
+    temperature: float = 0.7
     turn_tokens: int = 64
     prompt: str = "compact"
 
@@ -56,13 +60,14 @@ what they have in common with those that succeed would be unlearned. Both engine
 so the rollout's probabilities are taken.
 """
 
-# Retail's policy has been taught so; by GRPO it has not been trained to the end yet.
+# Retail's has not been run so yet: its policy was taught with beginnings of which none was whole, and not by GRPO.
 RECIPES = {
-    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1e-4"),
+    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1.5e-4", steps=20),
     "retail": Recipe(
         env="simia/retail-v0",
         openings=12_000,
         opening_turns=3,
+        trajectories=6_000,
         sft=_SFT,
         grpo=f"{_GRPO} --lr 1e-4",
         turn_tokens=192,
@@ -114,17 +119,19 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         policies = {"start": start, "sft": sft / "policy", **policies}
         words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
-        begun = f"--trajectories {recipe.openings} --first-turns {recipe.opening_turns} {_OPENINGS} --seed {seed}"
+        begun = f"--trajectories {recipe.openings} --first-turns {recipe.opening_turns} "
+        begun += f"--whole-every {recipe.whole_every} {_OPENINGS} --seed {seed}"
         whole = f"--trajectories {recipe.trajectories} {_WHOLE} --seed {seed + 1}"  # the same words are not said again
         for out, policy, words in ((openings, start, begun), (sft, openings / "policy", whole)):
             words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}"
             found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))
     words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
     words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
+    words += f"--set actor_rollout_ref.rollout.temperature={recipe.temperature} "
     words += f"--seed {seed} {world or '--simulator world'}"
     found.append(_stage("grpo", words, grpo / "policy" / "simia.json", grpo / "settings.json"))
     for name, policy in policies.items():
-        for label, temperature in DECODING.items():
+        for label, temperature in zip(DECODING, (0, recipe.temperature), strict=True):
             report, record = folder / f"{name}-{label}.json", folder / f"{name}-{label}.jsonl"
             words = f"evaluate {recipe.env} --policy hf --policy-model {policy} {same} --split test "
             words += f"--generated {recipe.test_tasks} --simulator world --concurrency 64 --seed {seed} "

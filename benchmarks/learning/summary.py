@@ -15,6 +15,7 @@ from simia_gym.evaluation.report import make_report
 from simia_gym.evaluation.trials import read_series
 
 _STAGES = ("start", "sft", "grpo")
+_TAUGHT = ("openings", "sft", "grpo")
 
 
 def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
@@ -24,7 +25,11 @@ def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
         folder: Its folder, with the records of the evaluations and the metrics of GRPO.
         before: The folder of the run whose policy it went on with; its own, where it began from nothing.
     """
-    out: dict[str, Any] = {"seconds": read_times(folder), "curve": _curve(folder / "grpo" / "metrics.jsonl")}
+    out: dict[str, Any] = {
+        "settings": {name: found for name in _TAUGHT if (found := _settings(folder / name / "settings.json"))},
+        "seconds": read_times(folder),
+        "curve": _curve(folder / "grpo" / "metrics.jsonl"),
+    }
     for label in DECODING:
         places = {name: folder if name == "grpo" else before for name in _STAGES}
         records = {name: place / f"{name}-{label}.jsonl" for name, place in places.items()}
@@ -46,6 +51,14 @@ def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
             scores["gain"] = make_report(series)["pairs"][0]["pass_at_1"]
         out[label] = scores
     return out
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """What a training was told, as it wrote it down itself; without the place of the policy that it began with."""
+    if not path.exists():
+        return {}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: value for name, value in found.items() if name != "policy"}
 
 
 def _curve(path: Path) -> list[dict[str, Any]]:

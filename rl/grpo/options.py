@@ -77,7 +77,7 @@ class RunPlan:
         steps: Updates of the policy.
         groups: Tasks of one step.
         group_size: Episodes of one task.
-        learning_rate: Of AdamW, constant.
+        learning_rate: Of AdamW, constant after the first steps.
         max_prompt_length: Tokens of the longest first message; a longer one is refused.
         max_response_length: Tokens of an episode after it, the environment's included.
         turn_tokens: Most tokens that the policy may say in one turn.

@@ -13,6 +13,11 @@ SAMPLER = "pkg://simia_gym.rl.grpo.sampler"
 ON_SAVE = "simia_gym.rl.grpo.checkpoints.MarkComplete"
 POLL_SECONDS = 0.05
 """Between two looks at whether the episodes of a step are done; verl's own 2 s are most of a step on a small model."""
+RISING_STEPS = 5
+"""Steps in which the learning rate rises; fewer in short runs. Adam's first update moves every weight by the whole
+rate, whatever the gradient. In one run at full height from the start (1.5e-4), a small policy's first step led further
+away (KL 0.025) than the next three together (0.012).
+"""
 
 
 def overrides(
@@ -55,7 +60,7 @@ def overrides(
                 "ppo_mini_batch_size": plan.groups,
                 "ppo_max_token_len_per_gpu": max(length, int(actor.get("ppo_max_token_len_per_gpu", 0))),
                 "data_loader_seed": plan.seed,
-                "optim": {"lr": plan.learning_rate},
+                "optim": {"lr": plan.learning_rate, "lr_warmup_steps": min(RISING_STEPS, plan.steps // 10)},
                 "fsdp_config": {"seed": plan.seed},
             },
             "rollout": {

@@ -42,6 +42,9 @@ def sft(
     first_turns: Annotated[
         int | None, typer.Option(help="Learn only from so many turns at the beginning of each; else from all.")
     ] = None,
+    whole_every: Annotated[
+        int | None, typer.Option(help="With --first-turns: keep one of so many whole all the same.")
+    ] = None,
     held_out: Annotated[int, typer.Option(help="Trajectories of further tasks that are only looked at.")] = 64,
     prompt: Annotated[
         str, typer.Option(help="System message: full or compact. It is recorded with the policy.")
@@ -90,6 +93,7 @@ def sft(
         fresh_ids=fresh_ids,
         fresh_words=fresh_words,
         first_turns=first_turns,
+        whole_every=whole_every,
         held_out=held_out,
         epochs=epochs,
         steps=steps,

@@ -44,7 +44,6 @@ def from_experts(
     prompt: str = "full",
     seed: int = 0,
     least: float = 1.0,
-    turns: int | None = None,
     on_one: Callable[[], None] = lambda: None,
 ) -> Gathered:
     """Let the experts of environments play tasks for training, fixed ones first, then as many generated ones as needed.
@@ -56,7 +55,6 @@ def from_experts(
         prompt: ``full`` or ``compact``.
         seed: Seed of the episodes; it decides the experts' wording.
         least: The least reward that is worth learning from.
-        turns: Turns of the expert that are kept, from the beginning; ``None`` for all.
         on_one: Called after each episode.
 
     Raises:
@@ -67,7 +65,7 @@ def from_experts(
     found = Gathered()
     for place, env in enumerate(envs):
         train, looked_at = _part(number, place, len(envs)), _part(held_out, place, len(envs))
-        _one(env, found, train, looked_at, prompt=prompt, seed=seed, least=least, turns=turns, on_one=on_one)
+        _one(env, found, train, looked_at, prompt=prompt, seed=seed, least=least, on_one=on_one)
     return found
 
 
@@ -84,7 +82,6 @@ def _one(
     prompt: str,
     seed: int,
     least: float,
-    turns: int | None,
     on_one: Callable[[], None],
 ) -> None:
     """Play one environment; generated tasks never run out, so what falls short is made up for."""
@@ -97,7 +94,7 @@ def _one(
     for done in expert_play(suite, range(len(suite.tasks)), seed=seed, least=least):
         on_one()
         if isinstance(done, Trajectory):
-            kept.append(done.begun(turns))
+            kept.append(done)
         elif done == "fault":
             found.faults += 1
         else:
@@ -118,7 +115,6 @@ def from_files(
     least: float = 1.0,
     prompt: str | None = None,
     envs: Sequence[str] = (),
-    turns: int | None = None,
 ) -> Gathered:
     """Read trajectories from record files of `simia rollout` and from data sets.
 
@@ -128,7 +124,6 @@ def from_files(
         least: The least reward that is worth learning from. Rows of data sets that name no reward count as good.
         prompt: Which system message a row without one gets.
         envs: The environments whose system messages those are.
-        turns: Turns of the policy that are kept, from the beginning; ``None`` for all.
 
     Raises:
         InputError: A file cannot be read, or nothing in it is worth learning from.
@@ -139,7 +134,7 @@ def from_files(
     for path in paths:
         for item in _read(path, envs, prompt or "full"):
             if item.reward >= least or item.success:
-                kept.append(item.begun(turns))
+                kept.append(item)
             else:
                 found.below += 1
     if not kept:

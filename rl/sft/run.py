@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -16,6 +16,7 @@ from simia_gym.rl.sft.fresh_ids import FreshIds
 from simia_gym.rl.sft.fresh_words import FreshWords
 from simia_gym.rl.sft.gather import Gathered, from_experts, from_files
 from simia_gym.rl.sft.settings import SFTSettings
+from simia_gym.rl.sft.trajectories import Trajectory
 from simia_gym.rl.small.card import Card, read_card, write_card
 
 POLICY = "policy"
@@ -127,12 +128,19 @@ def gather(settings: SFTSettings) -> Gathered:
         InputError: There are none, or a conversation was held with another system message than the settings say.
     """
     found = _gather(settings)
+    found.train, found.held_out = _begun(found.train, settings), _begun(found.held_out, settings)
     random = Random(settings.seed)
     for asked, exchange in ((settings.fresh_words, FreshWords), (settings.fresh_ids, FreshIds)):
         if asked:
             fresh = exchange([item.messages for item in found.train], random)
             found.train = [replace(item, messages=fresh.of(item.messages)) for item in found.train]
     return found
+
+
+def _begun(trajectories: Sequence[Trajectory], settings: SFTSettings) -> list[Trajectory]:
+    """What is kept of each."""
+    every, turns = settings.whole_every, settings.first_turns
+    return [item if every and place % every == 0 else item.begun(turns) for place, item in enumerate(trajectories)]
 
 
 def _gather(settings: SFTSettings) -> Gathered:
@@ -144,7 +152,6 @@ def _gather(settings: SFTSettings) -> Gathered:
             prompt=settings.prompt,
             seed=settings.seed,
             least=settings.least,
-            turns=settings.first_turns,
         )
     paths = [Path(name) for name in settings.data]
     found = from_files(
@@ -153,7 +160,6 @@ def _gather(settings: SFTSettings) -> Gathered:
         least=settings.least,
         prompt=settings.prompt,
         envs=settings.envs,
-        turns=settings.first_turns,
     )
     other = sum(bool(item.prompt) and item.prompt != settings.prompt for item in (*found.train, *found.held_out))
     if other:

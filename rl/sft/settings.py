@@ -28,6 +28,7 @@ class SFTSettings:
         fresh_ids: Give every trajectory that is learned from ids of its own, so that the policy learns to copy them.
         fresh_words: Exchange in every one the words that are said only after they were read; see `fresh_words`.
         first_turns: Learn only from so many turns at the beginning of every one; ``None`` for all.
+        whole_every: One of so many is kept whole all the same; ``None`` for none.
         held_out: Trajectories of further tasks that are only looked at.
         epochs: How often to go through them; with ``steps`` as far as those lead.
         steps: Steps of the optimizer; ``None`` follows ``epochs``.
@@ -50,6 +51,7 @@ class SFTSettings:
     fresh_ids: bool = False
     fresh_words: bool = False
     first_turns: int | None = None
+    whole_every: int | None = None
     held_out: int = 64
     epochs: float = 1.0
     steps: int | None = None
@@ -78,10 +80,13 @@ class SFTSettings:
         for name in ("lr", "epochs"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
-        for name in ("steps", "first_turns"):
+        for name in ("steps", "first_turns", "whole_every"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}", where=name, fix="Use 1 or more.")
+        if self.whole_every and not self.first_turns:
+            fix = "Give --first-turns, too, or leave it out."
+            raise InputError("all trajectories are whole", where="whole_every", fix=fix)
         if self.prompt not in ("full", "compact"):
             raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
         if self.precision not in ("auto", "fp32", "bf16"):

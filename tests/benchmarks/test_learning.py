@@ -31,7 +31,10 @@ def test_the_gain_is_that_of_the_later_policy(tmp_path: Path) -> None:
         words += ["--record", f"{name}-greedy.jsonl", "--out", f"{name}-greedy.json"]
         subprocess.run([*_SIMIA, *words], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "times.json").write_text(json.dumps({"sft": 60.0}), encoding="utf-8")
+    (tmp_path / "sft").mkdir()
+    (tmp_path / "sft" / "settings.json").write_text(json.dumps({"policy": "/here", "lr": 0.1}), encoding="utf-8")
     found = summarise_run(tmp_path, before=tmp_path)
+    assert found["settings"] == {"sft": {"lr": 0.1}}
     scores = found["greedy"]
     assert scores["grpo"]["success"]["value"] == 1.0
     assert scores["gain"]["value"] == pytest.approx(1.0 - scores["sft"]["success"]["value"])

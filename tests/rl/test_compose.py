@@ -56,6 +56,12 @@ def test_a_run_stands_in_the_configuration() -> None:
     assert config.actor_rollout_ref.actor.checkpoint.save_contents == ["model", "optimizer", "extra", "hf_model"]
 
 
+@pytest.mark.parametrize(("steps", "rising"), [(3, 0), (25, 2), (50, 5), (1000, 5)])
+def test_the_learning_rate_rises_in_the_first_steps(steps: int, rising: int) -> None:
+    optim = compose(words_of(steps=steps)).actor_rollout_ref.actor.optim
+    assert (optim.lr_warmup_steps, optim.lr_scheduler_type) == (rising, "constant")
+
+
 def test_prompts_are_never_cut() -> None:
     for name in profile_names():
         data = compose(words_of(profile=name)).data

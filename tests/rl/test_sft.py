@@ -23,6 +23,7 @@ from .libraries import need
 need("torch", "transformers", "tokenizers")
 
 from simia_gym.rl.sft.encode import IGNORED, encode, encode_all
+from simia_gym.rl.sft.run import gather
 from simia_gym.rl.small.tokenizer import train_tokenizer
 
 SHOP, RETAIL = "simia/webshop-v0", "simia/retail-v0"
@@ -59,14 +60,23 @@ def test_what_is_held_out_is_of_other_tasks() -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 3])
-def test_only_the_first_turns_are_kept_where_so_many_are_asked_for(played: list[Trajectory], turns: int) -> None:
-    begun = from_experts([SHOP, RETAIL], 16, held_out=4, prompt="compact", turns=turns)
-    for short, whole in zip(begun.train, played, strict=True):
+@pytest.mark.parametrize("whole_every", [None, 3])
+def test_only_the_first_turns_are_kept_where_so_many_are_asked_for(
+    played: list[Trajectory], turns: int, whole_every: int | None
+) -> None:
+    settings = SFTSettings(envs=(SHOP, RETAIL), policy="p", prompt="compact", trajectories=16, held_out=4)
+    begun = gather(replace(settings, first_turns=turns, whole_every=whole_every))
+    for place, (short, whole) in enumerate(zip(begun.train, played, strict=True)):
+        kept = whole_every is not None and place % whole_every == 0
         assert short.messages == whole.messages[: len(short.messages)]
         said = [message["role"] for message in short.messages].count("assistant")
-        assert said == min(turns, [message["role"] for message in whole.messages].count("assistant"))
-        assert short.messages[-1]["role"] == "assistant"
+        all_said = [message["role"] for message in whole.messages].count("assistant")
+        assert said == (all_said if kept else min(turns, all_said))
+        assert kept or short.messages[-1]["role"] == "assistant"
         assert (short.task, short.reward) == (whole.task, whole.reward)
+    lengths = [len(item.messages) for item in begun.held_out]
+    assert len(lengths) == 4
+    assert min(lengths) == 1 + 2 * turns
 
 
 def test_the_same_seed_gives_the_same_trajectories() -> None:
@@ -190,6 +200,9 @@ def test_tasks_for_testing_are_refused(tmp_path: Path) -> None:
         ({"prompt": "short"}, "prompt is 'short'"),
         ({"micro_batch": 3}, "cannot be computed in parts of 3"),
         ({"envs": ()}, "no environment"),
+        ({"first_turns": 0}, "first_turns is 0"),
+        ({"whole_every": 10}, "all trajectories are whole"),
+        ({"first_turns": 1, "whole_every": 0}, "whole_every is 0"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
