@@ -62,7 +62,7 @@ so the rollout's probabilities are taken.
 
 # Retail's has not been run so yet: its policy was taught with beginnings of which none was whole, and not by GRPO.
 RECIPES = {
-    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1.5e-4", steps=20),
+    "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1.5e-4", steps=36),
     "retail": Recipe(
         env="simia/retail-v0",
         openings=12_000,

@@ -91,7 +91,8 @@ def test_the_numbers_and_the_gradient_are_those_of_all_positions(kind: str) -> N
             spoken(found[name], RESPONSES), spoken(everything[name], RESPONSES), rtol=1e-5, atol=1e-5
         )
         assert (found[name].values() != 0).sum() == sum(map(sum, RESPONSES))
-    torch.testing.assert_close(gradient, wanted, rtol=1e-4, atol=1e-5)
+    # Sums in another order: a small number among large ones is off by what the large ones are rounded to.
+    torch.testing.assert_close(gradient, wanted, rtol=0, atol=1e-5 * float(wanted.abs().max()))
 
 
 def test_a_batch_in_which_the_policy_says_nothing_has_a_gradient_of_zero() -> None:
