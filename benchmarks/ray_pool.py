@@ -2,11 +2,12 @@
 
     python -m benchmarks.ray_pool [--out FILE] [--runs N]
 
-Two kinds of episodes: the executable world's, which only compute, and those whose policy and simulator are models
-behind a mock server with a fixed latency, which mostly wait. Each run plays the same plan once with the local pool and
-once with Ray and one worker, so that both have one process that plays; the order alternates. A third column has as many
-workers as cores. Starting the cluster is measured apart, and starting workers is in the time of few episodes (`few_s`)
-and in no ratio. Ratios are of wall time, Ray over local, median over runs with the least and the most.
+Two sorts of episodes: the executable world's, which only compute, and those whose policy and simulator are models
+behind a mock server with a fixed latency, which mostly wait; these also in groups of eight, whose answers are shared
+over the cluster. Each run plays the same plan once with the local pool and once with Ray and one worker, so that both
+have one process that plays; the order alternates. A third column has as many workers as cores. Starting the cluster is
+measured apart, and starting workers is in the time of few episodes (`few_s`) and in no ratio. Ratios are of wall time,
+Ray over local, median over runs with the least and the most.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.model_calls.workload import config as workload
 from benchmarks.model_calls.workload import endpoint, policy_options, prepare
 from simia_gym.config import EnvConfig
 from simia_gym.parts import Parts
-from simia_gym.policies import PolicyOptions
+from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
@@ -57,11 +58,13 @@ class Kind:
         sizes: Few and many episodes. What both take is the same but for the episodes between, so that their difference
             is free of what starting workers costs.
         concurrency: Most in flight.
+        group: Episodes of one task, which share the simulator's answers, wherever they are played.
     """
 
     config: EnvConfig
     sizes: tuple[int, int]
     concurrency: int
+    group: int = 1
     parts: Parts = field(default_factory=Parts)
     policy: str = "expert"
     options: PolicyOptions = field(default_factory=PolicyOptions)
@@ -80,7 +83,9 @@ def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
         Seconds.
     """
     suite = load_suite(kind.config, kind.parts)
-    plan = Plan(suite.config, suite.domain.hash, kind.policy, seed=seed, episodes=episodes)
+    domain = suite.domain
+    source = policy_hash(kind.policy, domain.config.policies, folder=domain.folder)
+    plan = Plan(suite.config, domain.hash, kind.policy, source, seed, kind.group, episodes)
     if workers is None:
         make = make_player(kind.policy, kind.options, suite)
         pool = Pool(suite, plan, make, concurrency=kind.concurrency)
@@ -150,8 +155,12 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     }
 
 
+def _ready() -> None:
+    """Tells that the cluster runs what it is given."""
+
+
 def main() -> None:
-    """Measure both kinds and write the figures."""
+    """Measure all kinds and write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ray_pool.json")
     parser.add_argument("--runs", type=int, default=5)
@@ -162,7 +171,7 @@ def main() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     began = time.perf_counter()
     ray.init(address="local", num_cpus=CORES, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    ray.get(ray.remote(abs).remote(-1))
+    ray.get(ray.remote(_ready).remote())
     startup = time.perf_counter() - began
 
     def sized(few: int, many: int) -> tuple[int, int]:
@@ -177,13 +186,14 @@ def main() -> None:
                 workload(),
                 sized(64, 448),
                 64,
-                replace(parts, api_key=None),
-                "llm",
-                replace(options, api_key=None),
+                parts=replace(parts, api_key=None),
+                policy="llm",
+                options=replace(options, api_key=None),
             )
             results = {
                 "world": measure("world", world, asked.runs),
                 "model_calls": measure("model calls", model, asked.runs),
+                "model_calls_in_groups": measure("model calls in groups", replace(model, group=8), asked.runs),
             }
     finally:
         ray.shutdown()

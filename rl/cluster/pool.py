@@ -113,7 +113,8 @@ class RayPool(Pool):
 
     async def _run_on(self, store: RecordStore) -> None:
         pins: Any = None
-        if self.suite.pins is not None:  # those of one process would not do
+        # Whoever is no group of its own shares answers with nobody; for a group those of one process would not do.
+        if self.suite.pins is not None and self.plan.group > 1:
             from simia_gym.rl.cluster.pins import RayPins
 
             pins = RayPins(f"rollout-{os.urandom(8).hex()}")

@@ -124,13 +124,16 @@ def check_numbers(lines: list[dict[str, Any]]) -> None:
     assert max(line["verl"]["actor/grad_norm"] for line in measured) > 0
 
 
-def test_several_environments_killed_and_gone_on_with(policy: Path, letters: Path, tmp_path: Path) -> None:
+def test_several_environments_killed_and_gone_on_with(
+    policy: Path, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three environments with weights, a reference model for the KL term, ``kill -9`` after the first checkpoint."""
+    monkeypatch.setenv("WANDB_MODE", "offline")
     run = tmp_path / "run"
     folder = RunFolder(run)
     words = [str(letters), "--env", f"{RETAIL}=0.5", "--env", f"{WEBSHOP}=0.5", "--policy", str(policy), *FEW_WORDS]
     words += ["--steps", "4", "--groups", "4", "--save-every", "2", "--val-every", "2", "--keep", "1"]
-    words += ["--logger", "tensorboard", "--set", "actor_rollout_ref.actor.use_kl_loss=true"]
+    words += ["--logger", "tensorboard", "--logger", "wandb", "--set", "actor_rollout_ref.actor.use_kl_loss=true"]
     with training(run, *words) as process:
         until(lambda: checkpoints.latest_complete(folder.checkpoints), process, run)
         os.kill(process.pid, signal.SIGKILL)
@@ -155,6 +158,7 @@ def test_several_environments_killed_and_gone_on_with(policy: Path, letters: Pat
     assert [checkpoints.step_of(path) for path in checkpoints.all_checkpoints(folder.checkpoints)] == [4]
     assert folder.curve.read_bytes().startswith(b"\x89PNG")
     assert list((run / "tensorboard").rglob("events.*"))
+    assert any(b"actor/kl_loss" in path.read_bytes() for path in (run / "wandb").rglob("*.wandb"))
     assert not marked(run)
     _loads_and_differs(folder.policy, policy)
     assert json.loads((folder.policy / "simia.json").read_text())["prompt"] == "compact"
