@@ -13,6 +13,9 @@ from simia_gym.rl.sft.recorded import is_record_file, recorded_trajectories
 from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_config
 from simia_gym.suite import load_suite
 
+_SPARE = 2
+"""Tasks that are kept apart for each trajectory that is held out, since not every expert is always right."""
+
 
 @dataclass
 class Gathered:
@@ -51,7 +54,7 @@ def from_experts(
     Args:
         envs: The environments' ids; each gives an equal part.
         number: Trajectories to learn from, of all environments together.
-        held_out: Trajectories of further tasks to look at only.
+        held_out: Trajectories of other tasks to look at only. From run to run they are the same ones.
         prompt: ``full`` or ``compact``.
         seed: Seed of the episodes; it decides the experts' wording.
         least: The least reward that is worth learning from.
@@ -84,28 +87,45 @@ def _one(
     least: float,
     on_one: Callable[[], None],
 ) -> None:
-    """Play one environment; generated tasks never run out, so what falls short is made up for."""
-    wanted = train + held_out
-    fixed = load_suite(training_config(env, generated=0, prompt=prompt))
-    can_generate = fixed.domain.generator is not None
-    most = 4 * wanted + 100
-    suite = load_suite(training_config(env, generated=most, prompt=prompt)) if can_generate else fixed
-    kept: list[Trajectory] = []
-    for done in expert_play(suite, range(len(suite.tasks)), seed=seed, least=least):
-        on_one()
-        if isinstance(done, Trajectory):
-            kept.append(done)
-        elif done == "fault":
-            found.faults += 1
-        else:
-            found.below += 1
-        if len(kept) == wanted:
-            break
-    if len(kept) < wanted:
-        what = f"its expert gives {len(kept)} trajectories with a reward of at least {least:g}"
+    """Play one environment; generated tasks never run out, so what falls short is made up for.
+
+    What is held out is always of the same tasks, the first that are generated, and no training learns from them: the
+    next one, which goes on with this one's policy, looks at what that has not seen, either.
+    """
+    suite = load_suite(training_config(env, generated=0, prompt=prompt))
+    fixed = len(suite.tasks)
+    looked_at: Sequence[int] = range(fixed)[::-1]
+    if suite.domain.generator is not None:
+        kept_apart, most = fixed + _SPARE * held_out, fixed + _SPARE * held_out + 4 * train + 100
+        suite = load_suite(training_config(env, generated=most - fixed, prompt=prompt))
+        looked_at, learned = range(fixed, kept_apart), (*range(fixed), *range(kept_apart, most))
+
+    def play(tasks: Sequence[int], wanted: int) -> tuple[list[Trajectory], int]:
+        """So many trajectories, and how many tasks that took."""
+        kept: list[Trajectory] = []
+        tried = 0
+        for done in expert_play(suite, tasks, seed=seed, least=least) if wanted else ():
+            on_one()
+            tried += 1
+            if isinstance(done, Trajectory):
+                kept.append(done)
+            elif done == "fault":
+                found.faults += 1
+            else:
+                found.below += 1
+            if len(kept) == wanted:
+                break
+        return kept, tried
+
+    held, tried = play(looked_at, held_out)
+    if suite.domain.generator is None:
+        learned = tuple(range(fixed - tried))
+    kept, _ = play(learned, train)
+    if len(held) < held_out or len(kept) < train:
+        what = f"its expert gives {len(held) + len(kept)} trajectories with a reward of at least {least:g}"
         raise InputError(what, where=env, fix="Ask for fewer.")
-    found.train += kept[:train]
-    found.held_out += kept[train:]
+    found.train += kept
+    found.held_out += held
 
 
 def from_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,9 +139,16 @@ def gather(settings: SFTSettings) -> Gathered:
 
 
 def _begun(trajectories: Sequence[Trajectory], settings: SFTSettings) -> list[Trajectory]:
-    """What is kept of each."""
+    """What is kept of each. Generators take their kinds in turn, so those that stay whole are counted by kind."""
     every, turns = settings.whole_every, settings.first_turns
-    return [item if every and place % every == 0 else item.begun(turns) for place, item in enumerate(trajectories)]
+    seen: Counter[tuple[str, str]] = Counter()
+    kept: list[Trajectory] = []
+    for item in trajectories:
+        kind = (item.env, item.kind)
+        seen[kind] += 1
+        place = seen[kind] + list(seen).index(kind)  # another place for each kind: else all of them begin whole
+        kept.append(item if every and place % every == 0 else item.begun(turns))
+    return kept
 
 
 def _gather(settings: SFTSettings) -> Gathered:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,23 @@ def test_what_is_held_out_is_of_other_tasks() -> None:
     assert (len(found.train), len(found.held_out)) == (50, 5)
     assert not {item.task for item in found.train} & {item.task for item in found.held_out}
     assert sum(found.kinds.values()) == 50
+    longer = from_experts([SHOP], 300, held_out=5, seed=1)
+    assert [item.task for item in longer.held_out] == [item.task for item in found.held_out]
+    assert not {item.task for item in longer.train} & {item.task for item in found.held_out}
+
+
+@pytest.mark.parametrize("env", [SHOP, RETAIL])
+def test_those_that_stay_whole_are_of_all_kinds(env: str) -> None:
+    settings = SFTSettings(envs=(env,), policy="p", prompt="compact", trajectories=800, held_out=0)
+    begun = gather(replace(settings, first_turns=1, whole_every=10))
+    whole = Counter(item.kind for item in begun.train if len(_said(item)) > 1)
+    longer = {item.kind for item in gather(settings).train if len(_said(item)) > 1}
+    assert set(whole) == longer
+    assert 70 <= whole.total() <= 90
+
+
+def _said(item: Trajectory) -> list[str]:
+    return [message["content"] for message in item.messages if message["role"] == "assistant"]
 
 
 @pytest.mark.parametrize("turns", [1, 3])
@@ -66,12 +84,12 @@ def test_only_the_first_turns_are_kept_where_so_many_are_asked_for(
 ) -> None:
     settings = SFTSettings(envs=(SHOP, RETAIL), policy="p", prompt="compact", trajectories=16, held_out=4)
     begun = gather(replace(settings, first_turns=turns, whole_every=whole_every))
-    for place, (short, whole) in enumerate(zip(begun.train, played, strict=True)):
-        kept = whole_every is not None and place % whole_every == 0
+    for short, whole in zip(begun.train, played, strict=True):
         assert short.messages == whole.messages[: len(short.messages)]
-        said = [message["role"] for message in short.messages].count("assistant")
-        all_said = [message["role"] for message in whole.messages].count("assistant")
-        assert said == (all_said if kept else min(turns, all_said))
+        said, all_said = len(_said(short)), len(_said(whole))
+        kept = said == all_said
+        assert kept or said == turns
+        assert whole_every is not None or said == min(turns, all_said)
         assert kept or short.messages[-1]["role"] == "assistant"
         assert (short.task, short.reward) == (whole.task, whole.reward)
     lengths = [len(item.messages) for item in begun.held_out]
