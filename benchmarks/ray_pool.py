@@ -85,7 +85,7 @@ def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
     suite = load_suite(kind.config, kind.parts)
     domain = suite.domain
     source = policy_hash(kind.policy, domain.config.policies, folder=domain.folder)
-    plan = Plan(suite.config, domain.hash, kind.policy, source, seed, kind.group, episodes)
+    plan = Plan(suite.config, domain.hash, kind.policy, seed, kind.group, episodes, source)
     if workers is None:
         make = make_player(kind.policy, kind.options, suite)
         pool = Pool(suite, plan, make, concurrency=kind.concurrency)
