@@ -85,6 +85,10 @@ def grpo(
         Optional[int],  # noqa: UP045
         typer.Option(metavar="N", min=1, help="Tokens of one turn of the policy.", rich_help_panel=SIZES),
     ] = None,
+    temperature: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(metavar="X", help="At which the policy is sampled. [default: the profile's]", rich_help_panel=RUN),
+    ] = None,
     val_every: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(metavar="N", min=0, help="Steps between two validations; 0 for none.", rich_help_panel=SIZES),
@@ -217,6 +221,7 @@ def grpo(
         max_prompt_length=max_prompt_length,
         max_response_length=max_response_length,
         turn_tokens=turn_tokens,
+        temperature=temperature,
         prompt=prompt,
         split=split,
         generated=generated,

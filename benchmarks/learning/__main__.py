@@ -3,9 +3,12 @@
     python -m benchmarks.learning [--domain webshop] [--seed 0 --seed 1] [--models] [--quick] [--runs DIR] [--out FILE]
     python -m benchmarks.learning --table
 
+With `--quick` every stage is run with tiny numbers, in folders of its own.
+
 Each run makes a policy (`simia new-policy`), lets it imitate the expert on generated training tasks (`simia train
 sft`), trains it by GRPO with verl (`simia train grpo`) and evaluates it (`simia evaluate`) on test tasks that no
-training saw. What is done is not done again: the same command goes on after an interruption.
+training saw. What is done is not done again: the same command goes on after an interruption. A stage that was done
+with other settings than it would be now is refused.
 
 With `--models` the policy that imitation taught is trained once more, with observations and rewards that come by way
 of a language model's endpoint (`simia serve-oracle`: strategy ledger, a judge for every criterion), and is evaluated on
@@ -26,6 +29,7 @@ from benchmarks.learning.summary import machine, markdown, summarise_run
 from simia_gym.oracle import OracleOptions, serve_in_thread
 
 _OUT = Path(__file__).parents[1] / "results" / "learning.json"
+_QUICK = Path("runs/learning-quick")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -35,17 +39,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", action="append", type=int, help="may be repeated; else 0 and 1")
     parser.add_argument("--quick", action="store_true", help="a tiny run of every stage, for a look")
     parser.add_argument("--models", action="store_true", help="also train through a language model's endpoint")
-    parser.add_argument("--runs", type=Path, default=Path("runs/learning"), help="where policies and records go")
-    parser.add_argument("--out", type=Path, default=_OUT, help="the results file; the picture lies beside it")
+    parser.add_argument("--runs", type=Path, help="where policies and records go; else runs/learning")
+    parser.add_argument("--out", type=Path, help="the results file, the picture lies beside it; else the published one")
     parser.add_argument("--table", action="store_true", help="run nothing; print the results file as a table")
     options = parser.parse_args(arguments)
+    options.runs = options.runs or (_QUICK if options.quick else Path("runs/learning"))
+    options.out = options.out or (_QUICK / "learning.json" if options.quick else _OUT)
     if options.table:
         print(markdown(json.loads(options.out.read_text(encoding="utf-8"))))
         return
     old: list[dict[str, Any]] = []
     if options.out.exists():
         old = json.loads(options.out.read_text(encoding="utf-8"))["runs"]
-    runs = {_key(run): run for run in old if run.get("quick", False) == options.quick}
+    runs = {_key(run): run for run in old}
     for domain in options.domain or sorted(RECIPES):
         recipe = quick(RECIPES[domain]) if options.quick else RECIPES[domain]
         for seed in options.seed or [0, 1]:
@@ -64,9 +70,9 @@ def main(arguments: list[str] | None = None) -> None:
             print(markdown(results))
 
 
-def _key(run: dict[str, Any]) -> tuple[str, int, bool]:
-    """Where a run stands among the others: the world's own before that of models."""
-    return run["domain"], run["seed"], run["world"] == "models"
+def _key(run: dict[str, Any]) -> tuple[str, int, bool, bool]:
+    """Where a run stands among the others: the world's own before that of models, and what is quick after all."""
+    return run["domain"], run["seed"], run["world"] == "models", run.get("quick", False)
 
 
 def _by_models(recipe: Recipe, seed: int, folder: Path) -> Path:

@@ -127,7 +127,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
             found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))
     words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
     words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
-    words += f"--set actor_rollout_ref.rollout.temperature={recipe.temperature} "
+    words += f"--temperature {recipe.temperature} "
     words += f"--seed {seed} {world or '--simulator world'}"
     found.append(_stage("grpo", words, grpo / "policy" / "simia.json", grpo / "settings.json"))
     for name, policy in policies.items():

@@ -35,15 +35,14 @@ _MANY = 10_000
 class RayPins:
     """Pinned answers in a named Ray actor; safe for several threads and event loops, and picklable.
 
-    Ray must be initialised. What travels to another process is the name: there the same actor is found again.
+    Ray must be initialised. What travels to another process is the name: there the same actor is found again. The actor
+    ends with the process that made it, which should be one that all others depend on, such as the driver.
 
     Args:
         name: Names the actor; whoever gives the same name shares the answers.
         namespace: Ray's namespace, so that jobs of their own can share it, too.
         lease: Seconds after which the claim of a process that has died is void.
         capacity: Most answers that the actor keeps; those that were not asked for longest go first.
-        detached: Whether the actor outlives the process that made it, until `close`. Otherwise that process should be
-            the one that all others depend on, such as the driver.
 
     Raises:
         InputError: Ray is not initialised, or a number cannot be.
@@ -56,7 +55,6 @@ class RayPins:
         namespace: str = "simia",
         lease: float = 10.0,
         capacity: int = 500_000,
-        detached: bool = False,
     ) -> None:
         if lease <= 0 or capacity < 1:
             what, fix = f"lease is {lease} and capacity is {capacity}", "Give numbers above 0."
@@ -68,7 +66,6 @@ class RayPins:
             "namespace": namespace,
             "lease": lease,
             "capacity": capacity,
-            "detached": detached,
         }
         self._lease = lease
         self._actor: Any = _find_or_make(**self._settings)
@@ -199,7 +196,7 @@ class RayPins:
         self.__init__(**state)  # type: ignore[misc]
 
 
-def _find_or_make(*, name: str, namespace: str, lease: float, capacity: int, detached: bool) -> Any:
+def _find_or_make(*, name: str, namespace: str, lease: float, capacity: int) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
@@ -210,7 +207,6 @@ def _find_or_make(*, name: str, namespace: str, lease: float, capacity: int, det
         "num_cpus": 0,
         "max_concurrency": _MANY,
         "scheduling_strategy": here,
-        **({"lifetime": "detached"} if detached else {}),
     }
     return ray.remote(PinActor).options(**options).remote(lease, capacity)
 

@@ -105,20 +105,34 @@ class VllmEngine:
             self._round()
 
     def _round(self) -> bool:
-        """Sample a turn for all that wait; whether anybody did, in any process."""
+        """Sample a turn for all that wait; whether anybody did, in any process.
+
+        What the client raises is raised in every episode that waits.
+        """
         waiting, self._waiting = self._waiting, []
         count, most = self._agree(len(waiting), max((room for _, room, _ in waiting), default=0))
         if count == 0:
             return False
         filler = waiting[0][0] if waiting else [min(self._ends)]
         prompts = [ids for ids, _, _ in waiting] + [filler] * (count - len(waiting))
-        with _most_tokens(self._vllm, most):
-            _, sampled, logprobs, _ = self._vllm.generate(prompts=prompts, images=None, num_generations=1)
-        for place, (_, room, turn) in enumerate(waiting):
-            ids = list(sampled[place][:room])
-            kept = [float("nan") if one[0] is None else float(one[0]) for one in logprobs[place][: len(ids)]]
-            turn.set_result(Turn(ids, kept, "stop" if ids and ids[-1] in self._ends else "length"))
+        try:
+            with _most_tokens(self._vllm, most):
+                _, sampled, logprobs, _ = self._vllm.generate(prompts=prompts, images=None, num_generations=1)
+            turns = [self._turn(sampled[place], logprobs[place], room) for place, (_, room, _) in enumerate(waiting)]
+        except Exception as error:
+            if not waiting:
+                raise
+            for _, _, future in waiting:
+                future.set_exception(error)
+            return True
+        for (_, _, future), turn in zip(waiting, turns, strict=True):
+            future.set_result(turn)
         return True
+
+    def _turn(self, sampled: Sequence[int], logprobs: Sequence[Sequence[float | None]], room: int) -> Turn:
+        ids = list(sampled[:room])
+        kept = [float("nan") if one[0] is None else float(one[0]) for one in logprobs[: len(ids)]]
+        return Turn(ids, kept, "stop" if ids and ids[-1] in self._ends else "length")
 
     def _agree(self, count: int, most: int) -> tuple[int, int]:
         """The greatest of each over all processes."""

@@ -6,7 +6,6 @@ completion is left out of its group's mean and deviation and its advantage is 0.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,9 @@ from simia_gym.errors import InputError
 from simia_gym.rl.for_trl.environments import ToolEnvironment
 
 LogMetric = Callable[[str, float], None]
+
+_seen: set[str] = set()
+"""Kinds of faults that this process has met. Batches without them log 0, or the trainer's mean would leave them out."""
 
 
 def episode_reward(
@@ -29,7 +31,7 @@ def episode_reward(
     """The rewards of episodes that `episodes_rollout` played; for ``reward_funcs``.
 
     Logs ``episodes/valid``, ``episodes/success`` and ``episodes/turns`` (the last two over valid episodes), and
-    ``episodes/faults/KIND`` where there were any, each as a share or mean of the batch.
+    ``episodes/faults/KIND`` from the first fault of the kind on, each as a share or mean of the batch.
 
     Args:
         reward: From the rollout.
@@ -95,5 +97,6 @@ def _log(
         if good:
             log("episodes/success", float(won))
             log("episodes/turns", float(many))
-    for kind, count in Counter(kind for kind in fault if kind is not None).items():
-        log(f"episodes/faults/{kind}", count / len(valid))
+    _seen.update(kind for kind in fault if kind is not None)
+    for kind in sorted(_seen):
+        log(f"episodes/faults/{kind}", list(fault).count(kind) / len(valid))

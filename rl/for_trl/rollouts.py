@@ -20,6 +20,7 @@ from simia_gym.rl.chat.tokens import ChatTokens, Conversation
 from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.engines import Engine, engine_of
 from simia_gym.rl.for_trl.rows import Begin, Beginnings, Source, suites_of, to_dataset
+from simia_gym.rl.for_trl.teaching import Teaching
 from simia_gym.suite import Suite
 from simia_gym.types import JsonObject, Task
 
@@ -60,6 +61,7 @@ class EpisodesRollout:
         if slots < 1:
             raise InputError(f"slots is {slots}", where="slots", fix="Give at least 1.")
         self._slots = slots
+        self._teaching = Teaching()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def dataset(self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None) -> Any:
@@ -90,6 +92,8 @@ class EpisodesRollout:
 
         Raises:
             InputError: A prompt is not of `dataset`, or longer than it may be.
+            RuntimeError: The policy could not be sampled in any episode; or three batches in a row had no group with
+                two valid episodes.
         """
         begins = [self._beginnings.find_in_prompt(prompt) for prompt in prompts]
         played = self._run(self._play_all(begins, trainer))
@@ -97,6 +101,7 @@ class EpisodesRollout:
             if one.fault is not None and one.fault.kind == "prompt_too_long":
                 fix = "Raise max_prompt_length, or use prompt='compact'."
                 raise InputError(one.fault.message, where=f"task {one.task}", fix=fix)
+        self._teaching.look([begin.text for begin in begins], played, trainer)
         spare = ChatTokens.of(trainer.processing_class)
         rows = [_row(one, begin, spare, prompt) for one, begin, prompt in zip(played, begins, prompts, strict=True)]
         return {name: [row[name] for row in rows] for name in rows[0]} if rows else _EMPTY

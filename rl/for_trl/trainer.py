@@ -22,9 +22,8 @@ class EpisodeGRPOTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        environments = self.environments or ()
-        left_out = [isinstance(one, ToolEnvironment) and one.get_reward() is None for one in environments]
-        if any(left_out):
+        if self.environments:  # in every process or in none: what is gathered has to be gathered by all of them
+            left_out = [isinstance(one, ToolEnvironment) and one.get_reward() is None for one in self.environments]
             rows = batch["completion_mask"].new_tensor(left_out).bool()
             own = batch.get("tool_mask")
             own = batch["completion_mask"].clone() if own is None else own.clone()

@@ -134,7 +134,7 @@ class HFPolicy:
 
         Raises:
             Cut: The conversation is as long as the model can have it.
-            Fault: The model failed. Kind: ``generation``.
+            Fault: The model failed, or its first prompt does not fit. Kinds: ``generation``, ``prompt_too_long``.
         """
         from simia_gym.rl.chat.tokens import Conversation
         from simia_gym.rl.generation.generator import GenerationError
@@ -147,6 +147,10 @@ class HFPolicy:
         self._seen = len(messages)
         generator = self._source.generator
         if len(self._conversation.ids) >= generator.max_length:
+            if not self._turn:
+                length = len(self._conversation.ids)
+                message = f"the prompt has {length} tokens and leaves no room for a turn in {generator.max_length}"
+                raise Fault("prompt_too_long", message, role="policy")
             raise Cut
         try:
             turn = await generator.generate(self._name, self._conversation.ids, self._turn_sampling())

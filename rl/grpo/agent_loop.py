@@ -91,7 +91,7 @@ class EpisodeLoop(AgentLoopBase):
             )
             if played.trace is not None:
                 logger.warning("%s, %s: %s", row.env, row.task.id, played.trace)
-            self.worlds.log.record(suite, plan, job, episode)
+            self.worlds.log.record(row.env, plan, job, episode)
         self.worlds.log.write(_line(played, row, step, sample, str(kwargs.get("uid", "")), group, began))
         return self._output(played, engine, step, time.monotonic() - began)
 
@@ -163,22 +163,20 @@ class _Engine:
     def __init__(self, loop: EpisodeLoop, sampling: Mapping[str, Any]) -> None:
         self._loop, self._sampling, self._request = loop, sampling, uuid4().hex
         self.wants_logprobs = bool(sampling.get("logprobs"))
-        self._origin: list[str | int] | None = None
+        self._origin: list[str | int] = []
         self.seconds, self.preempted = 0.0, -1
         self.steps: tuple[int, int] | None = None
 
     def seed_by(self, group: str, sample: int) -> None:
         """Let chance follow from the place of the episode in the training: verl's ids of requests never come again."""
-        if self._loop.worlds.settings.seeded:
-            self._origin = [group, sample]
+        self._origin = [group, sample]
 
     async def sample(self, ids: list[int], most: int) -> _Turn:
         """Sample one turn."""
         ends = self._loop.end_ids
-        params = {**self._sampling, "max_tokens": most, "stop_token_ids": ends}
-        if self._origin is not None:
-            digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
-            params["seed"] = int.from_bytes(digest[:4], "big") >> 1
+        digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
+        seed = int.from_bytes(digest[:4], "big") >> 1
+        params = {**self._sampling, "max_tokens": most, "stop_token_ids": ends, "seed": seed}
         began = time.monotonic()
         try:
             out = await self._loop.server_manager.generate(

@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from simia_gym.errors import InputError
+
 MARK = "complete.json"
 LATEST = "latest_checkpointed_iteration.txt"
 _NAME = re.compile(r"global_step_(\d+)")
@@ -25,16 +27,26 @@ class MarkComplete:
     def __init__(self, config: Any = None) -> None:
         self._keep = None if config is None else config.trainer.get("keep_checkpoints")
 
-    def on_save(
-        self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **further: Any
-    ) -> None:
+    def on_save(self, trainer: Any, global_step: int, checkpoint_dir: str, **further: Any) -> None:
         """Mark it, and thin out the others."""
-        if async_save:
-            return  # its files are still being written
         folder = Path(checkpoint_dir)
         mark_complete(folder, global_step)
         if self._keep:
             thin_out(folder.parent, int(self._keep))
+
+
+def check_saving(config: Any) -> None:
+    """Refuse a configuration whose checkpoints are said to be saved while they are still being written.
+
+    Args:
+        config: verl's configuration.
+
+    Raises:
+        InputError: It is such a one.
+    """
+    if config.actor_rollout_ref.actor.checkpoint.get("async_save"):
+        what = "checkpoints that are saved asynchronously cannot be known to be whole"
+        raise InputError(what, where="actor_rollout_ref.actor.checkpoint.async_save", fix="Leave it at false.")
 
 
 def mark_complete(folder: Path, step: int) -> None:

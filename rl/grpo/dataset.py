@@ -18,6 +18,7 @@ from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.episodes import Purpose
+from simia_gym.rl.grpo.labels import labels
 from simia_gym.rl.grpo.openings import Openings
 from simia_gym.rl.grpo.order import evenly, mixed
 from simia_gym.rl.grpo.worlds import AGENT
@@ -51,7 +52,7 @@ class Row:
 
     Attributes:
         index: The row's number, from 0.
-        env: The environment's id.
+        env: The environment, as `simia_gym.rl.grpo.labels.labels` names it.
         task: The task.
         seed: The seed that the dataset was made with.
         config: The JSON text of the `EnvConfig`.
@@ -86,16 +87,6 @@ class Row:
         except (KeyError, TypeError, ValueError) as error:
             fix = "Write the dataset with simia_gym.rl.grpo.dataset.write_dataset."
             raise InputError(f"a row is none of ours: {error!r}", where="extra_info", fix=fix) from None
-
-
-def validation_of(config: EnvConfig, generated: int = 0) -> EnvConfig:
-    """The settings of the validation that belongs to a training's: the tasks of the test split.
-
-    Args:
-        config: The training's settings.
-        generated: How many generated tasks besides the fixed ones.
-    """
-    return replace(config, split="test", generated=generated)
 
 
 def write_dataset(
@@ -139,6 +130,7 @@ def write_dataset(
     if not sources or (rows is not None and rows < 1):
         raise InputError("there is nothing to play", where=str(path), fix="Name an environment and at least one row.")
     openings = [Openings(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
+    names = labels([suite.config for suite, _ in sources])
     configs = [encode(played_config(suite).to_json()).decode() for suite, _ in sources]
     chosen = list(evenly(sources, rows)) if purpose == "val" else list(mixed(sources, rows, seed))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,9 +144,9 @@ def write_dataset(
                 task, messages, length = openings[source].of(position)
                 if longest is None or length > longest[0]:
                     longest = (length, suite, task)
-                extra = {"index": index, "env": suite.config.env, "task": encode(task_to_json(task)).decode()}
+                extra = {"index": index, "env": names[source], "task": encode(task_to_json(task)).decode()}
                 extra |= {"seed": seed, "config": configs[source], "purpose": purpose}
-                written.append(_row(suite, task, messages, extra))
+                written.append(_row(task, messages, extra))
             file.write_table(pa.Table.from_pylist(written, schema=_schema(pa)))
     assert longest is not None
     if longest[0] > max_prompt_length:
@@ -163,8 +155,7 @@ def write_dataset(
     partial.replace(path)
     by_env: dict[str, int] = {}
     for source, _ in chosen:
-        env = sources[source][0].config.env
-        by_env[env] = by_env.get(env, 0) + 1
+        by_env[names[source]] = by_env.get(names[source], 0) + 1
     return DatasetFacts(len(chosen), by_env, len(set(chosen)), longest[0])
 
 
@@ -178,10 +169,10 @@ def played_config(suite: Suite) -> EnvConfig:
     return replace(config, simulator=simulator, roles={**config.roles, **roles}, **found)
 
 
-def _row(suite: Suite, task: Task, messages: Sequence[Message], extra: JsonObject) -> JsonObject:
+def _row(task: Task, messages: Sequence[Message], extra: JsonObject) -> JsonObject:
     return {
         "prompt": [{"role": item["role"], "content": item["content"]} for item in messages],
-        "data_source": suite.config.env,
+        "data_source": extra["env"],
         "agent_name": AGENT,
         "ability": task.kind,
         "reward_model": {"style": AGENT, "ground_truth": ""},

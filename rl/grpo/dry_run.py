@@ -13,11 +13,20 @@ from simia_gym.cli.estimate import estimate
 from simia_gym.cli.output import Output, counted
 from simia_gym.cli.spending import compact
 from simia_gym.errors import InputError
+from simia_gym.rl.grpo.checkpoints import check_saving
 from simia_gym.rl.grpo.compose import as_yaml, compose, validate
 from simia_gym.rl.grpo.memory import FORMULA, Memory, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.overrides import overrides
-from simia_gym.rl.grpo.prepare import MOST_ROWS, Weighted, load_tokenizer, load_worlds, make_policy
+from simia_gym.rl.grpo.prepare import (
+    Weighted,
+    has_plain_head,
+    load_tokenizer,
+    load_worlds,
+    make_policy,
+    names_of,
+    training_rows,
+)
 from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
 from simia_gym.rl.grpo.variables import variables
 
@@ -42,12 +51,16 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds.train, policy, plan)
         shape = shape_of(policy)
+        with _offline():
+            plain = has_plain_head(policy)
     if plan.policy is None:
         policy = str(folder.start_policy)
-    rows = min(plan.steps * plan.groups, max(MOST_ROWS, plan.groups))
     environment = variables(plan.profile, folder, policy, folder.attempts / "1.jsonl")
-    words = overrides(plan, run=folder.path, policy=policy, rows=rows, environment=environment)
+    words = overrides(
+        plan, run=folder.path, policy=policy, rows=training_rows(plan), environment=environment, plain_head=plain
+    )
     config = compose(words)
+    check_saving(config)
     with _quiet():
         validate(config)
     text = as_yaml(config)
@@ -94,9 +107,9 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
         return None
     found = {}
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
-        for number, (suite, weight) in enumerate(worlds):
+        for env, (suite, weight) in zip(names_of(worlds), worlds, strict=True):
             facts = write_dataset(
-                Path(scratch) / f"{number}.parquet",
+                Path(scratch) / "prompts.parquet",
                 [(suite, weight)],
                 tokenizer,
                 purpose="train",
@@ -104,7 +117,7 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
                 seed=plan.seed,
                 rows=min(len(suite.tasks), 64),
             )
-            found[suite.config.env] = facts.longest
+            found[env] = facts.longest
     return found
 
 
@@ -157,15 +170,15 @@ def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[s
     """Requests to the models of the world, by the estimate that rollouts have."""
     total = sum(weight for _, weight in worlds)
     facts["calls"] = {}
-    for suite, weight in worlds:
+    for env, (suite, weight) in zip(names_of(worlds), worlds, strict=True):
         episodes = round((plan.episodes + plan.validation_episodes) * weight / total)
         expected = estimate(suite, episodes, group=plan.group_size)
         if expected is None:
             what = "no model takes part" if not suite.model_names else "not known"
-            yield f"calls of models, {suite.config.env}: {what}"
+            yield f"calls of models, {env}: {what}"
             continue
-        facts["calls"][suite.config.env] = {"calls": dict(expected.calls), "cost_usd": expected.cost}
-        yield f"{suite.config.env}, {counted(episodes, 'episode')}: {expected}"
+        facts["calls"][env] = {"calls": dict(expected.calls), "cost_usd": expected.cost}
+        yield f"{env}, {counted(episodes, 'episode')}: {expected}"
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from simia_gym.cli.envs import slug
 from simia_gym.encoding import encode
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
@@ -29,6 +30,8 @@ Purpose = Literal["train", "val"]
 EPISODES, ROLLOUTS = "episodes", "rollouts"
 """The folders in that of the run."""
 _POLICY = "grpo@"
+TRAIN: Purpose = "train"
+VAL: Purpose = "val"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +134,20 @@ class EpisodeLog:
         values = {name: getattr(line, name) for name in _FIELDS}
         self._append(f"{EPISODES}/worker-{self._worker}", encode(values) + b"\n")
 
-    def record(self, suite: Suite, plan: Plan, job: Job, episode: Episode) -> None:
+    def record(self, env: str, plan: Plan, job: Job, episode: Episode) -> None:
         """Append the whole record, where records are written.
+
+        Args:
+            env: The environment, as the run names it; each has files of its own.
+            plan: What was played, as `training_job` gives it.
+            job: From there, too.
+            episode: The episode.
 
         Raises:
             InputError: The disk refuses it, or the episode holds what is no JSON.
         """
         if self._records:
-            name = suite.config.env.rpartition("/")[2]
+            name = slug(env.rpartition("/")[2])
             line = make_record(plan, job, episode).to_line(episode.ledger.encoded)
             self._append(f"{ROLLOUTS}/{name}.worker-{self._worker}", line)
 
@@ -203,6 +212,25 @@ def forget_after(run: Path | str, step: int) -> None:
     """
     _keep(Path(run) / EPISODES, lambda value: int(value["step"]) <= step)
     _keep(Path(run) / ROLLOUTS, lambda value: int(str(value["policy"]).removeprefix(_POLICY)) <= step)
+
+
+def forget_validation(run: Path | str, step: int) -> None:
+    """Take out the validation episodes of a step that are going to be played again.
+
+    Args:
+        run: The folder of the run.
+        step: The step.
+
+    Raises:
+        InputError: A line is broken; names file and line.
+    """
+    _keep(Path(run) / EPISODES, lambda value: (value["step"], value["purpose"]) != (step, VAL))
+    _keep(Path(run) / ROLLOUTS, lambda value: (value["policy"], _purpose(value)) != (f"{_POLICY}{step}", VAL))
+
+
+def _purpose(record: JsonObject) -> str:
+    """What a record was played for, as `training_job` has written it down."""
+    return str(record["run"]["policy_hash"]).partition("-")[0]
 
 
 def _keep(folder: Path, wanted: Callable[[JsonObject], bool]) -> None:

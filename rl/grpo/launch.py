@@ -22,12 +22,13 @@ from simia_gym.rl.extras import require
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.compose import as_yaml, compose
 from simia_gym.rl.grpo.curve import draw_curve
-from simia_gym.rl.grpo.episodes import forget_after
-from simia_gym.rl.grpo.metrics import Metrics, forget_validation, go_back, make_up, read_metrics, totals
+from simia_gym.rl.grpo.episodes import TRAIN, forget_after, forget_validation
+from simia_gym.rl.grpo.metrics import Episodes, Metrics, go_back, make_up, read_metrics, summed, totals
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan, make_plan
 from simia_gym.rl.grpo.overrides import overrides
 from simia_gym.rl.grpo.prepare import (
     addresses,
+    has_plain_head,
     load_worlds,
     look_at_worlds,
     make_policy,
@@ -87,15 +88,15 @@ def run_grpo(asked: GrpoOptions) -> int:
         plan = make_plan(asked, load_profile(asked.profile))
     except InputError as error:
         raise asked.models.as_typed(error) from None
+    folder = RunFolder((asked.out or Path("runs") / plan.name).resolve())
+    if folder.begun and (asked.out is not None if asked.dry_run else not asked.resume):
+        fix = "Give another --out." if asked.dry_run else "Go on with it by --resume, or give another --out."
+        raise InputError(f"a training has begun in {folder.path}", where="--out", fix=fix)
     if asked.dry_run:
         from simia_gym.rl.grpo.dry_run import show_plan
 
         return show_plan(output, asked, plan)
     check_machine(plan)
-    folder = RunFolder((asked.out or Path("runs") / plan.name).resolve())
-    if folder.begun and not asked.resume:
-        fix = "Go on with it by --resume, or give another --out."
-        raise InputError(f"a training has begun in {folder.path}", where="--out", fix=fix)
     if asked.resume:
         check_settings(folder, plan.to_json())
     with _sigterm_heard():
@@ -154,8 +155,10 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
                 resume_from=start.checkpoint,
                 validate_first=start.validate,
                 ray_folder=own,
+                plain_head=has_plain_head(policy),
             )
             config = compose(words)
+            checkpoints.check_saving(config)
             write_whole(folder.path / "verl.yaml", as_yaml(config))
             write_agent_loops(folder, asked, plan, int(config.actor_rollout_ref.rollout.agent.num_workers))
             write_settings(folder, plan.to_json())
@@ -175,7 +178,7 @@ def _where_to_begin(output: Output, plan: RunPlan, folder: RunFolder) -> Start:
         if folder.begun:
             output.say("no checkpoint yet: beginning anew")
             go_back(folder, -1)
-            forget_after(folder.path, -1)
+        forget_after(folder.path, -1)  # also where a start left episodes behind and nothing else
         return Start(validate=bool(plan.validation_every))
     step = checkpoints.step_of(latest)
     output.say(f"going on after step {step}")
@@ -220,7 +223,7 @@ def _train(
     metrics.look()
     if training.exit_code == 0 and metrics.written and int(metrics.written[-1]["step"]) >= plan.steps:
         return _finish(output, plan, folder, began=began)
-    return _failed(output, plan, folder, offset, training.exit_code)
+    return failed(output, plan, folder, offset, training.exit_code)
 
 
 def _watch(
@@ -293,7 +296,19 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
     yield f"curve: {folder.curve}"
 
 
-def _failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: int | None) -> int:
+def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: int | None) -> int:
+    """Say why a training ended early and how to go on; one that came to nothing leaves its folder free.
+
+    Args:
+        output: Where the result goes.
+        plan: The run.
+        folder: Its folder.
+        offset: Where this start begins in the log.
+        code: The exit code of verl.
+
+    Returns:
+        The exit code, 1.
+    """
     reason = last_error(folder.log, offset) or f"verl ended with exit code {code}"
     latest = checkpoints.latest_complete(folder.checkpoints)
     kept = "no checkpoint yet" if latest is None else f"the last whole checkpoint is {latest}"
@@ -301,9 +316,25 @@ def _failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code:
     if lines:
         draw_curve(lines, folder.curve, title=plan.name)
     tell(f"the training ended early: {reason} (see {folder.log}; {kept})")
-    tell(f"continue with: {to_continue(folder.path)}")
+    step = int(lines[-1]["step"]) + 1 if lines else 1
+    if faults := _faults(folder, step):
+        told = ", ".join(f"{name} {count:,}" for name, count in faults.items())
+        tell(f"faults in step {step}: {told}")
+    if lines or latest is not None:
+        tell(f"continue with: {to_continue(folder.path)}")
+    else:
+        folder.settings.unlink(missing_ok=True)
+        tell("no step was made: mend the command or what failed, and give it again")
     output.result({"trained": False, "run": str(folder.path), "error": reason, **totals(lines)})
     return 1
+
+
+def _faults(folder: RunFolder, step: int) -> dict[str, int]:
+    """The faults by kind of the training episodes of a step that was not finished."""
+    episodes = Episodes(folder.path)
+    episodes.look()
+    found: dict[str, int] = summed(episodes.of(step, TRAIN)).get("faults", {})
+    return found
 
 
 def last_error(log: Path, offset: int, most: int = 400_000) -> str | None:

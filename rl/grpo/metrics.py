@@ -15,10 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simia_gym.rl.grpo.episodes import EPISODES, EpisodeLine
+from simia_gym.rl.grpo.episodes import EPISODES, TRAIN, VAL, EpisodeLine
 from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
-
-TRAIN, VAL = "train", "val"
 
 
 @dataclass
@@ -155,7 +153,7 @@ class Metrics:
             if seconds and TRAIN in line:
                 line["seconds"] = seconds
                 line["tokens_per_second"] = line[TRAIN]["policy_tokens"] / seconds
-            new.append({**line, "verl": verl})
+            new.append(_finite({**line, "verl": verl}))
             self._known.add(step)
             self._episodes.forget(step)
         if new:
@@ -187,7 +185,8 @@ def go_back(folder: RunFolder, step: int) -> bool:
     Returns:
         Whether verl was stopped before it measured the step itself: its line is missing.
     """
-    for attempt in sorted(folder.attempts.glob("*.jsonl")):
+    # The newest first: a step that was made again is what the last start made of it.
+    for attempt in sorted(folder.attempts.glob("*.jsonl"), key=lambda path: int(path.stem), reverse=True):
         Metrics(folder, attempt).look()
     by_step = {int(line["step"]): line for line in read_metrics(folder.metrics) if int(line["step"]) <= step}
     _write(folder, [by_step[number] for number in sorted(by_step)])
@@ -203,15 +202,14 @@ def make_up(folder: RunFolder, step: int) -> None:
 
 
 def _write(folder: RunFolder, lines: Iterable[Mapping[str, Any]]) -> None:
-    write_whole(folder.metrics, "".join(json.dumps(line) + "\n" for line in lines))
+    write_whole(folder.metrics, "".join(json.dumps(_finite(line)) + "\n" for line in lines))
 
 
-def forget_validation(run: Path, step: int) -> None:
-    """Take out the validation episodes of a step that are going to be played again."""
-    for path in sorted((run / EPISODES).glob("*.jsonl")):
-        values = [json.loads(raw) for raw in Tail(path).lines()]
-        kept = [value for value in values if (value["step"], value["purpose"]) != (step, VAL)]
-        write_whole(path, "".join(json.dumps(value) + "\n" for value in kept))
+def _finite(value: Any) -> Any:
+    """The same with null for numbers that JSON has no way to write."""
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

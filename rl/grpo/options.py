@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -12,6 +12,7 @@ from simia_gym.cli.envs import parse_options, resolve_env, slug
 from simia_gym.cli.model_options import ModelOptions
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
+from simia_gym.rl.grpo.labels import labels
 from simia_gym.rl.grpo.profile import Profile
 from simia_gym.rl.small.card import read_card
 
@@ -36,6 +37,7 @@ class GrpoOptions:
     max_prompt_length: int | None = None
     max_response_length: int | None = None
     turn_tokens: int | None = None
+    temperature: float | None = None
     prompt: str | None = None
     split: str = "train"
     generated: int = 0
@@ -81,6 +83,7 @@ class RunPlan:
         max_prompt_length: Tokens of the longest first message; a longer one is refused.
         max_response_length: Tokens of an episode after it, the environment's included.
         turn_tokens: Most tokens that the policy may say in one turn.
+        temperature: At which the policy is sampled; ``None`` leaves it to the profile.
         prompt: How much the system message says.
         validation_every: Steps between two looks at the validation tasks; 0 for none.
         validation_tasks: How many of them.
@@ -103,6 +106,7 @@ class RunPlan:
     max_prompt_length: int
     max_response_length: int
     turn_tokens: int | None
+    temperature: float | None
     prompt: Prompt
     validation_every: int
     validation_tasks: int
@@ -133,7 +137,8 @@ class RunPlan:
     @property
     def name(self) -> str:
         """Short name of the environments and the profile, for folders."""
-        envs = "-".join(slug(config.env.removeprefix("simia/")) for config, _ in self.environments)
+        names = labels([config for config, _ in self.environments])
+        envs = "-".join(slug(name.removeprefix("simia/")) for name in names)
         return f"{envs}-{self.profile.name}"
 
     def to_json(self) -> dict[str, Any]:
@@ -176,6 +181,9 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
     rate = asked.learning_rate if asked.learning_rate is not None else float(given.get("learning_rate", 1e-6))
     if not 0 < rate < 1:
         raise InputError(f"the learning rate is {rate}", where="--lr", fix="Give a number between 0 and 1.")
+    if asked.temperature is not None and not 0 < asked.temperature < math.inf:
+        raise InputError(f"the temperature is {asked.temperature}", where="--temperature", fix="Give a number above 0.")
+    turn_tokens = given.get("turn_tokens") if asked.turn_tokens is None else asked.turn_tokens
     prompt = asked.prompt or _prompt_of(asked.policy) or str(given.get("prompt", "full"))
     group_size = number("group_size", "--group-size", 2)
     tasks = number("validation_tasks", "--val-tasks")
@@ -193,7 +201,8 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
         learning_rate=rate,
         max_prompt_length=number("max_prompt_length", "--max-prompt-length"),
         max_response_length=number("max_response_length", "--max-response-length"),
-        turn_tokens=asked.turn_tokens,
+        turn_tokens=None if turn_tokens is None else number("turn_tokens", "--turn-tokens"),
+        temperature=asked.temperature,
         prompt=cast(Prompt, prompt),
         validation_every=number("validation_every", "--val-every", 0),
         validation_tasks=tasks,
@@ -241,14 +250,12 @@ def _environment(asked: GrpoOptions, word: str, prompt: str) -> tuple[EnvConfig,
 
 
 def _for_validation(config: EnvConfig, asked: GrpoOptions) -> EnvConfig:
-    from dataclasses import replace
-
     split = cast(Literal["train", "test", "all"], asked.validation_split)
     return replace(config, split=split, generated=asked.validation_generated)
 
 
 def _no_repeats(environments: tuple[tuple[EnvConfig, float], ...]) -> None:
-    names = [(config.env, str(config.domain)) for config, _ in environments]
+    names = [(config.env, config.domain and str(Path(config.domain).resolve())) for config, _ in environments]
     for name in names:
         if names.count(name) > 1:
             fix = "Name it once, with the sum as its weight."

@@ -30,6 +30,7 @@ def overrides(
     resume_from: Path | None = None,
     validate_first: bool = False,
     ray_folder: Path | None = None,
+    plain_head: bool = True,
 ) -> list[str]:
     """Words for ``python -m verl.trainer.main_ppo``: the profile's, then the run's, then those that were typed.
 
@@ -42,6 +43,8 @@ def overrides(
         resume_from: A checkpoint to go on from.
         validate_first: Whether validation tasks are looked at before the first step.
         ray_folder: Where Ray keeps its files, where the launch starts it.
+        plain_head: Whether the policy's logits are hidden states times output embeddings, and nothing else. Only then
+            may they be computed apart from the model's own forward pass.
     """
     profile, length = plan.profile, plan.max_prompt_length + plan.max_response_length
     actor = profile.set.get("actor_rollout_ref", {}).get("actor", {})
@@ -94,6 +97,10 @@ def overrides(
             },
         },
     }
+    if plan.temperature is not None:
+        declared = merged(declared, {"actor_rollout_ref": {"rollout": {"temperature": plan.temperature}}})
+    if not plain_head:
+        declared = merged(declared, {"actor_rollout_ref": {"model": {"use_fused_kernels": False}}})
     added: dict[str, Any] = {
         "trainer": {
             "keep_checkpoints": plan.keep,

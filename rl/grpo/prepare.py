@@ -17,11 +17,14 @@ from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.parts import Parts
 from simia_gym.rl.extras import require
+from simia_gym.rl.grpo.episodes import TRAIN, VAL, Purpose
+from simia_gym.rl.grpo.labels import labels
 from simia_gym.rl.grpo.memory import shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
 from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.small.card import read_card
+from simia_gym.rl.small.heads import plain_head
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.suite import Suite, load_suite
 
@@ -44,6 +47,11 @@ class Worlds:
 
     train: Weighted
     validation: Weighted
+
+
+def names_of(worlds: Weighted) -> list[str]:
+    """What environments are called in a run that trains on all of them."""
+    return labels([suite.config for suite, _ in worlds])
 
 
 def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
@@ -74,9 +82,9 @@ def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:
     Raises:
         InputError: An endpoint is not there, refuses the key or does not know the model.
     """
-    for suite, _ in worlds.train:
+    for env, (suite, _) in zip(names_of(worlds.train), worlds.train, strict=True):
         for warning in warnings(suite):
-            output.say(f"warning: {suite.config.env}: {warning}")
+            output.say(f"warning: {env}: {warning}")
         if asked.models.max_cost is not None and suite.model_names:
             check_prices(suite.models.places(suite.model_names))
         if not asked.models.replaying:
@@ -175,8 +183,16 @@ def _no_bars() -> None:
     logging.disable_progress_bar()
 
 
+def training_rows(plan: RunPlan) -> int:
+    """How many rows of training data a run is to have."""
+    return min(plan.steps * plan.groups, max(MOST_ROWS, plan.groups))
+
+
 def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) -> int:
-    """Write the rows that verl reads, unless a former start has.
+    """Write the rows that verl reads, where a former start has not.
+
+    A run that goes on for longer than it was begun for gets more rows, of which the first are those that it had; one
+    that begins to look at validation tasks gets those.
 
     Args:
         folder: The folder of the run.
@@ -192,36 +208,41 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
     """
     from simia_gym.rl.grpo.dataset import write_dataset
 
-    if folder.data.is_file():
-        return int(json.loads(folder.data.read_text(encoding="utf-8"))["train"]["rows"])
-    tokenizer = load_tokenizer(policy)
-    length = plan.max_prompt_length
-    rows = min(plan.steps * plan.groups, max(MOST_ROWS, plan.groups))
-    train = write_dataset(
-        folder.path / "train.parquet",
-        worlds.train,
-        tokenizer,
-        purpose="train",
-        max_prompt_length=length,
-        seed=plan.seed,
-        rows=rows,
-    )
-    # verl reads validation rows whether they are used or not.
-    val = write_dataset(
-        folder.path / "val.parquet",
-        worlds.validation or worlds.train,
-        tokenizer,
-        purpose="val",
-        max_prompt_length=length,
-        seed=plan.seed,
-        rows=plan.validation_tasks if worlds.validation else 1,
-    )
-    found = {
-        name: {"rows": facts.rows, "by_env": dict(facts.by_env), "longest_prompt": facts.longest}
-        for name, facts in (("train", train), ("val", val))
-    }
-    write_whole(folder.data, json.dumps(found, indent=1) + "\n")
-    return train.rows
+    known = json.loads(folder.data.read_text(encoding="utf-8")) if folder.data.is_file() else {}
+    wanted: dict[Purpose, tuple[Weighted, int]] = {}
+    if known.get(TRAIN, {}).get("rows", 0) < training_rows(plan):
+        wanted[TRAIN] = worlds.train, training_rows(plan)
+    if VAL not in known:  # verl reads validation rows whether they are used or not: where they are not, one stands in
+        wanted[VAL] = (worlds.validation, plan.validation_tasks) if worlds.validation else (worlds.train, 1)
+    tokenizer = load_tokenizer(policy) if wanted else None
+    for purpose, (sources, rows) in wanted.items():
+        facts = write_dataset(
+            folder.path / f"{purpose}.parquet",
+            sources,
+            tokenizer,
+            purpose=purpose,
+            max_prompt_length=plan.max_prompt_length,
+            seed=plan.seed,
+            rows=rows,
+        )
+        if purpose == TRAIN or worlds.validation:
+            known[purpose] = {"rows": facts.rows, "by_env": dict(facts.by_env), "longest_prompt": facts.longest}
+    write_whole(folder.data, json.dumps(known, indent=1) + "\n")
+    return int(known[TRAIN]["rows"])
+
+
+def has_plain_head(policy: str) -> bool:
+    """Whether a policy's logits are hidden states times output embeddings, as far as its configuration is at hand.
+
+    Args:
+        policy: Its folder, or its name at a hub.
+    """
+    from transformers import AutoConfig
+
+    try:
+        return plain_head(AutoConfig.from_pretrained(policy))
+    except (OSError, ValueError):
+        return True
 
 
 def write_agent_loops(folder: RunFolder, asked: GrpoOptions, plan: RunPlan, workers: int) -> None:

@@ -15,6 +15,11 @@ from simia_gym.errors import InputError
 FOLDER = Path(__file__).parent / "profiles"
 _BASE = "base"
 _KEYS = {"inherits", "about", "launch", "environment", "set", "add"}
+_LAUNCH = {
+    "engine", "steps", "groups", "group_size", "learning_rate", "max_prompt_length", "max_response_length",
+    "turn_tokens", "prompt", "validation_every", "validation_tasks", "save_every", "keep",
+}  # fmt: skip
+"""The options of the command that a profile may have defaults of."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,11 @@ def _read(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     unknown = sorted(set(data) - _KEYS) if isinstance(data, dict) else ["(no mapping)"]
     if unknown:
         raise InputError(f"{path}: unknown {', '.join(unknown)}", where="--profile", fix=f"Known: {sorted(_KEYS)}.")
+    launch = data.get("launch", {})
+    unknown = sorted(set(launch) - _LAUNCH) if isinstance(launch, dict) else ["(no mapping)"]
+    if unknown:
+        what = f"{path}: unknown {', '.join(map(str, unknown))} below launch"
+        raise InputError(what, where="--profile", fix=f"Known: {', '.join(sorted(_LAUNCH))}.")
     parent = data.pop("inherits", None)
     if parent is None:
         return dict(data)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,14 @@ from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.options import MAY_CHANGE
+
+RESOURCES = re.compile(
+    r"offload|(token_len|micro_batch_size)_per_gpu$|gpu_memory_utilization$|max_num_(seqs|batched_tokens)$"
+    r"|enable_gradient_checkpointing$|object_store_memory$"
+)
+"""Keys of verl's configuration that a resumed run may have otherwise than before: they decide what fits, not what is
+learnt.
+"""
 
 
 @dataclass(frozen=True)
@@ -107,11 +116,34 @@ def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
         fix = "Leave --resume out to begin one."
         raise InputError(f"no training has begun in {folder.path}", where="--resume", fix=fix) from None
     now = json.loads(json.dumps(settings))
-    for name in sorted(set(before) | set(now)):
-        if name not in MAY_CHANGE and before.get(name) != now.get(name):
-            what = f"{name} was {_short(before.get(name))} and now is {_short(now.get(name))}"
+    for name in sorted((set(before) | set(now)) - MAY_CHANGE):
+        one, two = before.get(name), now.get(name)
+        found = _of_another_run(one or [], two or []) if name == "overrides" else _difference(name, one, two)
+        if found is not None:
+            what = f"{found[0]} was {_short(found[1])} and now is {_short(found[2])}"
             fix = f"Give the options of the run (they stand in {folder.settings}), or another --out."
             raise InputError(what, where="--resume", fix=fix)
+
+
+def _of_another_run(before: Sequence[str], now: Sequence[str]) -> tuple[str, Any, Any] | None:
+    """The first typed key of verl's configuration that is another, and is more than memory or speed."""
+    one, two = ({word.lstrip("+~").partition("=")[0]: word for word in words} for words in (before, now))
+    for key in sorted(set(one) | set(two)):
+        if one.get(key) != two.get(key) and not RESOURCES.search(key):
+            return f"--set {key}", one.get(key), two.get(key)
+    return None
+
+
+def _difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
+    """The first leaf of two settings that is another in one of them, with its dotted name."""
+    if isinstance(before, list) and isinstance(now, list):
+        before, now = dict(enumerate(before)), dict(enumerate(now))
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return None if before == now else (name, before, now)
+    for key in [*before, *(key for key in now if key not in before)]:
+        if found := _difference(f"{name}.{key}", before.get(key), now.get(key)):
+            return found
+    return None
 
 
 def _short(value: Any, most: int = 120) -> str:

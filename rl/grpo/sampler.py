@@ -70,7 +70,7 @@ class _Teaching:
             self.refill_fn(batch_size)
         raise RuntimeError(
             f"{self._tries} batches in a row had no group with two valid episodes. The faults stand in the run's "
-            "folder, in episodes/: mend the endpoint that they name, then go on with --resume."
+            "folder, in episodes/: mend what they name, then go on."
         )
 
 

@@ -11,10 +11,9 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simia_gym.config import EnvConfig
 from simia_gym.encoding import encode
@@ -41,16 +40,11 @@ class RunSettings:
         seed: Where all variety of the episodes comes from.
         workers: How many processes play episodes; limits are divided among them.
         base_url: The endpoint of all roles; else the environment's variables.
-        base_urls: Endpoints of single roles.
         max_calls: Most calls of models, in all processes together.
         max_tokens: Most tokens of those calls.
         max_cost: Most USD for them.
-        record_cassette: Where their answers are recorded; one file a process.
-        replay_cassette: Where they are played back from.
         turn_tokens: Most tokens of one turn of the policy; ``None``: as many as the episode has left.
         timeout: Seconds that one episode may take.
-        seeded: Whether each turn is sampled with a seed of its own, so that a run can be repeated; an engine on a
-            graphics card may be faster without.
         records: Whether the whole record of every episode is written, as ``simia rollout`` does.
 
     Raises:
@@ -61,15 +55,11 @@ class RunSettings:
     seed: int = 0
     workers: int = 1
     base_url: str | None = None
-    base_urls: Mapping[str, str] = field(default_factory=dict)
     max_calls: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
-    record_cassette: str | None = None
-    replay_cassette: str | None = None
     turn_tokens: int | None = None
     timeout: float | None = None
-    seeded: bool = True
     records: bool = False
 
     def __post_init__(self) -> None:
@@ -80,15 +70,12 @@ class RunSettings:
                 raise InputError(f"{name} is {value}", where=name, fix="Give at least 1.")
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise InputError(f"timeout is {self.timeout}", where="timeout", fix="Give a number of seconds above 0.")
-        if self.record_cassette is not None and self.replay_cassette is not None:
-            raise InputError("a run either records a cassette or replays one", where="cassette", fix="Give one.")
 
     def to_json(self) -> str:
         """One line of JSON; settings at their default are left out."""
         default = {item.name: item.default for item in dataclasses.fields(self)}
         given = {name: getattr(self, name) for name in default}
-        given["base_urls"] = dict(self.base_urls)
-        given = {name: value for name, value in given.items() if value != default[name] and value != {}}
+        given = {name: value for name, value in given.items() if value != default[name]}
         return encode(given).decode()
 
     @classmethod
@@ -148,9 +135,7 @@ class Worlds:
                 if self._parts is None:
                     self._parts = self._make_parts()
                 # An address in an environment without models has no effect, and would be refused.
-                asked = set(read.roles)
-                urls = {role: url for role, url in self._parts.base_urls.items() if role in asked}
-                parts = replace(self._parts, base_url=self._parts.base_url if asked else None, base_urls=urls)
+                parts = replace(self._parts, base_url=self._parts.base_url if read.roles else None)
                 with foreign_code(read.domain or read.env):
                     self._suites[config] = load_suite(read, parts)
             return self._suites[config]
@@ -158,25 +143,14 @@ class Worlds:
     def _make_parts(self) -> Parts:
         given = self.settings
         limits = (given.max_calls, given.max_tokens, given.max_cost)
-        parts: dict[str, Any] = {"base_url": given.base_url, "base_urls": dict(given.base_urls)}
+        budget = None
         if any(limit is not None for limit in limits):
             from simia_gym.llm.budget import Budget
 
             calls, tokens = (None if limit is None else max(1, limit // given.workers) for limit in limits[:2])
             cost = None if given.max_cost is None else given.max_cost / given.workers
-            parts["budget"] = Budget(max_calls=calls, max_tokens=tokens, max_cost=cost)
-        if given.replay_cassette is not None:
-            from simia_gym.llm.cassette import Cassette
-
-            parts["cassette"] = Cassette(given.replay_cassette, "replay")
-        elif given.record_cassette is not None:
-            from simia_gym.llm.cassette import Cassette
-
-            path = Path(given.record_cassette)
-            if given.workers > 1:
-                path = path.with_name(f"{path.stem}.{self.worker}{path.suffix}")
-            parts["cassette"] = Cassette(path, "record", resume=True)
-        return Parts(**parts, pins=self._pins())
+            budget = Budget(max_calls=calls, max_tokens=tokens, max_cost=cost)
+        return Parts(base_url=given.base_url, budget=budget, pins=self._pins())
 
     def _pins(self) -> PinStore | None:
         """Pinned answers that all processes share; those of one process need no more than its memory."""
@@ -189,7 +163,10 @@ class Worlds:
             if ray.is_initialized():
                 from simia_gym.rl.cluster.pins import RayPins
 
-                return RayPins(f"pins-{hashlib.sha256(str(run).encode()).hexdigest()[:12]}", detached=True)
+                # Whoever comes first makes the actor, and lives as long as the training; so does the actor. Another
+                # start is another job of Ray, and meets no answers of this one.
+                job = ray.get_runtime_context().get_job_id()
+                return RayPins(f"pins-{hashlib.sha256(str(run).encode()).hexdigest()[:12]}-{job}")
         except ImportError:
             pass
         from simia_gym.simulators.pins import SqlitePins

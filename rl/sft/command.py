@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from simia_gym.cli.envs import slug
 from simia_gym.errors import InputError
 
 _EVERY = 10.0
@@ -17,15 +18,22 @@ _EVERY = 10.0
 
 
 def sft(
-    envs: Annotated[list[str] | None, typer.Argument(help="Environments whose experts are to be learned from.")] = None,
+    envs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Environments, or folders of domains, whose experts are to be learned from."),
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option(help="Model to begin with, in the layout of Hugging Face; else a small one is made from nothing."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; else runs/sft-ENV.")] = None,
     trajectories: Annotated[
-        int, typer.Option(help="Expert trajectories to learn from, of generated tasks for training.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            help="Expert trajectories to learn from, of tasks for training; else 2000, or all that there are where no "
+            "tasks are generated."
+        ),
+    ] = None,
     data: Annotated[
         list[Path] | None,
         typer.Option(help="Record file of `simia rollout`, or JSONL or Parquet with `messages`; repeatable."),
@@ -45,7 +53,13 @@ def sft(
     whole_every: Annotated[
         int | None, typer.Option(help="With --first-turns: keep one of so many whole all the same.")
     ] = None,
-    held_out: Annotated[int, typer.Option(help="Trajectories of further tasks that are only looked at.")] = 64,
+    held_out: Annotated[
+        int | None,
+        typer.Option(
+            help="Trajectories of further tasks that are only looked at; else 64, but of --data, or where no tasks are "
+            "generated, those of a tenth of the tasks at most."
+        ),
+    ] = None,
     prompt: Annotated[
         str, typer.Option(help="System message: full or compact. It is recorded with the policy.")
     ] = "full",
@@ -61,7 +75,9 @@ def sft(
     ] = 2048,
     precision: Annotated[str, typer.Option(help="fp32, bf16 or auto.")] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of weights, order and wording.")] = 0,
-    size: Annotated[str, typer.Option(help="Shape of the model that is made where --policy is left out.")] = "small",
+    size: Annotated[
+        str | None, typer.Option(help="Shape of the model that is made where --policy is left out; else small.")
+    ] = None,
     save_data: Annotated[
         Path | None, typer.Option(help="Write the trajectories as a data set, too (.jsonl or .parquet).")
     ] = None,
@@ -76,18 +92,20 @@ def sft(
     """Train a policy on trajectories of experts, of rollouts or of a data set; only on what the policy said."""
     from simia_gym.cli.output import Output
     from simia_gym.rl.extras import require
-    from simia_gym.rl.sft.run import train_sft
+    from simia_gym.rl.sft.run import check, train_sft
     from simia_gym.rl.sft.settings import SFTSettings
 
     require("trl", "torch", "transformers", "trl", "datasets")
     output = Output(as_json)
     folder = out or Path("runs") / f"sft-{_short(envs or [])}"
-    made = policy or str(folder.with_name(f"{folder.name}-start"))
+    if policy and size:
+        raise InputError("it is for a new model", where="--size", fix="Leave out --size or --policy.")
+    start = Path(f"{folder if folder.name.strip('.') else folder.resolve()}-start")
     settings = SFTSettings(
         envs=tuple(envs or ()),
-        policy=made,
+        policy=policy or str(start),
         prompt=prompt,
-        trajectories=trajectories if data or trajectories else 2000,
+        trajectories=trajectories,
         data=tuple(map(str, data or ())),
         least=least_reward,
         fresh_ids=fresh_ids,
@@ -105,12 +123,17 @@ def sft(
         seed=seed,
         extra=_extra(set_ or []),
     )
-    if policy is None and not (Path(made) / "config.json").exists():
-        from simia_gym.rl.small.build import build_policy
-
-        build_policy(made, list(envs or ()), size=size, seed=seed, say=output.say)
+    check(settings, folder, resume)
+    if policy is None:
+        _start(start, envs or [], size or "small", seed, output)
     finished = train_sft(
-        settings, folder, resume=resume, save_data=save_data, say=output.say, progress=_Progress(output)
+        settings,
+        folder,
+        resume=resume,
+        save_data=save_data,
+        say=output.say,
+        progress=_Progress(output),
+        played=_Played(output),
     )
     output.say(f"{finished.steps} steps in {finished.seconds:.0f} s; the policy is in {finished.policy}")
     measured = dict(finished.measured)
@@ -143,8 +166,42 @@ class _Progress:
         )
 
 
+class _Played:
+    """A line now and then about experts at play."""
+
+    def __init__(self, output: Any) -> None:
+        self._output, self._number, self._said = output, 0, time.monotonic()
+
+    def __call__(self) -> None:
+        self._number += 1
+        if time.monotonic() - self._said >= _EVERY:
+            self._said = time.monotonic()
+            self._output.say(f"{self._number} episodes played by experts")
+
+
+def _start(folder: Path, envs: list[str], size: str, seed: int, output: Any) -> None:
+    """Make the model to begin with, or make sure that the one that is there already is what would be made."""
+    from simia_gym.rl.small.build import build_policy
+    from simia_gym.rl.small.card import read_card
+
+    if not envs:
+        fix = "Give --policy, or name environments, whose text a new policy's tokenizer learns."
+        raise InputError("there is no policy to begin with", where="--policy", fix=fix)
+    if not (folder / "config.json").exists():
+        build_policy(folder, envs, size=size, seed=seed, say=output.say)
+        return
+    card = read_card(folder)
+    before = {} if card is None else {"envs": list(card.envs), "copying": False, **card.made}
+    asked = {"envs": list(dict.fromkeys(envs)), "size": size, "seed": seed, "copying": False}
+    other = [f"{name}={before.get(name)!r}" for name, value in asked.items() if before.get(name) != value]
+    if other:
+        fix = "Delete it, name another folder with --out, or begin with it by --policy."
+        raise InputError(f"the policy that is there was made with {', '.join(other)}", where=str(folder), fix=fix)
+    output.say(f"begins with the new policy that is there, {folder}")
+
+
 def _short(envs: list[str]) -> str:
-    return "-".join(env.removeprefix("simia/").rpartition("-v")[0] or env for env in envs) or "data"
+    return "-".join(slug(env.removeprefix("simia/").rpartition("-v")[0] or env) for env in envs) or "data"
 
 
 def _extra(words: list[str]) -> dict[str, Any]:

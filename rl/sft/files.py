@@ -5,7 +5,8 @@ The column ``messages`` is what trainers of chat models read; the others say whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,28 +45,43 @@ def write_trajectories(path: Path | str, trajectories: Iterable[Trajectory]) -> 
     return len(rows)
 
 
-def read_trajectories(path: Path | str, *, system: Mapping[str, str] | None = None) -> Iterator[Trajectory]:
+def read_trajectories(
+    path: Path | str, *, system: Callable[[str], str | None] | None = None, prompt: str = ""
+) -> Iterator[Trajectory]:
     """Read a data set of conversations.
 
     Besides what `write_trajectories` wrote it takes any rows with ``messages`` in the OpenAI layout: calls in
-    ``tool_calls`` are written out as text, as a policy says them, and a greeting before the user's first message is
-    left out, since nobody greets in an episode.
+    ``tool_calls`` are written out as text below what is said beside them, as a policy says them, and a greeting before
+    the user's first message is left out, since nobody greets in an episode.
 
     Args:
         path: The file; Parquet if it ends so, else JSON lines.
-        system: System messages by environment id or by the name in it, for rows that have none.
+        system: Gives the system message of an environment, by its id or by the name in it, for rows that have none;
+            ``None`` where it knows no such environment. Left out, such rows stay as they are.
+        prompt: Which system message that is, ``full`` or ``compact``.
 
     Raises:
-        InputError: The file is missing, or a row is no conversation; names the row.
+        InputError: The file is missing, or a row is no conversation, is of a task for testing, or has no system
+            message where one is asked for; names the row.
     """
     path = Path(path)
     for where, row in _rows(path):
         if isinstance(row, Mapping) and isinstance(row.get("messages"), list):
             name = str(row.get("env") or row.get("domain") or "")
-            row = {**row, "messages": _as_said(row["messages"], (system or {}).get(name), where)}
-            row.setdefault("env", name)
-            row.setdefault("source", path.name)
-        yield Trajectory.from_json(row if isinstance(row, Mapping) else {}, where)
+            row = {**row, "messages": _as_said(row["messages"], where), "env": name}
+            row["source"] = row.get("source") or path.name
+        found = Trajectory.from_json(row if isinstance(row, Mapping) else {}, where)
+        if found.split == "test":
+            fix = "Train on tasks for training."
+            raise InputError(f"task {found.task} is for testing", where=where, fix=fix)
+        if system is not None and found.messages[0]["role"] != "system":
+            text = system(found.env)
+            if text is None:
+                what = f"it has no system message, and its environment is {found.env!r}"
+                fix = "Begin its messages with one, or name a known environment in the column env."
+                raise InputError(what, where=where, fix=fix)
+            found = replace(found, messages=[{"role": "system", "content": text}, *found.messages], prompt=prompt)
+        yield found
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -84,21 +100,17 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
                 yield f"{path}:{number}", parse_json(line, where=str(path), line=number)
 
 
-def _as_said(messages: list[Any], system: str | None, where: str) -> list[Any]:
-    """The messages with calls as text, and with the system message in front."""
+def _as_said(messages: list[Any], where: str) -> list[Any]:
+    """The messages with calls as text, and without a greeting."""
     said = [_with_calls(message, where) if isinstance(message, dict) else message for message in messages]
     opening = said[0] if said and isinstance(said[0], dict) else {}
-    if opening.get("role") == "system":
-        return said
-    if opening.get("role") == "assistant":
-        said = said[1:]
-    return said if system is None else [{"role": "system", "content": system}, *said]
+    return said[1:] if opening.get("role") == "assistant" else said
 
 
 def _with_calls(message: Message, where: str) -> Message:
-    listed = message.get("tool_calls")
-    if not listed:
-        return {**message, "content": message.get("content") or ""}
+    listed, content = message.get("tool_calls"), message.get("content") or ""
+    if not listed or not isinstance(content, str):
+        return {**message, "content": content}
     calls = []
     for item in listed:
         function = item.get("function") or item
@@ -108,4 +120,4 @@ def _with_calls(message: Message, where: str) -> Message:
             raise InputError("a tool call has no name or no arguments", where=where, fix="Mend the row.")
         calls.append(ToolCall(function["name"], decoded))
     text = get_grammar("tools").render(Calls(tuple(calls)))
-    return {"role": message["role"], "content": text}
+    return {"role": message["role"], "content": "\n".join(filter(None, [content.strip(), text]))}

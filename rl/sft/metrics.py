@@ -27,10 +27,19 @@ def read_lines(folder: Path) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in lines]
 
 
-def forget_after(folder: Path, step: int) -> None:
-    """Leave out what was measured after a checkpoint that a run goes on from."""
-    kept = [line for line in read_lines(folder) if line.get("step", 0) <= step]
+def forget_after(folder: Path, step: int) -> float:
+    """Leave out what was measured after a checkpoint that a run goes on from.
+
+    Args:
+        folder: The run's folder.
+        step: The checkpoint's; -1 leaves nothing.
+
+    Returns:
+        The seconds that the run had taken by then.
+    """
+    kept = [line for line in read_lines(folder) if line["step"] <= step]
     (folder / METRICS).write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in kept))
+    return float(kept[-1].get("seconds", 0.0)) if kept else 0.0
 
 
 def draw(folder: Path, title: str) -> Path | None:

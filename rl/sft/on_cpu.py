@@ -2,7 +2,8 @@
 
 On a graphics card TRL's kernels score the learned positions alone; elsewhere it scores every position, which costs most
 of the time when a policy's own tokens are a few in a hundred. And it masks padding that nothing looks at: it stands at
-the right, and attention looks to the left.
+the right, and attention looks to the left. What is more than that is left to TRL: conversations that were packed into
+one row, and models that do more to their logits than a matrix product.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from trl import SFTTrainer
 
 from simia_gym.rl.sft.encode import IGNORED
 from simia_gym.rl.sft.order import MixedLengths
+from simia_gym.rl.small.heads import plain_head
 
 
 class PolicyTokensTrainer(SFTTrainer):
@@ -32,6 +34,7 @@ class PolicyTokensTrainer(SFTTrainer):
     ) -> Any:
         """Negative log-likelihood of the policy's tokens, as TRL defines it; its measurements, too."""
         plain = self.args.loss_type == "nll" and not self.label_smoother and not self.aux_loss_enabled
+        plain = plain and plain_head(self.model.config) and "position_ids" not in inputs
         alone = self.accelerator.num_processes == 1 and self.args.device.type == "cpu"
         if return_outputs or not plain or not alone or self.compute_loss_func is not None:
             return super().compute_loss(

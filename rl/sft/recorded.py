@@ -23,11 +23,14 @@ def is_record_file(path: Path | str) -> bool:
         return False
 
 
-def recorded_trajectories(path: Path | str) -> Iterator[Trajectory]:
-    """Read the conversations of a record file. Episodes without a valid verdict are left out.
+def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
+    """Read the conversations of a record file.
 
     Args:
         path: The file.
+
+    Yields:
+        The conversation; ``None`` for an episode that a fault left without a verdict.
 
     Raises:
         InputError: The file is broken, holds tasks for testing, or was written with another version of the domain.
@@ -38,6 +41,7 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory]:
             fix = "Train on tasks for training; roll out with --split train."
             raise InputError(f"task {record.task} is for testing", where=f"{path}:{record.line}", fix=fix)
         if not record.valid or record.reward is None:
+            yield None
             continue
         key = repr(sorted(record.config.items()))
         if key not in domains:

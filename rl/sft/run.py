@@ -48,16 +48,18 @@ def train_sft(
     save_data: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[int, int, Mapping[str, float]], None] = lambda step, steps, numbers: None,
+    played: Callable[[], None] = lambda: None,
 ) -> Finished:
     """Train a policy on trajectories.
 
     Args:
         settings: The settings.
-        out: The run's folder; must not hold a run unless `resume`.
+        out: The run's folder; must not hold anything unless `resume`.
         resume: Go on from the last checkpoint; with the same settings.
         save_data: Where to write the trajectories as a data set.
         say: Takes a line about each step of the preparation.
         progress: Takes step, number of steps and what was measured.
+        played: Called after each episode that an expert has played.
 
     Returns:
         Where the policy is, and what was measured.
@@ -65,9 +67,9 @@ def train_sft(
     Raises:
         InputError: A setting is wrong, there is nothing to learn from, or the folder holds another run.
     """
-    _check(settings, out, resume)
+    check(settings, out, resume)
     model, tokenizer = trainer.load(settings.policy)
-    gathered = gather(settings)
+    gathered = gather(settings, played)
     if save_data is not None:
         write_trajectories(save_data, gathered.train)
         say(f"{len(gathered.train)} trajectories written to {save_data}")
@@ -86,19 +88,19 @@ def train_sft(
     if not resume:
         out.mkdir(parents=True, exist_ok=True)
         settings.write(out)
+    checkpoint = trainer.last_checkpoint(out) if resume else None
+    before = metrics.forget_after(out, -1 if checkpoint is None else int(checkpoint.name.rpartition("-")[2]))
     began = time.monotonic()
 
     def on_log(step: int, steps: int, numbers: Mapping[str, float]) -> None:
-        metrics.write_line(out, {"step": step, "seconds": round(time.monotonic() - began, 2), **numbers})
+        metrics.write_line(out, {"step": step, "seconds": round(before + time.monotonic() - began, 2), **numbers})
         progress(step, steps, numbers)
 
     runner = trainer.make_trainer(model, tokenizer, train, held_out, settings, out, on_log=on_log)
-    checkpoint = trainer.last_checkpoint(out) if resume else None
-    metrics.forget_after(out, 0 if checkpoint is None else int(checkpoint.name.rpartition("-")[2]))
     if resume:
         say("begun anew: there is no checkpoint yet" if checkpoint is None else f"goes on from {checkpoint.name}")
     runner.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    measured = runner.evaluate() if held_out.rows else {}
+    measured = trainer.last_look(runner) if held_out.rows else {}
     folder = out / POLICY
     runner.model.to("cpu").save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -111,24 +113,25 @@ def train_sft(
         "settings": _as_json(settings),
         **{name: value for name, value in measured.items() if name in ("eval_loss", "eval_mean_token_accuracy")},
     }
-    before = read_card(settings.policy) or Card()
+    old = read_card(settings.policy) or Card()
     envs = settings.envs or tuple(dict.fromkeys(item.env for item in gathered.train if item.env))
-    card = replace(before, envs=envs or before.envs, prompt=settings.prompt, trained=(*before.trained, facts))
+    card = replace(old, envs=envs or old.envs, prompt=settings.prompt, trained=(*old.trained, facts))
     write_card(folder, card)
     metrics.draw(out, f"supervised training on {', '.join(envs) or 'a data set'}, {settings.prompt} prompt")
     return Finished(folder, runner.state.global_step, time.monotonic() - began, measured)
 
 
-def gather(settings: SFTSettings) -> Gathered:
+def gather(settings: SFTSettings, played: Callable[[], None] = lambda: None) -> Gathered:
     """Get the trajectories that a training learns from.
 
     Args:
         settings: The training's settings.
+        played: Called after each episode that an expert has played.
 
     Raises:
         InputError: There are none, or a conversation was held with another system message than the settings say.
     """
-    found = _gather(settings)
+    found = _gather(settings, played)
     found.train, found.held_out = _begun(found.train, settings), _begun(found.held_out, settings)
     random = Random(settings.seed)
     for asked, exchange in ((settings.fresh_words, FreshWords), (settings.fresh_ids, FreshIds)):
@@ -151,7 +154,7 @@ def _begun(trajectories: Sequence[Trajectory], settings: SFTSettings) -> list[Tr
     return kept
 
 
-def _gather(settings: SFTSettings) -> Gathered:
+def _gather(settings: SFTSettings, played: Callable[[], None]) -> Gathered:
     if not settings.data:
         return from_experts(
             settings.envs,
@@ -160,6 +163,7 @@ def _gather(settings: SFTSettings) -> Gathered:
             prompt=settings.prompt,
             seed=settings.seed,
             least=settings.least,
+            on_one=played,
         )
     paths = [Path(name) for name in settings.data]
     found = from_files(
@@ -176,8 +180,18 @@ def _gather(settings: SFTSettings) -> Gathered:
     return found
 
 
-def _check(settings: SFTSettings, out: Path, resume: bool) -> None:
-    """Make sure that the run's folder is free, or holds the beginning of this run."""
+def check(settings: SFTSettings, out: Path, resume: bool) -> None:
+    """Make sure that the run can begin: its folder is free, or holds the beginning of this run, and it runs alone.
+
+    Args:
+        settings: The settings.
+        out: The run's folder.
+        resume: Whether to go on from the last checkpoint.
+
+    Raises:
+        InputError: It cannot.
+    """
+    trainer.check_alone()
     if resume:
         settings.check_same(out)
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):

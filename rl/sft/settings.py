@@ -12,6 +12,21 @@ import orjson
 from simia_gym.errors import InputError
 
 SETTINGS = "settings.json"
+_OWN_OPTIONS = {
+    "output_dir": "--out",
+    "resume_from_checkpoint": "--resume",
+    "num_train_epochs": "--epochs",
+    "max_steps": "--steps",
+    "learning_rate": "--lr",
+    "per_device_train_batch_size": "--batch-size and --micro-batch",
+    "gradient_accumulation_steps": "--batch-size and --micro-batch",
+    "max_length": "--max-length",
+    "bf16": "--precision",
+    "fp16": "--precision",
+    "seed": "--seed",
+    "data_seed": "--seed",
+}
+"""Fields of TRL's ``SFTConfig`` that other settings here decide, by the options that set those."""
 
 
 @dataclass(frozen=True)
@@ -22,14 +37,16 @@ class SFTSettings:
         envs: The environments.
         policy: The model to begin with.
         prompt: ``full`` or ``compact`` system message.
-        trajectories: How many expert trajectories to learn from; 0 with ``data``.
+        trajectories: How many expert trajectories to learn from; ``None`` for 2,000, or all that there are of fixed
+            tasks alone. Nothing with ``data``.
         data: Files to learn from instead.
         least: The least reward that is worth learning from.
         fresh_ids: Give every trajectory that is learned from ids of its own, so that the policy learns to copy them.
         fresh_words: Exchange in every one the words that are said only after they were read; see `fresh_words`.
         first_turns: Learn only from so many turns at the beginning of every one; ``None`` for all.
         whole_every: One of so many is kept whole all the same; ``None`` for none.
-        held_out: Trajectories of further tasks that are only looked at.
+        held_out: Trajectories of further tasks that are only looked at; ``None`` for 64, and of a data set or of fixed
+            tasks alone those of a tenth of the tasks at most.
         epochs: How often to go through them; with ``steps`` as far as those lead.
         steps: Steps of the optimizer; ``None`` follows ``epochs``.
         lr: Highest learning rate; it rises linearly at the beginning and falls along a cosine to a twentieth.
@@ -45,14 +62,14 @@ class SFTSettings:
     envs: tuple[str, ...]
     policy: str
     prompt: str = "full"
-    trajectories: int = 0
+    trajectories: int | None = None
     data: tuple[str, ...] = ()
     least: float = 1.0
     fresh_ids: bool = False
     fresh_words: bool = False
     first_turns: int | None = None
     whole_every: int | None = None
-    held_out: int = 64
+    held_out: int | None = None
     epochs: float = 1.0
     steps: int | None = None
     lr: float = 1e-3
@@ -69,7 +86,7 @@ class SFTSettings:
         Raises:
             InputError: Names the setting.
         """
-        if bool(self.trajectories) == bool(self.data):
+        if self.trajectories is not None and bool(self.trajectories) == bool(self.data):
             fix = "Give --trajectories N for expert play, or --data FILE."
             raise InputError("one source of trajectories is needed", where="trajectories", fix=fix)
         if not self.envs and not self.data:
@@ -80,6 +97,8 @@ class SFTSettings:
         for name in ("lr", "epochs"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
+        if self.held_out is not None and self.held_out < 0:
+            raise InputError(f"held_out is {self.held_out}", where="held_out", fix="Use 0 or more.")
         for name in ("steps", "first_turns", "whole_every"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -94,6 +113,9 @@ class SFTSettings:
         if self.batch_size % self.micro_batch:
             what = f"batches of {self.batch_size} cannot be computed in parts of {self.micro_batch}"
             raise InputError(what, where="micro_batch", fix="Use a divisor.")
+        for name, option in _OWN_OPTIONS.items():
+            if name in self.extra:
+                raise InputError(f"{name} has an option of its own", where="--set", fix=f"Use {option}.")
 
     def write(self, folder: Path) -> None:
         """Write them into a run's folder."""

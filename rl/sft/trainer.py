@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +44,22 @@ def load(policy: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
+def check_alone() -> None:
+    """Make sure that this is the only process of the training, and that it sees one graphics card at most.
+
+    Raises:
+        InputError: It is one of several, or it would spread its batches over several cards.
+    """
+    import torch
+
+    fix = "Set CUDA_VISIBLE_DEVICES=0 and start it without a launcher."
+    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+        raise InputError(f"it would be one of {os.environ['WORLD_SIZE']} processes", where="WORLD_SIZE", fix=fix)
+    if torch.cuda.device_count() > 1:
+        what = f"there are {torch.cuda.device_count()} graphics cards, and it trains on one"
+        raise InputError(what, where="CUDA_VISIBLE_DEVICES", fix=fix)
+
+
 def encode_sets(tokenizer: Any, gathered: Gathered, max_length: int) -> tuple[EncodedSet, EncodedSet]:
     """Encode what is learned from and what is looked at."""
     train = encode_all(tokenizer, [item.messages for item in gathered.train], max_length=max_length)
@@ -59,8 +76,6 @@ def make_trainer(
     folder: Path,
     *,
     on_log: Callable[[int, int, Mapping[str, float]], None],
-    save_every: int | None = None,
-    look_every: int | None = None,
 ) -> Any:
     """Put TRL's trainer together.
 
@@ -72,8 +87,6 @@ def make_trainer(
         settings: The settings.
         folder: The run's folder.
         on_log: Takes step, number of steps, and what was measured.
-        save_every: Steps between checkpoints; else a tenth of all, and at least 10.
-        look_every: Steps between looks at ``held_out``; else a twentieth of all, and at least 10.
 
     Returns:
         The ``SFTTrainer``.
@@ -90,7 +103,11 @@ def make_trainer(
             numbers = {name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)}
             on_log(state.global_step, state.max_steps, numbers)
 
-    steps = settings.steps or max(1, round(settings.epochs * len(train.rows) / settings.batch_size))
+    packing = bool(settings.extra.get("packing"))
+    rows = len(train.rows)
+    if packing:
+        rows = -(-sum(len(row.input_ids) for row in train.rows) // settings.max_length)
+    steps = settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
     given: dict[str, Any] = {
         "output_dir": str(folder / CHECKPOINTS),
         "max_steps": steps,
@@ -104,7 +121,7 @@ def make_trainer(
         "per_device_eval_batch_size": settings.micro_batch,
         "gradient_accumulation_steps": settings.batch_size // settings.micro_batch,
         "gradient_checkpointing": False,
-        "max_length": None,
+        "max_length": settings.max_length if packing else None,
         "packing": False,
         "bf16": computes_in_bf16(settings.precision),
         "use_cpu": not torch.cuda.is_available(),
@@ -112,9 +129,9 @@ def make_trainer(
         "logging_first_step": True,
         "eval_strategy": "steps" if held_out.rows else "no",
         "eval_on_start": bool(held_out.rows),
-        "eval_steps": look_every or max(10, steps // 20),
+        "eval_steps": max(10, steps // 20),
         "save_strategy": "steps",
-        "save_steps": save_every or max(10, steps // 10),
+        "save_steps": max(10, steps // 10),
         "save_total_limit": 2,
         "report_to": [],
         "disable_tqdm": True,
@@ -137,7 +154,7 @@ def make_trainer(
         processing_class=tokenizer,
         callbacks=[Report()],
     )
-    if "train_sampling_strategy" not in settings.extra:
+    if "train_sampling_strategy" not in settings.extra and not packing:
         lengths = [len(row.input_ids) for row in train.rows]
         trainer.order = MixedLengths(lengths, settings.batch_size, settings.seed)
     from transformers.trainer_callback import PrinterCallback
@@ -163,6 +180,19 @@ def computes_in_bf16(precision: str) -> bool:
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported())
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+
+
+def last_look(trainer: Any) -> dict[str, float]:
+    """What was measured on what is held out after the last step; measured now where it was not then.
+
+    Args:
+        trainer: The ``SFTTrainer``.
+    """
+    state = trainer.state
+    if not any("eval_loss" in line and line["step"] == state.global_step for line in state.log_history):
+        trainer.evaluate()
+    looks = [line for line in state.log_history if "eval_loss" in line]
+    return {name: float(value) for name, value in looks[-1].items() if name.startswith("eval_")}
 
 
 def last_checkpoint(folder: Path) -> Path | None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from simia_gym.config import EnvConfig
+from simia_gym.cli.envs import resolve_env
+from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.domain import load_domain
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.loop import run_inline
 from simia_gym.policies import Policy, PolicyStart
-from simia_gym.suite import Suite
+from simia_gym.registration import domain_path
+from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Message, Task
 
 _KEPT = ("role", "content", "name")
@@ -30,9 +33,9 @@ class Trajectory:
         kind: The task's kind.
         split: The task's split.
         seed: The episode's seed.
-        prompt: ``full`` or ``compact`` system message.
+        prompt: ``full`` or ``compact`` system message; empty where that is not known.
         source: Who acted, such as ``expert`` or the name of a file.
-        reward: The reward, 0 to 1.
+        reward: The reward, 0 to 1; 1 where a data set names none, since it was made to be learned from.
         success: Strict pass.
     """
 
@@ -42,9 +45,9 @@ class Trajectory:
     kind: str = ""
     split: str = "train"
     seed: int = 0
-    prompt: str = "full"
+    prompt: str = ""
     source: str = ""
-    reward: float = 0.0
+    reward: float = 1.0
     success: bool = False
 
     def begun(self, turns: int | None) -> Trajectory:
@@ -67,14 +70,16 @@ class Trajectory:
             where: File and line, for error messages.
 
         Raises:
-            InputError: It has no messages, or a message has no role or text.
+            InputError: It has no messages, a message has no role or text, or the reward is no number.
         """
         messages = data.get("messages")
         if not _is_conversation(messages):
             fix = 'Give lines like {"messages": [{"role": ..., "content": ...}, ...], "env": ...}.'
             raise InputError("is no conversation", where=where, fix=fix)
-        known = {item.name for item in fields(cls)} & set(data)
-        given: dict[str, Any] = {"env": "", "task": "", **{name: data[name] for name in known}}
+        known = {item.name: data[item.name] for item in fields(cls) if data.get(item.name) is not None}
+        given: dict[str, Any] = {"env": "", "task": "", "reward": float(known.get("success", True)), **known}
+        if not isinstance(given["reward"], int | float):
+            raise InputError(f"its reward is {given['reward']!r}", where=where, fix="Give a number, or none.")
         given["messages"] = [
             {key: message[key] for key in _KEPT if message.get(key) is not None} for message in data["messages"]
         ]
@@ -104,23 +109,6 @@ def _is_conversation(messages: Any) -> bool:
 def plain(message: Message) -> Message:
     """A message as a data set holds it: role, text, and the tool's name where it is a tool's answer."""
     return {key: message[key] for key in _KEPT if key in message}
-
-
-@dataclass
-class Played:
-    """Expert play: the trajectories that are worth learning from, and how many were not.
-
-    Attributes:
-        trajectories: Those with at least the wanted reward.
-        tried: Number of episodes.
-        below: Number of those below the wanted reward.
-        faults: Number of those without a verdict.
-    """
-
-    trajectories: list[Trajectory] = field(default_factory=list)
-    tried: int = 0
-    below: int = 0
-    faults: int = 0
 
 
 def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str, source: str) -> Trajectory | None:
@@ -170,17 +158,27 @@ def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str, s
     )
 
 
-def training_config(env: str, *, generated: int, prompt: str) -> EnvConfig:
-    """Settings for training data: tasks for training only, answered by the domain's own code.
+def training_suite(env: str, *, generated: int, prompt: str) -> Suite:
+    """An environment for training data: tasks for training only, answered by the domain's own code.
 
     Args:
-        env: The environment's id.
-        generated: How many generated tasks besides the fixed ones.
+        env: The environment's id, or the folder of a domain.
+        generated: How many generated tasks besides the fixed ones; none where the domain generates none.
         prompt: ``full`` or ``compact``.
+
+    Raises:
+        InputError: There is no such environment or prompt.
     """
     if prompt not in ("full", "compact"):
         raise InputError(f"prompt is {prompt!r}", where="prompt", fix="Use full or compact.")
-    return EnvConfig(env=env, split="train", generated=generated, simulator="world", prompt=prompt)  # type: ignore[arg-type]
+    if env == CUSTOM:
+        fix = "Name its folder instead, such as ./my_domain."
+        raise InputError(f"{CUSTOM} does not say which domain", where="ENV", fix=fix)
+    name, domain = resolve_env(env)
+    if load_domain(domain or domain_path(name)).generator is None:
+        generated = 0
+    config = EnvConfig(env=name, domain=domain, generated=generated, simulator="world", prompt=prompt)  # type: ignore[arg-type]
+    return load_suite(config)
 
 
 def expert_play(

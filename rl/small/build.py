@@ -8,11 +8,10 @@ from pathlib import Path
 
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
-from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_config
+from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_suite
 from simia_gym.rl.small.card import Card, write_card
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import DEFAULT_VOCAB, train_tokenizer
-from simia_gym.suite import load_suite
 from simia_gym.types import Message
 
 CONVERSATIONS = 600
@@ -40,7 +39,7 @@ def build_policy(
 
     Args:
         folder: Where to write it, in the layout of Hugging Face; must not hold a model yet.
-        envs: The environments' ids.
+        envs: The environments' ids, or folders of domains.
         size: Name of the shape: ``tiny``, ``small``, ``base`` or ``large``.
         vocab: Most tokens.
         layers: Another number of layers.
@@ -64,7 +63,7 @@ def build_policy(
     if size not in SIZES:
         raise InputError(f"there is no size {size!r}", where="size", fix=f"Use {', '.join(SIZES)}.")
     if not names:
-        raise InputError("no environment is named", where="env", fix="Such as --env simia/webshop-v0.")
+        raise InputError("no environment is named", where="env", fix="Such as simia/webshop-v0.")
     if conversations < 1:
         raise InputError(f"conversations is {conversations}", where="conversations", fix="Use 1 or more.")
     shape = SIZES[size].altered(layers=layers, hidden=hidden, heads=heads)
@@ -93,16 +92,17 @@ def conversations_of(env: str, number: int, *, seed: int = 0) -> list[list[Messa
     """Conversations of an environment's expert on tasks for training, half with the compact system message.
 
     Args:
-        env: The environment's id.
-        number: How many.
+        env: The environment's id, or the folder of a domain.
+        number: How many; fewer where no tasks are generated and the fixed ones are fewer.
         seed: Seed of the episodes.
 
     Raises:
-        InputError: The environment has no expert or no generator of tasks.
+        InputError: The environment has no expert.
     """
     talks: list[list[Message]] = []
+    half = number // 2 + number % 2
     for prompt in ("full", "compact"):
-        suite = load_suite(training_config(env, generated=number // 2 + number % 2, prompt=prompt))
-        played = expert_play(suite, range(len(suite.tasks))[-(number // 2 + number % 2) :], seed=seed, least=0.0)
+        suite = training_suite(env, generated=half, prompt=prompt)
+        played = expert_play(suite, range(len(suite.tasks))[-half:], seed=seed, least=0.0)
         talks += [done.messages for done in played if isinstance(done, Trajectory)]
     return talks

@@ -10,7 +10,10 @@ import typer
 
 def new_policy(
     out: Annotated[Path, typer.Argument(help="Folder to write the policy to, in the layout of Hugging Face.")],
-    env: Annotated[list[str], typer.Option("--env", help="Environment whose text the tokenizer learns; repeatable.")],
+    env: Annotated[
+        list[str],
+        typer.Option("--env", help="Environment, or folder of a domain, whose text the tokenizer learns; repeatable."),
+    ],
     size: Annotated[str, typer.Option(help="Shape of the model: tiny, small, base or large.")] = "small",
     vocab: Annotated[int, typer.Option(help="Most tokens of the tokenizer.")] = 6144,
     layers: Annotated[int | None, typer.Option(help="Another number of layers.")] = None,

@@ -52,18 +52,22 @@ class Estimate:
         return {"value": self.value, "interval": interval, "tasks": self.tasks, "method": self.method}
 
 
-def mean_over_tasks(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+def mean_over_tasks(
+    values: Sequence[float], *, shares: bool = True, seed: int = 0, resamples: int = RESAMPLES
+) -> Estimate:
     """The mean of one value per task.
 
     Args:
         values: The values.
+        shares: Whether they are shares of something, 0 to 1, so that 0 and 1 alone make a proportion; numbers of turns
+            that happen to be 1 are none.
         seed: Seed of the bootstrap.
         resamples: How often it draws.
     """
     if not values:
         return Estimate(None, None, None, 0, "none")
     mean, count = math.fsum(values) / len(values), len(values)
-    if set(values) <= {0.0, 1.0}:
+    if shares and set(values) <= {0.0, 1.0}:
         low, high = wilson(round(math.fsum(values)), count)
         return Estimate(mean, low, high, count, "wilson")
     if count == 1:

@@ -93,7 +93,7 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         "pass_at_k": at,
         "tasks_with_fewer_valid_trials_than_k": left_out,
         "mean_reward": _mean(valid, _mean_reward, seed).to_json(),
-        "mean_turns": _mean(valid, lambda one: one.turns / one.valid, seed).to_json(),
+        "mean_turns": mean_over_tasks([one.turns / one.valid for one in valid], shares=False, seed=seed).to_json(),
     }
 
 

@@ -139,7 +139,7 @@ def _label(series: Iterable[Series]) -> None:
     listed = list(series)
     for one in listed:
         one.label = one.policy
-    for more in (_prompt, _simulator, _seed, _stem):
+    for more in (_prompt, _simulator, _seed, _stem, _path):
         labels = {id(one): one.label for one in listed}
         for one in listed:
             same = [other for other in listed if labels[id(other)] == labels[id(one)]]
@@ -161,3 +161,7 @@ def _seed(one: Series) -> str:
 
 def _stem(one: Series) -> str:
     return Path(one.source).name
+
+
+def _path(one: Series) -> str:
+    return one.source

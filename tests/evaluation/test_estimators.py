@@ -95,6 +95,14 @@ def test_one_task_allows_no_interval_and_none_no_value() -> None:
     assert mean_over_tasks([]).to_json() == {"value": None, "interval": None, "tasks": 0, "method": "none"}
 
 
+@pytest.mark.parametrize("values", [[1.0] * 10, [0.0, 1.0] * 5])
+def test_what_is_no_share_is_no_proportion_even_where_all_are_0_or_1(values: list[float]) -> None:
+    found = mean_over_tasks(values, shares=False)
+    low, high = bootstrap(values, seed=0)
+    assert (found.method, found.low, found.high) == ("bootstrap", low, high)
+    assert mean_over_tasks([1.0], shares=False).method == "none"
+
+
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=40), st.integers(0, 5))
 def test_a_bootstrap_is_the_same_each_time_and_knows_no_order(values: list[float], seed: int) -> None:
     low, high = bootstrap(values, seed=seed, resamples=500)

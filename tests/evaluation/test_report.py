@@ -111,6 +111,20 @@ def test_seeds_stand_side_by_side(tmp_path: Path) -> None:
     assert [one["label"] for one in report(*paths)["series"]] == ["p, seed 0", "p, seed 1", "p, seed 2"]
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    paths = [write(tmp_path / name / "e.jsonl", *trials("a1", "sf")) for name in ("a", "b")]
+    assert [one["label"] for one in report(*paths)["series"]] == [f"p, {path}" for path in paths]
+
+
+def test_turns_are_no_proportion_where_every_task_took_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", *(line(f"a{n}", 0, True, turns=1) for n in range(5)))
+    (one,) = report(path)["series"]
+    assert one["mean_turns"] == {"value": 1.0, "interval": [1.0, 1.0], "tasks": 5, "method": "bootstrap"}
+    assert one["mean_reward"]["method"] == "wilson"
+
+
 def test_a_short_prompt_stands_with_the_scores(tmp_path: Path) -> None:
     config = {"env": "simia/x-v0", "split": "test"}
     full = write(tmp_path / "1.jsonl", *trials("a1", "s"))

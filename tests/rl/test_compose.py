@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ import yaml
 from simia_gym.errors import InputError
 
 from .libraries import need
+from .trl_parts import LIBRARY
 
 need("torch", "verl", "hydra")
 
 from simia_gym.cli.model_options import ModelOptions
+from simia_gym.rl.grpo.checkpoints import check_saving
 from simia_gym.rl.grpo.compose import as_yaml, compose, validate, verl_config_folder
 from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, make_plan
@@ -77,6 +81,37 @@ def test_the_engine_has_verls_name(profile: str, engine: str | None, name: str) 
     assert compose(words_of(profile=profile, engine=engine)).actor_rollout_ref.rollout.name == name
 
 
+def test_validation_samples_as_training_does_unless_it_is_said_otherwise() -> None:
+    def sampling(**options: Any) -> list[tuple[float, float, int]]:
+        rollout = compose(words_of(**options)).actor_rollout_ref.rollout
+        return [(one.temperature, one.top_p, one.top_k) for one in (rollout, rollout.val_kwargs)]
+
+    assert sampling() == [(1.0, 1.0, -1)] * 2
+    assert sampling(temperature=0.7) == [(0.7, 1.0, -1)] * 2
+    key = "actor_rollout_ref.rollout"
+    typed = (f"{key}.temperature=0.6", f"{key}.top_p=0.9", f"{key}.top_k=20")
+    assert sampling(temperature=0.7, overrides=typed) == [(0.6, 0.9, 20)] * 2
+    assert sampling(overrides=(f"{key}.val_kwargs.temperature=0.1",)) == [(1.0, 1.0, -1), (0.1, 1.0, -1)]
+    for temperature in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="the temperature is"):
+            words_of(temperature=temperature)
+
+
+def test_checkpoints_that_cannot_be_known_to_be_whole_are_refused() -> None:
+    check_saving(compose(words_of()))
+    config = compose(words_of(overrides=("actor_rollout_ref.actor.checkpoint.async_save=true",)))
+    with pytest.raises(InputError, match="async_save"):
+        check_saving(config)
+
+
+def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
+    asked = GrpoOptions(env=(RETAIL,))
+    plan = make_plan(asked, load_profile("cpu"))
+    for plain in (True, False):
+        words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, plain_head=plain)
+        assert compose(words).actor_rollout_ref.model.use_fused_kernels is plain
+
+
 def test_typed_overrides_come_last() -> None:
     config = compose(words_of(overrides=("actor_rollout_ref.actor.use_kl_loss=true", "+trainer.mine=1")))
     assert config.actor_rollout_ref.actor.use_kl_loss is True
@@ -132,6 +167,21 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     assert compose(words_of(profile=str(path))).trainer.n_gpus_per_node == 2
 
 
+def test_what_a_profile_may_say_of_the_options(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("inherits: cpu\nlaunch: {turn_tokens: 48}\n", encoding="utf-8")
+    asked = GrpoOptions(env=(RETAIL,))
+    assert make_plan(asked, load_profile(str(path))).turn_tokens == 48
+    assert make_plan(replace(asked, turn_tokens=9), load_profile(str(path))).turn_tokens == 9
+    assert make_plan(asked, load_profile("cpu")).turn_tokens is None
+    path.write_text("inherits: cpu\nlaunch: {turn_token: 48, group: 2}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"unknown group, turn_token below launch.*turn_tokens"):
+        load_profile(str(path))
+    path.write_text("inherits: cpu\nlaunch: {turn_tokens: 0}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="turn_tokens is 0"):
+        make_plan(asked, load_profile(str(path)))
+
+
 @pytest.mark.parametrize(("name", "what"), [("gpu", "there is no profile"), ("none.yaml", "cannot be read")])
 def test_a_profile_that_is_not_there(name: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
@@ -170,6 +220,17 @@ def test_environments_and_their_weights() -> None:
     assert [config.generated for config, _ in plan.environments] == [9, 9]
     assert [config.generated for config, _ in plan.validation] == [0, 0]
     assert plan.name == "retail-v0-webshop-v0-cpu"
+
+
+def test_two_domains_of_ones_own_in_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("desk", "shop"):
+        shutil.copytree(LIBRARY, tmp_path / name)
+    plan = make_plan(GrpoOptions(env=("./desk", "./shop", RETAIL)), load_profile("cpu"))
+    assert plan.name == "desk-shop-retail-v0-cpu"
+    assert make_plan(GrpoOptions(env=("./desk",)), load_profile("cpu")).name == "custom-v0-cpu"
+    with pytest.raises(InputError, match="named twice"):
+        make_plan(GrpoOptions(env=("./desk", str(tmp_path / "desk"))), load_profile("cpu"))
 
 
 def test_the_sizes_of_a_known_model() -> None:

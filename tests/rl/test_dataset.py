@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,14 @@ from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.parts import Parts
 from simia_gym.rl.chat.tokens import ChatTokens
-from simia_gym.rl.grpo.dataset import Row, played_config, validation_of, write_dataset
+from simia_gym.rl.grpo.dataset import Row, played_config, write_dataset
 from simia_gym.rl.grpo.episodes import Purpose
+from simia_gym.rl.grpo.labels import labels
 from simia_gym.suite import load_suite
 from simia_gym.tasks import task_to_json
 
 from .agent_worker import RETAIL, WEBSHOP, suite_of, tokenizer
+from .trl_parts import LIBRARY
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -102,9 +106,27 @@ def test_environments_are_mixed_by_their_weights_evenly_and_always_alike(tmp_pat
     assert retail[:40] != retail[40:80]
 
 
+def test_two_domains_of_ones_own_are_told_apart(tmp_path: Path) -> None:
+    folders = [tmp_path / "mine" / "shop", tmp_path / "theirs" / "shop", tmp_path / "desk"]
+    for folder in folders:
+        shutil.copytree(LIBRARY, folder)
+    suites = [load_suite(EnvConfig("simia/custom-v0", domain=str(folder), prompt="compact")) for folder in folders]
+    path = tmp_path / "train.parquet"
+    sources = [(suite, 1.0) for suite in [*suites, suite_of(WEBSHOP)]]
+    facts = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=4096, rows=4)
+    assert facts.by_env == {"shop": 1, "shop-2": 1, "desk": 1, WEBSHOP: 1}
+    for raw in rows_of(path):
+        row = Row.of(raw["extra_info"])
+        assert raw["data_source"] == row.env
+        if row.env != WEBSHOP:
+            config = EnvConfig.from_json(json.loads(row.config))
+            assert config.domain == str(folders[["shop", "shop-2", "desk"].index(row.env)])
+    assert labels([suites[0].config]) == ["simia/custom-v0"]  # nothing to tell apart
+
+
 def test_validation_is_on_the_test_split_and_each_task_stands_there_once(tmp_path: Path) -> None:
     path = tmp_path / "val.parquet"
-    suites = [load_suite(validation_of(suite_of(env).config, 10)) for env in (RETAIL, WEBSHOP)]
+    suites = [load_suite(replace(suite_of(env).config, split="test", generated=10)) for env in (RETAIL, WEBSHOP)]
     train = {task.id for env in (RETAIL, WEBSHOP) for task in suite_of(env, generated=10).tasks}
     whole = write_dataset(path, [(suite, 1.0) for suite in suites], tokenizer(), purpose="val", max_prompt_length=4096)
     rows = [Row.of(row["extra_info"]) for row in rows_of(path)]

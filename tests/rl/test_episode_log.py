@@ -89,7 +89,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 
 
 def test_settings_come_back_as_they_were_given(tmp_path: Path) -> None:
-    given = RunSettings(run=str(tmp_path), workers=3, base_urls={"judge": "http://j/v1"}, max_calls=10, turn_tokens=64)
+    given = RunSettings(run=str(tmp_path), workers=3, base_url="http://j/v1", max_calls=10, turn_tokens=64)
     assert RunSettings.from_json(given.to_json()) == given
     (entry,) = agent_loop_config(given)
     assert entry["name"] == "simia"

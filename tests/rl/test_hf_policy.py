@@ -85,6 +85,14 @@ async def test_a_full_context_cuts_the_episode_and_a_failure_is_a_fault(folder: 
     source.close()
 
 
+async def test_a_first_prompt_that_does_not_fit_is_a_fault_and_no_score(folder: Path) -> None:
+    source = HFPolicies(options(folder, extra={"max_length": 20}))
+    with pytest.raises(Fault, match=r"prompt_too_long.*leaves no room for a turn in 20") as caught:
+        await source().act(OPENING)
+    assert caught.value.role == "policy"
+    source.close()
+
+
 def test_another_checkpoint_is_another_policy(folder: Path, tmp_path: Path) -> None:
     same, other = save_policy(tmp_path / "same"), save_policy(tmp_path / "other", seed=1)
     hashes = [HFPolicies(options(place)).content_hash for place in (folder, same, other)]

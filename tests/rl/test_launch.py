@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -16,14 +17,14 @@ from typing import Any
 
 import pytest
 
+from simia_gym.cli.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.curve import draw_curve, points
-from simia_gym.rl.grpo.episodes import EPISODES, EpisodeLine
-from simia_gym.rl.grpo.launch import last_error
+from simia_gym.rl.grpo.episodes import EPISODES, ROLLOUTS, EpisodeLine, forget_validation
+from simia_gym.rl.grpo.launch import failed, last_error, run_grpo
 from simia_gym.rl.grpo.metrics import (
     Metrics,
-    forget_validation,
     go_back,
     make_up,
     read_metrics,
@@ -151,6 +152,41 @@ def test_a_step_that_was_saved_and_not_measured_is_made_up_from_its_episodes(tmp
     assert "val" not in lines[1]
 
 
+def test_a_validation_that_is_played_again_leaves_no_record_behind(tmp_path: Path) -> None:
+    (tmp_path / ROLLOUTS).mkdir()
+    path = tmp_path / ROLLOUTS / "retail-v0.worker-0.jsonl"
+    places = [("grpo@1", "val-0"), ("grpo@2", "train-0"), ("grpo@2", "val-0"), ("grpo@2", "val-1")]
+    records = [{"policy": policy, "run": {"seed": 1, "policy_hash": purpose}} for policy, purpose in places]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    forget_validation(tmp_path, 2)
+    assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] == records[:2]
+
+
+def test_of_a_step_that_was_made_twice_the_last_one_counts(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.attempts.mkdir()
+    for number in (2, 10):
+        write_verl(folder.attempts / f"{number}.jsonl", 1, number=number)
+    go_back(folder, 1)
+    (line,) = read_metrics(folder.metrics)
+    assert line["verl"]["number"] == 10
+
+
+def test_numbers_that_are_none_are_null(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    attempt = folder.new_attempt()
+    write_verl(attempt, 1, **{"actor/grad_norm": math.nan, "actor/kl": math.inf, "actor/lr": 0.5})
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    for write in (lambda: Metrics(folder, attempt).look(), lambda: go_back(folder, 1)):
+        write()
+        line = json.loads(folder.metrics.read_text(encoding="utf-8"), parse_constant=refuse)
+        values = [line["verl"][name] for name in ("actor/grad_norm", "actor/kl", "actor/lr")]
+        assert values == [None, None, 0.5]
+
+
 def test_totals(tmp_path: Path) -> None:
     lines = [
         {"step": 0, "val": summed([replace(LINE, reward=0.5)])},
@@ -203,9 +239,6 @@ def test_what_verl_calls_marks_and_keeps_the_last_ones(tmp_path: Path) -> None:
         path = make_checkpoint(tmp_path, step, mark=False)
         callback.on_save(trainer=None, global_step=step, checkpoint_dir=str(path), something_new=1)
     assert [checkpoints.step_of(path) for path in checkpoints.all_checkpoints(tmp_path)] == [2, 3]
-    path = make_checkpoint(tmp_path, 4, mark=False)
-    callback.on_save(trainer=None, global_step=4, checkpoint_dir=str(path), async_save=True)
-    assert not checkpoints.is_complete(path)
 
 
 def test_verl_takes_the_callback() -> None:
@@ -242,9 +275,85 @@ def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
     write_settings(folder, plan.to_json())
     check_settings(folder, plan.to_json())
     check_settings(folder, plan_of(steps=99, save_every=3, logger=("tensorboard",)).to_json())
-    for other in ({"seed": 1}, {"learning_rate": 0.5}, {"env": ("simia/webshop-v0",)}, {"group_size": 2}):
+    for other in (
+        {"seed": 1},
+        {"temperature": 0.5},
+        {"learning_rate": 0.5},
+        {"env": ("simia/webshop-v0",)},
+        {"group_size": 2},
+    ):
         with pytest.raises(InputError, match=r"was .* and now is"):
             check_settings(folder, plan_of(**other).to_json())
+
+
+def test_a_run_may_go_on_with_other_limits_of_memory_alone(tmp_path: Path) -> None:
+    folder, actor = RunFolder(tmp_path), "actor_rollout_ref.actor"
+    kl, more = f"{actor}.use_kl_loss=true", f"{actor}.ppo_max_token_len_per_gpu=8192"
+    write_settings(folder, plan_of(overrides=(kl, more)).to_json())
+    memory = (f"{actor}.fsdp_config.param_offload=true", "actor_rollout_ref.rollout.gpu_memory_utilization=0.4")
+    check_settings(folder, plan_of(overrides=(*memory, kl)).to_json())
+    check_settings(folder, plan_of(overrides=(more.replace("8192", "4096"), kl)).to_json())
+    with pytest.raises(InputError, match=rf'--set {actor}.use_kl_loss was "{kl}" and now is null'):
+        check_settings(folder, plan_of(overrides=memory).to_json())
+    with pytest.raises(InputError, match=r"--set trainer\.x was null and now is"):
+        check_settings(folder, plan_of(overrides=(kl, more, "+trainer.x=1")).to_json())
+
+
+def test_a_refused_difference_is_named_to_its_leaf(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    write_settings(folder, plan_of(env=("retail", "webshop=2"), generated=30).to_json())
+    with pytest.raises(InputError, match=r"environments\.0\.config\.generated was 30 and now is 40"):
+        check_settings(folder, plan_of(env=("retail", "webshop=2"), generated=40).to_json())
+    with pytest.raises(InputError, match=r"environments\.1\.weight was 2\.0 and now is 3\.0"):
+        check_settings(folder, plan_of(env=("retail", "webshop=3"), generated=30).to_json())
+    with pytest.raises(InputError, match=r'environments\.1 was {"config".* and now is null'):
+        check_settings(folder, plan_of(env=("retail",), generated=30).to_json())
+
+
+def start_that_failed(folder: RunFolder) -> None:
+    write_settings(folder, plan_of().to_json())
+    folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
+    write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
+
+
+def test_a_start_that_came_to_nothing_leaves_the_folder_free(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder(tmp_path)
+    start_that_failed(folder)
+    assert failed(Output(False), plan_of(), folder, 0, 1) == 1
+    said = capsys.readouterr().err
+    assert "faults in step 1: simulator:timeout 2" in said
+    assert "--resume" not in said
+    assert not folder.begun
+
+
+@pytest.mark.parametrize("kept", ["metrics", "checkpoint"])
+def test_a_start_that_came_to_something_is_gone_on_with(
+    kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder(tmp_path)
+    start_that_failed(folder)
+    if kept == "metrics":
+        folder.metrics.write_text('{"step": 0}\n', encoding="utf-8")
+    else:
+        make_checkpoint(folder.checkpoints, 3)
+    assert failed(Output(False), plan_of(), folder, 0, 1) == 1
+    assert "--resume" in capsys.readouterr().err
+    assert folder.begun
+
+
+def test_a_dry_run_writes_into_no_run(tmp_path: Path) -> None:
+    from .libraries import need
+
+    need("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
+    folder = RunFolder(tmp_path)
+    write_settings(folder, plan_of().to_json())
+    (tmp_path / "verl.yaml").write_text("mine", encoding="utf-8")
+    for resume in (False, True):
+        with pytest.raises(InputError, match="a training has begun"):
+            run_grpo(GrpoOptions(env=("simia/retail-v0",), out=tmp_path, dry_run=True, resume=resume))
+    assert (tmp_path / "verl.yaml").read_text(encoding="utf-8") == "mine"
 
 
 def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

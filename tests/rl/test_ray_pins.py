@@ -164,6 +164,42 @@ async def test_where_the_actor_is_lost_there_is_a_fault_and_no_answer_of_ones_ow
     assert log == []
 
 
+class Player:
+    """A process that plays the episodes of a training."""
+
+    def __init__(self, run: str) -> None:
+        from simia_gym.rl.grpo.worlds import RunSettings, Worlds
+
+        self._pins: Any = Worlds(RunSettings(run=run, workers=2)).suite('{"env":"simia/webshop-v0"}').parts.pins
+
+    def ask(self, log: str) -> tuple[JsonObject, bool]:
+        async def make() -> JsonObject:
+            with open(log, "a") as file:
+                file.write("made\n")
+            return {"answer": 1}
+
+        found: tuple[JsonObject, bool] = asyncio.run(self._pins.answer("k", make))
+        return found
+
+    def name(self) -> str:
+        return str(self._pins.settings["name"])
+
+
+def test_the_answers_of_a_training_end_with_it(cluster: Cluster, tmp_path: Path) -> None:
+    ray, log = cluster.ray, tmp_path / "made.txt"
+    players = [ray.remote(Player).options(num_cpus=0).remote(str(tmp_path)) for _ in range(2)]
+    assert ray.get([player.ask.remote(str(log)) for player in players], timeout=60)[0][0] == {"answer": 1}
+    assert log.read_text() == "made\n"
+    name = ray.get(players[0].name.remote())
+    assert name.endswith(ray.get_runtime_context().get_job_id())  # another start at the same path is another job
+    for player in players:
+        ray.kill(player)
+    until = time.monotonic() + 30
+    while name in [one["name"] for one in ray.util.list_named_actors(all_namespaces=True)]:
+        assert time.monotonic() < until, "nobody ends the actor"
+        time.sleep(0.2)
+
+
 def test_numbers_that_cannot_be_are_refused(cluster: Cluster) -> None:
     from simia_gym.rl.cluster.pins import RayPins
 

@@ -159,16 +159,22 @@ def test_calls_in_the_openai_layout_become_what_a_policy_says(tmp_path: Path) ->
             {"role": "user", "content": "Where is my order?"},
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "content": "lost", "tool_call_id": "1", "name": "get"},
+            {"role": "assistant", "content": "Once more.", "tool_calls": [call]},
+            {"role": "tool", "content": "lost", "tool_call_id": "1", "name": "get"},
             {"role": "assistant", "content": "It is lost."},
         ],
     }
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row) + "\n")
-    (found,) = read_trajectories(path, system={"retail": "Be kind."})
+    (found,) = read_trajectories(path, system={"retail": "Be kind."}.get, prompt="compact")
+    said = '<tool_call>\n{"name": "get", "arguments": {"id": "#W1"}}\n</tool_call>'
+    assert found.prompt == "compact"
     assert found.messages == [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "Where is my order?"},
-        {"role": "assistant", "content": '<tool_call>\n{"name": "get", "arguments": {"id": "#W1"}}\n</tool_call>'},
+        {"role": "assistant", "content": said},
+        {"role": "tool", "content": "lost", "name": "get"},
+        {"role": "assistant", "content": f"Once more.\n{said}"},
         {"role": "tool", "content": "lost", "name": "get"},
         {"role": "assistant", "content": "It is lost."},
     ]
@@ -186,7 +192,7 @@ def test_records_of_a_rollout_give_what_was_said_word_for_word(tmp_path: Path) -
     for policy, name in (("expert", path), ("claimer", tmp_path / "bad.jsonl")):
         words = ["rollout", RETAIL, "--policy", policy, "--prompt", "compact", "--episodes", "5", "--out", str(name)]
         assert main(words) == 0
-    recorded = sorted(recorded_trajectories(path), key=lambda item: item.task)
+    recorded = [item for item in recorded_trajectories(path) if item is not None]
     assert len(recorded) == 5
     for item in recorded:
         assert item.messages[0]["content"].startswith("You are customer service")
@@ -219,6 +225,9 @@ def test_tasks_for_testing_are_refused(tmp_path: Path) -> None:
         ({"micro_batch": 3}, "cannot be computed in parts of 3"),
         ({"envs": ()}, "no environment"),
         ({"first_turns": 0}, "first_turns is 0"),
+        ({"held_out": -1}, "held_out is -1"),
+        ({"extra": {"learning_rate": 1.0}}, "learning_rate has an option of its own. Use --lr"),
+        ({"extra": {"max_steps": 3}}, "Use --steps"),
         ({"whole_every": 10}, "all trajectories are whole"),
         ({"first_turns": 1, "whole_every": 0}, "whole_every is 0"),
     ],

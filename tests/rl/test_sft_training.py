@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from .libraries import need
 
 need("torch", "transformers", "trl", "datasets")
 
-from simia_gym.rl.sft.metrics import read_lines
+from simia_gym.rl.sft.metrics import forget_after, read_lines, write_line
 from simia_gym.rl.sft.trainer import last_checkpoint
 from simia_gym.rl.small.build import build_policy
 from simia_gym.rl.small.card import read_card
@@ -96,22 +97,43 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(start: Path, tmp_pat
     assert json.loads((killed / "policy" / "simia.json").read_text())["trained"][-1]["steps"] == 16
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_the_loss_is_that_of_trl(start: Path, tmp_path: Path) -> None:
-    """Computed at the learned positions alone, without a mask over the padding, it is the same number and gradient."""
-    import torch
-    from trl import SFTTrainer
+def make(start: Path, folder: Path, kind: str = "qwen3", number: int = 3, held_out: int = 0, **extra: Any) -> Any:
+    """A trainer on a few trajectories of the shop; of kind ``granite`` its model divides what it says by 8."""
+    from transformers import GraniteConfig, GraniteForCausalLM
 
     from simia_gym.rl.sft.gather import from_experts
     from simia_gym.rl.sft.settings import SFTSettings
     from simia_gym.rl.sft.trainer import encode_sets, load, make_trainer
 
     settings = SFTSettings(
-        envs=(SHOP,), policy=str(start), trajectories=3, batch_size=3, micro_batch=3, precision="fp32"
+        envs=(SHOP,),
+        policy=str(start),
+        trajectories=number,
+        steps=2,
+        batch_size=3,
+        micro_batch=3,
+        max_length=2000,
+        precision="fp32",
+        extra=extra,
     )
     model, tokenizer = load(str(start))
-    train, held_out = encode_sets(tokenizer, from_experts([SHOP], 3, prompt="compact"), 4000)
-    trainer = make_trainer(model, tokenizer, train, held_out, settings, tmp_path, on_log=lambda *given: None)
+    if kind == "granite":
+        shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+        shape |= {"num_key_value_heads": 2, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        model = GraniteForCausalLM(GraniteConfig(logits_scaling=8.0, initializer_range=0.5, **shape))
+    gathered = from_experts([SHOP], number, held_out=held_out, prompt="compact")
+    train, looked_at = encode_sets(tokenizer, gathered, 2000)
+    return make_trainer(model, tokenizer, train, looked_at, settings, folder, on_log=lambda *given: None)
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "granite"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_loss_is_that_of_trl_and_of_the_model(kind: str, start: Path, tmp_path: Path) -> None:
+    """Computed at the learned positions alone, without a mask over the padding, it is the same number and gradient."""
+    import torch
+    from trl import SFTTrainer
+
+    trainer = make(start, tmp_path, kind)
     batch = next(iter(trainer.get_train_dataloader()))
     assert len({int(row.sum()) for row in batch["attention_mask"]}) == 3, "there is padding"
     trainer.model.train()
@@ -122,8 +144,45 @@ def test_the_loss_is_that_of_trl(start: Path, tmp_path: Path) -> None:
         loss.backward()
         gradient = torch.cat([item.grad.flatten() for item in trainer.model.parameters()])
         found.append((loss.item(), gradient))
+    with torch.no_grad():
+        logits = trainer.model(batch["input_ids"], attention_mask=batch["attention_mask"]).logits[:, :-1]
+    own = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch["labels"][:, 1:].flatten(), ignore_index=-100)
+    assert found[0][0] == pytest.approx(own.item(), rel=1e-4)
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
     assert torch.allclose(found[0][1], found[1][1], atol=1e-5)
     measured = trainer._metrics["train"]
     for name in ("mean_token_accuracy", "entropy"):
         assert measured[name][0] == pytest.approx(measured[name][1], rel=1e-4)
+
+
+@pytest.mark.parametrize("extra", [{"packing": True}, {"padding_free": True}])
+@pytest.mark.filterwarnings("ignore")
+def test_conversations_may_share_a_row(extra: dict[str, Any], start: Path, tmp_path: Path) -> None:
+    trainer = make(start, tmp_path, number=8, held_out=2, logging_steps=1, **extra)
+    trainer.train()
+    losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
+    assert len(losses) == 2
+    assert all(1.0 < loss < 10.0 for loss in losses)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_held_out_is_looked_at_once_after_the_last_step(start: Path, tmp_path: Path) -> None:
+    from simia_gym.rl.sft.trainer import last_look
+
+    for every in (1, 10):
+        trainer = make(start, tmp_path / str(every), held_out=2, eval_steps=every)
+        trainer.train()
+        measured = last_look(trainer)
+        looks = [line["step"] for line in trainer.state.log_history if "eval_loss" in line]
+        assert looks == ([0, 1, 2] if every == 1 else [0, 2])
+        assert {"eval_loss", "eval_mean_token_accuracy"} <= set(measured)
+
+
+def test_the_seconds_of_a_run_go_on_from_its_checkpoint(tmp_path: Path) -> None:
+    lines = [{"step": step, "seconds": 10.0 * step, "loss": 1.0} for step in range(5)]
+    for line in lines:
+        write_line(tmp_path, line)
+    assert forget_after(tmp_path, 3) == 30.0
+    assert read_lines(tmp_path) == lines[:4]
+    assert forget_after(tmp_path, -1) == 0.0
+    assert read_lines(tmp_path) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.for_trl.rewards import episode_reward
 from simia_gym.rl.for_trl.rollouts import EpisodesRollout, _prompt, episodes_rollout
 from simia_gym.rl.for_trl.rows import Beginnings
+from simia_gym.rl.for_trl.teaching import TRIES, Teaching
 from simia_gym.rl.recipes.trl_imitation import in_turns
 
 from .libraries import need
@@ -57,7 +60,7 @@ def test_the_expert_is_paid_and_the_mask_holds_its_words_alone(tokenizer: Any) -
     assert out["reward"] == [1.0] * 4
     assert out["valid"] == out["success"] == [True] * 4
     assert out["fault"] == [None] * 4
-    assert out["ended"] == ["close_case"] * 4 or len(set(out["ended"])) == 1
+    assert out["ended"] == ["terminal_tool"] * 4
     for at, one in enumerate(scripts):
         said = [one(turn) for turn in range(out["turns"][at])]
         assert own(out, at, tokenizer) == "".join(f"{text}<|im_end|>" for text in said)
@@ -124,6 +127,101 @@ def test_faults_are_masked_and_have_no_reward(tokenizer: Any) -> None:
     assert ("episodes/faults/timeout", 0.5) in logged
     assert sorted(value for name, value in logged if name == "episodes/valid") == [0, 0, 1, 1]
     assert [value for name, value in logged if name == "episodes/success"] == [1, 1]
+    logged.clear()
+    episode_reward(reward=[1.0], valid=[True], success=[True], turns=[1], fault=[None], log_metric=log)
+    assert ("episodes/faults/timeout", 0.0) in logged  # a mean over batches counts those without it, too
+
+
+class _BrokenVllm(ScriptedVllm):
+    """Fails from a round on."""
+
+    def __init__(self, tokenizer: Any, scripts: Any, *, after: int) -> None:
+        super().__init__(tokenizer, scripts)
+        self._after = after
+
+    def generate(self, prompts: list[list[int]], images: None, num_generations: int) -> tuple[Any, Any, Any, Any]:
+        if len(self.rounds) >= self._after:
+            raise ConnectionError("vLLM is gone")
+        return super().generate(prompts, images, num_generations)
+
+
+def _played(rollout: EpisodesRollout, trainer: Any, count: int, generations: int = 1) -> dict[str, Any]:
+    """Play with a limit of time, since what is looked at here would wait for ever."""
+    begins = [rollout._beginnings.find_in_prompt(prompt) for prompt in prompts_of(rollout, count, generations)]
+
+    async def limited() -> Any:
+        async with asyncio.timeout(20):
+            return await rollout._play_all(begins, trainer)
+
+    played = asyncio.run(limited())
+    return {"fault": [one.fault and f"{one.fault.role}:{one.fault.kind}" for one in played]}
+
+
+def test_where_vllm_fails_every_episode_that_waits_is_told(tokenizer: Any) -> None:
+    close = '<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>'
+    look = '<tool_call>{"name": "get_member", "arguments": {"member_id": "M-101"}}</tool_call>'
+    rollout = desk()
+    vllm = _BrokenVllm(tokenizer, [script(close), script(look), script(look)], after=1)
+    found = _played(rollout, trainer_with(vllm), 1, 3)
+    assert found["fault"] == [None, "policy:bug", "policy:bug"]
+    assert vllm.max_completion_length == 10_000
+
+
+def test_an_engine_that_fails_in_every_episode_ends_the_training(tokenizer: Any) -> None:
+    vllm = _BrokenVllm(tokenizer, [], after=0)
+    rollout = desk()
+    with pytest.raises(RuntimeError, match=r"policy:bug 3\): ConnectionError: vLLM is gone"):
+        rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))
+
+
+def _breaks(*places: str) -> EpisodesRollout:
+    plain = make_suite(DESK, {"domain": str(LIBRARY), "prompt": "compact"})
+    assert plain.domain.world is not None
+    return desk(simulator=breaking(plain.domain.world, places))
+
+
+def test_three_batches_without_a_group_that_teaches_end_the_training(tokenizer: Any) -> None:
+    rollout = _breaks("reset", "", "reset", "reset", "", "", *["reset", "", "reset", "reset"] * 3)
+    prompts = prompts_of(rollout, 2, 2)
+    close = script('<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>')
+
+    def batch() -> dict[str, Any]:
+        return rollout(prompts, trainer_with(ScriptedVllm(tokenizer, [close] * 4)))
+
+    assert batch()["valid"] == [False, True, False, False]
+    trainer = trainer_with(ScriptedVllm(tokenizer, [close] * 2))
+    assert rollout(prompts[:2], trainer)["valid"] == [True, True]  # this one teaches: the count begins anew
+    batch()
+    batch()
+    with pytest.raises(RuntimeError, match=r"3 batches in a row.*simulator:timeout 9"):
+        batch()
+
+
+def test_a_group_may_be_spread_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here and there one valid episode each: together they teach, whatever this process sees of them."""
+    need("accelerate")
+    fault = SimpleNamespace(role="simulator", kind="timeout", message="late")
+    own: list[Any] = [SimpleNamespace(valid=True, fault=None), SimpleNamespace(valid=False, fault=fault)]
+    trainer = SimpleNamespace(accelerator=SimpleNamespace(num_processes=2), model=SimpleNamespace(training=True))
+    others: list[Any] = [("a", None, "")]
+    monkeypatch.setattr("accelerate.utils.gather_object", lambda facts: [*facts, *others])
+    teaching = Teaching()
+    for _ in range(2 * TRIES):
+        teaching.look(["a", "b"], own, trainer)
+    others[:] = [("b", None, "")]
+    for _ in range(TRIES - 1):
+        teaching.look(["a", "b"], own, trainer)
+    with pytest.raises(RuntimeError, match="simulator:timeout 3"):
+        teaching.look(["a", "b"], own, trainer)
+
+
+def test_an_evaluation_may_have_groups_of_one(tokenizer: Any) -> None:
+    rollout = desk()
+    close = script('<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>')
+    for _ in range(4):
+        trainer = trainer_with(ScriptedVllm(tokenizer, [close] * 2))
+        trainer.model.training = False
+        assert rollout(prompts_of(rollout, 2), trainer)["valid"] == [True, True]
 
 
 def test_episodes_that_end_early_hold_nobody_up(tokenizer: Any) -> None:

@@ -1,0 +1,69 @@
+"""Whether the batches of a TRL training teach anything: one whose episodes all fail would go on in silence.
+
+An episode with a fault has no reward and no gradient, so a trainer whose engine or endpoint is gone makes its steps all
+the same, and nothing is learnt in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from simia_gym.rl.chat.play import Played
+
+TRIES = 3
+"""Batches in a row of which no group teaches, after which the training stops."""
+
+
+class Teaching:
+    """Follows the batches of one training."""
+
+    def __init__(self) -> None:
+        self._silent = 0
+        self._faults: Counter[str] = Counter()
+
+    def look(self, groups: Sequence[str], played: Sequence[Played], trainer: Any) -> None:
+        """Look at a batch, which is that of all processes together: a group may be spread over them.
+
+        Args:
+            groups: The group of each episode of this process.
+            played: The episodes.
+            trainer: The `GRPOTrainer`.
+
+        Raises:
+            RuntimeError: The policy could not be sampled in any episode; or several batches in a row had no group with
+                two valid episodes.
+        """
+        messages = [one.fault.message if one.fault else "" for one in played]
+        facts = list(zip(groups, map(_fault, played), messages, strict=True))
+        if trainer.accelerator.num_processes > 1:
+            from accelerate.utils import gather_object
+
+            facts = gather_object(facts)
+        faults = [fault for _, fault, _ in facts if fault is not None]
+        if facts and len(faults) == len(facts) and all(fault.startswith("policy:") for fault in faults):
+            raise RuntimeError(f"the policy failed in every episode of a batch ({_told(faults)}): {facts[0][2]}")
+        if not trainer.model.training:
+            return
+        valid = Counter(group for group, fault, _ in facts if fault is None)
+        if any(count > 1 for count in valid.values()):
+            self._silent = 0
+            self._faults.clear()
+            return
+        self._silent += 1
+        self._faults.update(faults)
+        if self._silent == TRIES:
+            what = f"{TRIES} batches in a row had no group with two valid episodes"
+            raise RuntimeError(f"{what}. Their faults: {_told(self._faults.elements())}.")
+
+
+def _fault(played: Played) -> str | None:
+    """Role and kind of what leaves an episode out."""
+    if played.valid:
+        return None
+    return "episode:invalid" if played.fault is None else f"{played.fault.role}:{played.fault.kind}"
+
+
+def _told(faults: Iterable[str]) -> str:
+    return ", ".join(f"{fault} {count:,}" for fault, count in Counter(faults).most_common())

@@ -1,0 +1,29 @@
+"""What the environments of one training are called in its metrics, its episodes and its data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from simia_gym.config import EnvConfig
+
+
+def labels(configs: Sequence[EnvConfig]) -> list[str]:
+    """A name for each environment: its id, and where several domains of one's own share an id, that of the folder.
+
+    Args:
+        configs: The environments of a training, each another one.
+    """
+    ids = Counter(config.env for config in configs)
+    found: list[str] = []
+    for config in configs:
+        name = config.env
+        if ids[name] > 1 and config.domain is not None:
+            name = Path(config.domain).resolve().name or name
+        label, number = name, 1
+        while label in found:
+            number += 1
+            label = f"{name}-{number}"
+        found.append(label)
+    return found

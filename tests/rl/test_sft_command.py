@@ -1,0 +1,166 @@
+"""What `simia train sft` refuses before anything is trained, and says while experts play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from simia_gym.cli.app import run as main
+
+from .libraries import need
+
+need("torch", "transformers", "trl", "datasets")
+
+import torch
+
+import simia_gym.rl.sft.command as command
+import simia_gym.rl.sft.run as run
+from simia_gym.rl.small.build import build_policy
+from simia_gym.rl.small.card import Card, read_card, write_card
+
+SHOP = "simia/webshop-v0"
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """The settings of every training that would have begun."""
+    monkeypatch.chdir(tmp_path)
+    begun: list[Any] = []
+
+    def train(given: Any, out: Path, **more: Any) -> run.Finished:
+        begun.append(given)
+        return run.Finished(out, 1, 0.0, {})
+
+    monkeypatch.setattr(run, "train_sft", train)
+    return begun
+
+
+def small(folder: str | Path, *envs: str, **more: Any) -> None:
+    """A folder that looks like a new policy."""
+    path = Path(folder)
+    path.mkdir(parents=True)
+    (path / "config.json").touch()
+    write_card(path, Card(envs=envs, made={"size": "small", "seed": 0, "copying": False, **more}))
+
+
+def test_a_start_that_is_what_would_be_made_is_taken(settings: list[Any]) -> None:
+    small("runs/sft-webshop-start", SHOP)
+    assert main(["train", "sft", SHOP]) == 0
+    assert settings[0].policy == "runs/sft-webshop-start"
+    assert (settings[0].trajectories, settings[0].held_out) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("made", "words", "said"),
+    [
+        ({"size": "tiny"}, [], "made with size='tiny'"),
+        ({}, ["--size", "base"], "made with size='small'"),
+        ({}, ["--seed", "3"], "made with seed=0"),
+        ({"copying": True}, [], "made with copying=True"),
+    ],
+)
+def test_a_start_that_was_made_otherwise_is_refused(
+    made: dict[str, Any], words: list[str], said: str, settings: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    small("a-start", SHOP, **made)
+    assert main(["train", "sft", SHOP, "--out", "a", *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not settings
+
+
+def test_a_start_of_another_environment_is_refused(settings: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    small("a-start", "simia/retail-v0")
+    assert main(["train", "sft", SHOP, "--out", "a"]) == 2
+    assert "made with envs=['simia/retail-v0']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--policy", "p", "--size", "tiny"], "--size: it is for a new model"),
+        (["--set", "max_steps=4", "--policy", "p"], "Use --steps"),
+        (["--out", "."], "there is something already"),
+        (["--out", ".."], "there is something already"),
+        (["--out", "/"], "there is something already"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_model_is_made(
+    words: list[str], said: str, settings: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("something").touch()
+    assert main(["train", "sft", SHOP, *words]) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in Path().iterdir()] == ["something"]
+
+
+def test_an_empty_folder_that_one_stands_in_will_do(
+    settings: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    small(tmp_path / "here-start", SHOP)
+    assert main(["train", "sft", SHOP, "--out", "."]) == 0
+    assert settings[0].policy == str(tmp_path / "here-start")
+
+
+def test_without_policy_and_environment_the_way_out_is_one_that_there_is(
+    settings: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "sft", "--data", "rows.jsonl"]) == 2
+    said = capsys.readouterr().err
+    assert "Give --policy, or name environments" in said
+    assert "--env" not in said
+
+
+def test_help_says_how_many_trajectories_there_are_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "sft", "--help"]) == 0
+    said = " ".join(word for word in capsys.readouterr().out.split() if word != "│")
+    assert "else 2000, or all that there are" in said
+
+
+@pytest.mark.parametrize(("cards", "processes", "said"), [(2, "1", "2 graphics cards"), (0, "4", "one of 4 processes")])
+def test_more_than_one_card_or_process_is_refused(
+    cards: int,
+    processes: str,
+    said: str,
+    settings: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cards)
+    monkeypatch.setenv("WORLD_SIZE", processes)
+    assert main(["train", "sft", SHOP, "--policy", "p"]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Set CUDA_VISIBLE_DEVICES=0" in err
+    assert not settings
+
+
+def test_something_is_said_while_experts_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    now = [0.0]
+    monkeypatch.setattr("simia_gym.rl.sft.command.time", SimpleNamespace(monotonic=lambda: now[0]))
+    played = command._Played(SimpleNamespace(say=said.append))
+    for _ in range(25):
+        now[0] += 1.0
+        played()
+    assert said == ["10 episodes played by experts", "20 episodes played by experts"]
+
+
+def test_every_episode_of_an_expert_is_told() -> None:
+    from simia_gym.rl.sft.settings import SFTSettings
+
+    told: list[None] = []
+    run.gather(SFTSettings(envs=(SHOP,), policy="p", trajectories=4, held_out=2), lambda: told.append(None))
+    assert len(told) >= 6
+
+
+def test_a_new_start_is_made_as_it_is_compared(tmp_path: Path) -> None:
+    folder = build_policy(tmp_path / "start", SHOP, size="tiny", conversations=8, vocab=800, seed=2)
+    card = read_card(folder)
+    assert card is not None
+    assert card.envs == (SHOP,)
+    assert {"size": "tiny", "seed": 2, "copying": False}.items() <= card.made.items()

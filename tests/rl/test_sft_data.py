@@ -1,0 +1,159 @@
+"""Data sets from elsewhere, which say less of themselves than those written here; and domains of one's own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.cli.app import run as main
+from simia_gym.domain import load_domain
+from simia_gym.errors import InputError
+from simia_gym.registration import domain_path
+from simia_gym.rl.sft.files import read_trajectories, write_trajectories
+from simia_gym.rl.sft.gather import from_experts, from_files
+
+from .libraries import need
+
+RETAIL = "simia/retail-v0"
+TALK = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "Where is my order?"},
+    {"role": "assistant", "content": "It is lost."},
+]
+
+
+def rows(path: Path, *given: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps({"messages": TALK, **row}) + "\n" for row in given))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_row_that_names_no_reward_is_good_and_one_that_names_no_prompt_is_of_any(ending: str, tmp_path: Path) -> None:
+    if ending == "parquet":
+        need("datasets")
+    given = rows(tmp_path / "rows.jsonl", {"task": "a"}, {"task": "b", "reward": 0.5, "prompt": None})
+    path = tmp_path / f"again.{ending}"
+    for source in (given, path):
+        found = from_files([source])
+        assert [(item.task, item.reward, item.prompt) for item in found.train] == [("a", 1.0, "")]
+        assert found.below == 1
+        write_trajectories(path, [*found.train, replace(found.train[0], task="b", reward=0.5)])
+
+
+def test_a_row_that_only_says_that_it_failed_is_not_good(tmp_path: Path) -> None:
+    found = from_files([rows(tmp_path / "rows.jsonl", {"success": True}, {"success": False}, {})])
+    assert (len(found.train), found.below) == (2, 1)
+    with pytest.raises(InputError, match=r"rows.jsonl:1: its reward is 'much'"):
+        from_files([rows(tmp_path / "rows.jsonl", {"reward": "much"})])
+
+
+def test_a_training_takes_rows_that_name_no_prompt_and_refuses_those_of_another(tmp_path: Path) -> None:
+    need("torch", "transformers", "trl")
+    from simia_gym.rl.sft.run import gather
+    from simia_gym.rl.sft.settings import SFTSettings
+
+    path = rows(tmp_path / "rows.jsonl", {})
+    settings = SFTSettings(envs=(), policy="p", prompt="compact", data=(str(path),))
+    assert len(gather(settings).train) == 1
+    rows(path, {}, {"prompt": "full"})
+    with pytest.raises(InputError, match="1 conversations were held with another prompt"):
+        gather(settings)
+
+
+@pytest.mark.parametrize(
+    "named", [{"env": RETAIL}, {"env": "retail"}, {"domain": "retail"}, {"domain": "simia/retail-v0"}]
+)
+@pytest.mark.parametrize("prompt", ["full", "compact"])
+def test_a_row_without_system_message_gets_that_of_the_environment_it_names(
+    named: dict[str, str], prompt: str, tmp_path: Path
+) -> None:
+    path = rows(tmp_path / "rows.jsonl", {**named, "messages": TALK[1:]}, {"messages": TALK})
+    first, second = from_files([path], prompt=prompt).train
+    assert first.messages[0] == {"role": "system", "content": load_domain(domain_path(RETAIL)).prompts[prompt]}
+    assert first.prompt == prompt
+    assert [*first.messages[1:]] == TALK[1:]
+    assert (second.messages, second.prompt) == (TALK, "")
+
+
+def test_a_row_without_system_message_is_of_the_one_environment_that_is_given_or_refused(tmp_path: Path) -> None:
+    nameless = rows(tmp_path / "rows.jsonl", {}, {"messages": TALK[1:]})
+    (_, found) = from_files([nameless], envs=[RETAIL]).train
+    assert found.messages[0]["content"] == load_domain(domain_path(RETAIL)).prompts["full"]
+    for envs in ((), (RETAIL, "simia/webshop-v0")):
+        with pytest.raises(InputError, match=r"rows.jsonl:2: it has no system message, and its environment is ''"):
+            from_files([nameless], envs=envs)
+    with pytest.raises(InputError, match="its environment is 'bank'"):
+        from_files([rows(tmp_path / "rows.jsonl", {"env": "bank", "messages": TALK[1:]})])
+
+
+def test_rows_of_tasks_for_testing_are_refused(tmp_path: Path) -> None:
+    path = rows(tmp_path / "rows.jsonl", {"split": "train", "task": "a"}, {"split": "test", "task": "b"})
+    with pytest.raises(InputError, match=r"rows.jsonl:2: task b is for testing"):
+        list(read_trajectories(path))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "asked", "held_out"),
+    [
+        ([str(n) for n in range(60)], None, 6),
+        ([str(n) for n in range(60)], 30, 30),
+        ([str(n // 2) for n in range(60)], None, 6),
+        ([str(n) for n in range(900)], None, 64),
+        ([None] * 60, None, 6),
+        ([None] * 60, 100, 59),
+        ([str(n) for n in range(9)], None, 0),
+        (["one"] * 60, 10, 0),
+    ],
+)
+def test_a_tenth_of_the_tasks_is_held_out_at_most_where_nobody_says_how_many(
+    tasks: list[str | None], asked: int | None, held_out: int, tmp_path: Path
+) -> None:
+    found = from_files([rows(tmp_path / "rows.jsonl", *({"task": task} for task in tasks))], held_out=asked)
+    assert (len(found.held_out), len(found.train)) == (held_out, len(tasks) - held_out)
+
+
+def test_episodes_that_a_fault_left_without_a_verdict_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    assert main(["rollout", RETAIL, "--policy", "expert", "--episodes", "3", "--out", str(path)]) == 0
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    fault = {"role": "simulator", "kind": "timeout", "message": "no answer"}
+    place = next(n for n, line in enumerate(lines) if "verdict" in line)
+    lines[place] |= {"valid": False, "reward": None, "success": False, "fault": fault}
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    found = from_files([path])
+    assert (len(found.train), found.faults) == (2, 1)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-domain", "desk"]) == 0
+    return "./desk"
+
+
+def test_experts_of_a_domain_of_ones_own_play_all_its_tasks(desk: str) -> None:
+    found = from_experts([desk], None, held_out=None)
+    assert len(found.train) == len({item.task for item in found.train}) == 4
+    assert not found.held_out
+    some = from_experts([desk], 2, held_out=1)
+    assert (len(some.train), len(some.held_out)) == (2, 1)
+    with pytest.raises(InputError, match="its expert gives 4 trajectories"):
+        from_experts([desk], 5)
+    with pytest.raises(InputError, match="Name its folder"):
+        from_experts(["simia/custom-v0"], 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_policy_is_made_and_taught_for_a_domain_of_ones_own(desk: str) -> None:
+    need("torch", "transformers", "trl", "datasets")
+    from simia_gym.rl.small.card import read_card
+
+    assert main(["new-policy", "start", "--env", desk, "--size", "tiny"]) == 0
+    assert main(["train", "sft", desk, "--policy", "start", "--max-length", "8000", "--out", "run"]) == 0
+    card = read_card("run/policy")
+    assert card is not None
+    assert (card.envs, card.trained[-1]["trajectories"]) == ((desk,), 4)
