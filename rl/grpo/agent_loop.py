@@ -24,6 +24,7 @@ from simia_gym.errors import SimiaError
 from simia_gym.rl.chat.play import Limits, Played, play
 from simia_gym.rl.grpo.dataset import Row
 from simia_gym.rl.grpo.episodes import EpisodeLine, training_job
+from simia_gym.rl.grpo.models_used import taken
 from simia_gym.rl.grpo.worlds import Worlds, worlds_of
 from simia_gym.rollout.jobs import world_group
 from simia_gym.types import FaultInfo, JsonObject, Message
@@ -295,4 +296,5 @@ def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str
         prompt_tokens=len(played.prompt_ids),
         ended=played.ended,
         seconds=round(time.monotonic() - began, 3),
+        models=taken(),
     )

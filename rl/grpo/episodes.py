@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -58,6 +58,8 @@ class EpisodeLine:
         prompt_tokens: Tokens of the prompt.
         ended: Why the episode ended.
         seconds: How long it took.
+        models: What the process's models took since its episode before, by role, as `simia_gym.rl.grpo.models_used`
+            gives it.
     """
 
     step: int
@@ -79,6 +81,7 @@ class EpisodeLine:
     prompt_tokens: int
     ended: str
     seconds: float
+    models: JsonObject = field(default_factory=dict)
 
 
 _FIELDS = tuple(item.name for item in dataclasses.fields(EpisodeLine))

@@ -17,6 +17,7 @@ from typing import Any
 
 from simia_gym.cli.banner import to_continue
 from simia_gym.cli.output import Output, counted, number, one_line, percent, tell
+from simia_gym.cli.spending import in_short
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo import checkpoints
@@ -292,6 +293,8 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
     if look := sums.get("validation"):
         words = f"reward {number(look['reward'])}, success {percent(look['success'])}"
         yield f"validation after step {look['step']}: {words} over {counted(look['episodes'], 'episode')}"
+    if models := sums.get("models"):
+        yield f"models of the world: {in_short(models)}"
     yield f"policy: {folder.policy}"
     yield f"curve: {folder.curve}"
 

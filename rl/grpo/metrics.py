@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.rl.grpo.episodes import EPISODES, TRAIN, VAL, EpisodeLine
+from simia_gym.rl.grpo.models_used import added
 from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
 
 
@@ -89,6 +90,8 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
     faults = Counter(f"{line.fault.get('role')}:{line.fault.get('kind')}" for line in lines if line.fault)
     out["faults"] = dict(sorted(faults.items()))
     out["ended"] = dict(sorted(Counter(line.ended for line in lines).items()))
+    if models := added(line.models for line in lines):
+        out["models"] = models
     by_env: dict[str, list[EpisodeLine]] = defaultdict(list)
     for line in lines:
         by_env[line.env].append(line)
@@ -223,6 +226,8 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if train:
         out |= {"reward": train[-1]["reward"], "success": train[-1]["success"]}
     looks = [line for line in lines if VAL in line]
+    if models := added(sums.get("models", {}) for sums in (*train, *(line[VAL] for line in looks))):
+        out["models"] = models
     if looks:
         out["validation"] = {"step": looks[-1]["step"], **_shown(looks[-1][VAL])}
     return out

@@ -22,7 +22,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.curve import draw_curve, points
 from simia_gym.rl.grpo.episodes import EPISODES, ROLLOUTS, EpisodeLine, forget_validation
-from simia_gym.rl.grpo.launch import failed, last_error, run_grpo
+from simia_gym.rl.grpo.launch import failed, last_error, last_words, run_grpo
 from simia_gym.rl.grpo.metrics import (
     Metrics,
     go_back,
@@ -197,6 +197,21 @@ def test_totals(tmp_path: Path) -> None:
     assert (found["steps"], found["episodes"], found["masked"]) == (2, 4, 1)
     assert found["faults"] == {"simulator:timeout": 1}
     assert found["validation"] == {"step": 0, "episodes": 1, "masked": 0, "reward": 0.5, "success": 1.0}
+    assert "models" not in found
+
+
+def test_what_models_took_is_added_over_episodes_and_steps(tmp_path: Path) -> None:
+    spent = {"calls": 3, "prompt_tokens": 900, "cached_tokens": 500, "completion_tokens": 100, "cost_usd": 0.5}
+    one = {"simulator": {**spent, "failures": {"timeout": 1}, "faults": {}}}
+    two = {**one, "user": {**spent, "failures": {}, "faults": {"timeout": 1}}}
+    train = summed([replace(LINE, models=one), LINE, replace(LINE, models=two)])
+    assert train["models"]["simulator"]["calls"] == 6
+    assert train["models"]["simulator"]["failures"] == {"timeout": 2}
+    found = totals([{"step": 1, "train": train}, {"step": 1, "val": summed([replace(LINE, models=two)])}])
+    assert {role: values["calls"] for role, values in found["models"].items()} == {"simulator": 9, "user": 6}
+    assert found["models"]["user"]["faults"] == {"timeout": 2}
+    words = list(last_words(found, plan_of(), RunFolder(tmp_path), None))
+    assert "models of the world: 15 calls · 5.0k tokens · $2.50 · 3 retries" in words
 
 
 def test_the_curve_is_a_picture(tmp_path: Path) -> None:
