@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 _COLORS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52")
+_WINDOW = 5
 _STAGES = (("start", "random\nweights"), ("sft", "after\nSFT"), ("grpo", "after\nGRPO"))
 
 
@@ -33,7 +35,8 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -
             points = [(line["step"], line["success"]) for line in run["result"]["curve"] if line["success"] is not None]
             if points:
                 name = f"seed {run['seed']}" + (", through models" if run["world"] == "models" else "")
-                curve.plot(*zip(*points, strict=True), color=color, label=name)
+                curve.plot(*zip(*points, strict=True), color=color, linewidth=0.8, alpha=0.4)
+                curve.plot(*zip(*_means(points), strict=True), color=color, linewidth=2, label=name)
             scores = run["result"][decoding]
             width = 0.8 / len(mine)
             for place, (stage, _) in enumerate(_STAGES):
@@ -45,7 +48,7 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -
                 where = place + (number - (len(mine) - 1) / 2) * width
                 bars.bar(where, value, width * 0.9, color=color)
                 bars.errorbar(where, value, yerr=[[value - low], [high - value]], color="black", capsize=3)
-        curve.set_title(f"{domain}: success in GRPO's episodes, training tasks", fontsize=10)
+        curve.set_title(f"{domain}: success in GRPO's episodes, and mean of {_WINDOW} steps", fontsize=10)
         curve.set_xlabel("step")
         curve.set_ylim(0, 1)
         curve.grid(alpha=0.3)
@@ -55,3 +58,9 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -
         bars.set_ylim(0, 100)
         bars.grid(alpha=0.3, axis="y")
     figure.savefig(path, dpi=120)
+
+
+def _means(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """For each step the mean up to there: a step's tasks are few, and some are harder than others."""
+    values = [value for _, value in points]
+    return [(step, fmean(values[max(0, at + 1 - _WINDOW) : at + 1])) for at, (step, _) in enumerate(points)]
