@@ -248,10 +248,15 @@ class RayPool(Pool):
         self._over.set()
 
     def _wanted(self, name: str, slots: int, recent: int) -> int:
-        """How many more episodes a worker should have: enough to be busy, and little where little is left."""
+        """How many more episodes a worker should have: those that it plays, and some of what no worker has room for.
+
+        Without a spare one its slots would idle while it is asked for more; with too many the others would, at the end.
+        """
+        running = self._running or (name,)
         left = self.total - self.summary.all.episodes - len(self._unmade)
-        fair = max(slots, -(-left // (2 * max(1, len(self._running)))))
-        return max(0, min(slots + 2 * max(slots, recent), fair) - self._book.held(name))
+        waiting = max(0, left - sum(max(slots, self._book.held(other)) for other in running))
+        spare = min(2 * max(slots, recent), -(-waiting // (2 * len(running))))
+        return max(0, slots + spare - self._book.held(name))
 
     def _take_in(self, name: str, reply: Reply, store: RecordStore) -> None:
         self._shares.heard(name, reply.in_force, reply.spent)

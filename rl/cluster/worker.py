@@ -209,14 +209,16 @@ class Station:
 
         Args:
             patience: Most seconds that it may take.
-            linger: Seconds after the first.
+            linger: Seconds after the first; and most seconds where there is room for further episodes.
         """
         for player in self._players:
             if player.done():
                 player.result()
         if not self._queue and not self._busy:
             return
-        until = self._loop_time() + patience
+        # Further episodes come with the next question, which waits until this one is answered.
+        full = self._queue or self._busy >= self._slots
+        until = self._loop_time() + (patience if full else linger)
         while not self._some.is_set() and self._loop_time() < until:
             await _either(self._some, _LINGER)
             if self.share.hungry:
