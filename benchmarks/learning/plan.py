@@ -17,7 +17,7 @@ class Recipe:
         env: The environment; the same that anyone gets from ``gym.make``.
         size: Shape of the model, as `simia new-policy` knows it; its weights are random, but for heads that copy.
         openings: How many beginnings of the expert's trajectories are imitated first, of generated training tasks.
-        opening_turns: The expert's turns in each of these.
+        opening_turns: The expert's turns in each of these; ``None`` for all of them.
         whole_every: One of so many of these is whole, so that what only comes later is not unlearned before.
         trajectories: How many whole ones are imitated then.
         sft: Further words for ``simia train sft``, both times.
@@ -35,7 +35,7 @@ class Recipe:
     grpo: str
     size: str = "small"
     openings: int = 24_000
-    opening_turns: int = 1
+    opening_turns: int | None = 1
     whole_every: int = 10
     trajectories: int = 1_500
     steps: int = 25
@@ -66,8 +66,8 @@ RECIPES = {
     "retail": Recipe(
         env="simia/retail-v0",
         openings=12_000,
-        opening_turns=3,
-        trajectories=6_000,
+        opening_turns=None,
+        trajectories=10_000,
         sft=_SFT,
         grpo=f"{_GRPO} --lr 1e-4",
         turn_tokens=192,
@@ -119,8 +119,10 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         policies = {"start": start, "sft": sft / "policy", **policies}
         words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
-        begun = f"--trajectories {recipe.openings} --first-turns {recipe.opening_turns} "
-        begun += f"--whole-every {recipe.whole_every} {_OPENINGS} --seed {seed}"
+        begun = f"--trajectories {recipe.openings} "
+        if recipe.opening_turns is not None:
+            begun += f"--first-turns {recipe.opening_turns} --whole-every {recipe.whole_every} "
+        begun += f"{_OPENINGS} --seed {seed}"
         whole = f"--trajectories {recipe.trajectories} {_WHOLE} --seed {seed + 1}"  # the same words are not said again
         for out, policy, words in ((openings, start, begun), (sft, openings / "policy", whole)):
             words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}"

@@ -201,4 +201,4 @@ def _too_long(length: int, suite: Suite, task: Task, limit: int) -> InputError:
     if suite.config.prompt == "full" and suite.domain.prompts["compact"] != suite.domain.prompts["full"]:
         fix += ", or --prompt compact"
     what = f"the prompt of task {task.id} has {length} tokens, and at most {limit} are allowed (prompts are never cut)"
-    return InputError(what, where=suite.config.env, fix=f"{fix}.")
+    return InputError(what, where=str(suite.config.domain or suite.config.env), fix=f"{fix}.")

@@ -68,7 +68,8 @@ def sft(
     lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
     batch_size: Annotated[int, typer.Option(help="Trajectories a step.")] = 16,
     micro_batch: Annotated[
-        int | None, typer.Option(help="Trajectories that are computed at once; else all of a step.")
+        int | None,
+        typer.Option(help="Trajectories that are computed at once; else all of a step, on a processor at most 16."),
     ] = None,
     max_length: Annotated[
         int, typer.Option(help="Most tokens of a trajectory; longer ones are left out and counted.")
@@ -117,7 +118,7 @@ def sft(
         steps=steps,
         lr=lr,
         batch_size=batch_size,
-        micro_batch=micro_batch or batch_size,
+        micro_batch=micro_batch,
         max_length=max_length,
         precision=precision,
         seed=seed,

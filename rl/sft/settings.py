@@ -51,7 +51,8 @@ class SFTSettings:
         steps: Steps of the optimizer; ``None`` follows ``epochs``.
         lr: Highest learning rate; it rises linearly at the beginning and falls along a cosine to a twentieth.
         batch_size: Conversations a step.
-        micro_batch: Conversations that are computed at once.
+        micro_batch: Conversations that are computed at once; ``None`` for all of a step, and on a processor, whose
+            caches hold no more, for 16 or fewer. The gradient is the same.
         max_length: Most tokens of a conversation; longer ones are left out.
         precision: ``fp32``, or ``bf16`` for the computation (weights stay in float32), or ``auto``: where the machine
             computes in bfloat16.
@@ -74,7 +75,7 @@ class SFTSettings:
     steps: int | None = None
     lr: float = 1e-3
     batch_size: int = 16
-    micro_batch: int = 16
+    micro_batch: int | None = None
     max_length: int = 2048
     precision: str = "auto"
     seed: int = 0
@@ -92,8 +93,9 @@ class SFTSettings:
         if not self.envs and not self.data:
             raise InputError("no environment is named", where="env", fix="Such as simia/webshop-v0.")
         for name in ("batch_size", "micro_batch", "max_length"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use 1 or more.")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}", where=name, fix="Use 1 or more.")
         for name in ("lr", "epochs"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
@@ -110,7 +112,7 @@ class SFTSettings:
             raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
         if self.precision not in ("auto", "fp32", "bf16"):
             raise InputError(f"precision is {self.precision!r}", where="precision", fix="Use auto, fp32 or bf16.")
-        if self.batch_size % self.micro_batch:
+        if self.micro_batch is not None and self.batch_size % self.micro_batch:
             what = f"batches of {self.batch_size} cannot be computed in parts of {self.micro_batch}"
             raise InputError(what, where="micro_batch", fix="Use a divisor.")
         for name, option in _OWN_OPTIONS.items():

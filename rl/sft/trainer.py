@@ -12,6 +12,7 @@ import orjson
 
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
+from simia_gym.rl.memory import keep_freed_memory
 from simia_gym.rl.sft.encode import EncodedSet, encode_all
 from simia_gym.rl.sft.gather import Gathered
 from simia_gym.rl.sft.order import MixedLengths
@@ -20,6 +21,8 @@ from simia_gym.rl.sft.settings import SFTSettings
 CHECKPOINTS = "checkpoints"
 _STATE = "trainer_state.json"
 _LEAST_LR = 0.05
+_MOST_AT_ONCE = 16
+"""Conversations that are computed at once on a processor; with more, what a step computes leaves its caches."""
 
 
 def load(policy: str) -> tuple[Any, Any]:
@@ -107,6 +110,10 @@ def make_trainer(
     rows = len(train.rows)
     if packing:
         rows = -(-sum(len(row.input_ids) for row in train.rows) // settings.max_length)
+    on_cpu = not torch.cuda.is_available()
+    if on_cpu:
+        keep_freed_memory()
+    at_once = settings.micro_batch or _at_once(settings.batch_size, on_cpu=on_cpu)
     steps = settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
     given: dict[str, Any] = {
         "output_dir": str(folder / CHECKPOINTS),
@@ -117,14 +124,14 @@ def make_trainer(
         "warmup_steps": min(50, max(1, steps // 20)),
         "adam_beta2": 0.98,
         "weight_decay": 0.1,
-        "per_device_train_batch_size": settings.micro_batch,
-        "per_device_eval_batch_size": settings.micro_batch,
-        "gradient_accumulation_steps": settings.batch_size // settings.micro_batch,
+        "per_device_train_batch_size": at_once,
+        "per_device_eval_batch_size": at_once,
+        "gradient_accumulation_steps": settings.batch_size // at_once,
         "gradient_checkpointing": False,
         "max_length": settings.max_length if packing else None,
         "packing": False,
         "bf16": computes_in_bf16(settings.precision),
-        "use_cpu": not torch.cuda.is_available(),
+        "use_cpu": on_cpu,
         "logging_steps": 10,
         "logging_first_step": True,
         "eval_strategy": "steps" if held_out.rows else "no",
@@ -165,6 +172,11 @@ def make_trainer(
 
 def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
     return [{"input_ids": row.input_ids, "labels": row.labels} for row in encoded.rows]
+
+
+def _at_once(batch: int, *, on_cpu: bool) -> int:
+    """How many conversations of a batch are computed at once where nothing is said of it."""
+    return max(part for part in range(1, _MOST_AT_ONCE + 1) if batch % part == 0) if on_cpu else batch
 
 
 def computes_in_bf16(precision: str) -> bool:
