@@ -28,6 +28,8 @@ class Recipe:
         temperature: At which GRPO's episodes are played, and those of one of the two evaluations.
         turn_tokens: Most tokens of one turn, in GRPO and in evaluation.
         prompt: The system message.
+        untrained: Whether the untrained policy is evaluated, too. Where an episode goes on as long as the policy talks,
+            one that babbles takes all of its turns and tokens.
     """
 
     env: str
@@ -44,6 +46,7 @@ class Recipe:
     temperature: float = 0.7
     turn_tokens: int = 64
     prompt: str = "compact"
+    untrained: bool = True
 
 
 _SFT = "--fresh-ids --fresh-words --max-length 1500 --held-out 32"
@@ -60,7 +63,6 @@ what they have in common with those that succeed would be unlearned. Both engine
 so the rollout's probabilities are taken.
 """
 
-# Retail's has been run as far as imitation, after which its policy solves 13% of training tasks: too few for GRPO.
 RECIPES = {
     "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1.5e-4", steps=36),
     "retail": Recipe(
@@ -68,9 +70,12 @@ RECIPES = {
         openings=12_000,
         opening_turns=None,
         trajectories=10_000,
+        steps=28,
+        temperature=1.0,
         sft=_SFT,
-        grpo=f"{_GRPO} --lr 1e-4",
+        grpo=f"{_GRPO} --lr 2e-4",
         turn_tokens=192,
+        untrained=False,
     ),
 }
 
@@ -116,7 +121,9 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
     policies = {"grpo": grpo / "policy"}
     found = []
     if taught is None:
-        policies = {"start": start, "sft": sft / "policy", **policies}
+        policies = {"sft": sft / "policy", **policies}
+        if recipe.untrained:
+            policies = {"start": start, **policies}
         words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
         begun = f"--trajectories {recipe.openings} "

@@ -113,7 +113,7 @@ def make_trainer(
     on_cpu = not torch.cuda.is_available()
     if on_cpu:
         keep_freed_memory()
-    at_once = settings.micro_batch or _at_once(settings.batch_size, on_cpu=on_cpu)
+    at_once = settings.micro_batch or computed_at_once(settings.batch_size, on_cpu=on_cpu)
     steps = settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
     given: dict[str, Any] = {
         "output_dir": str(folder / CHECKPOINTS),
@@ -174,9 +174,18 @@ def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
     return [{"input_ids": row.input_ids, "labels": row.labels} for row in encoded.rows]
 
 
-def _at_once(batch: int, *, on_cpu: bool) -> int:
-    """How many conversations of a batch are computed at once where nothing is said of it."""
-    return max(part for part in range(1, _MOST_AT_ONCE + 1) if batch % part == 0) if on_cpu else batch
+def computed_at_once(batch: int, *, on_cpu: bool) -> int:
+    """How many conversations of a batch are computed at once where nothing is said of it: a divisor of its number.
+
+    Args:
+        batch: Conversations of a batch.
+        on_cpu: Whether a processor computes.
+    """
+    if not on_cpu:
+        return batch
+    parts = [part for part in range(1, batch + 1) if batch % part == 0]
+    few = [part for part in parts if _MOST_AT_ONCE // 2 <= part <= _MOST_AT_ONCE]
+    return max(few) if few else min(part for part in parts if part >= min(batch, _MOST_AT_ONCE))
 
 
 def computes_in_bf16(precision: str) -> bool:

@@ -97,7 +97,15 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(start: Path, tmp_pat
     assert json.loads((killed / "policy" / "simia.json").read_text())["trained"][-1]["steps"] == 16
 
 
-def make(start: Path, folder: Path, kind: str = "qwen3", number: int = 3, held_out: int = 0, **extra: Any) -> Any:
+def make(
+    start: Path,
+    folder: Path,
+    kind: str = "qwen3",
+    number: int = 3,
+    held_out: int = 0,
+    at_once: int | None = 3,
+    **extra: Any,
+) -> Any:
     """A trainer on a few trajectories of the shop; of kind ``granite`` its model divides what it says by 8."""
     from transformers import GraniteConfig, GraniteForCausalLM
 
@@ -111,7 +119,7 @@ def make(start: Path, folder: Path, kind: str = "qwen3", number: int = 3, held_o
         trajectories=number,
         steps=2,
         batch_size=3,
-        micro_batch=3,
+        micro_batch=at_once,
         max_length=2000,
         precision="fp32",
         extra=extra,
@@ -186,3 +194,27 @@ def test_the_seconds_of_a_run_go_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert read_lines(tmp_path) == lines[:4]
     assert forget_after(tmp_path, -1) == 0.0
     assert read_lines(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("batch", "on_cpu", "parts"),
+    [(48, True, 16), (12, True, 12), (34, True, 17), (17, True, 17), (4, True, 4), (13, True, 13), (48, False, 48)],
+)
+def test_a_processor_computes_few_conversations_at_once(batch: int, on_cpu: bool, parts: int) -> None:
+    from simia_gym.rl.sft.trainer import computed_at_once
+
+    assert computed_at_once(batch, on_cpu=on_cpu) == parts
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_how_many_are_computed_at_once_changes_nothing(start: Path, tmp_path: Path) -> None:
+    found = []
+    for at_once in (1, 3, None):
+        trainer = make(start, tmp_path / str(at_once), number=6, at_once=at_once, logging_steps=1)
+        trainer.train()
+        lines = [line for line in trainer.state.log_history if "grad_norm" in line]
+        found.append([(line["loss"], line["grad_norm"]) for line in lines])
+    assert len(found[0]) == 2
+    for other in found[1:]:
+        for mine, theirs in zip(found[0], other, strict=True):
+            assert mine == pytest.approx(theirs, rel=1e-3)
