@@ -237,7 +237,9 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
 
 def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> None:
     size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
-    sample.add("judge", size, calls=len(judged(suite, task)))
+    majority = suite.config.votes // 2 + 1  # further votes are asked for only where these differ
+    calls = sum(majority if _is_gating(item) else 1 for item in judged(suite, task))
+    sample.add("judge", size, calls=calls)
 
 
 def judged(suite: Suite, task: Task) -> list[JsonObject]:
@@ -262,6 +264,11 @@ def judged(suite: Suite, task: Task) -> list[JsonObject]:
 
 def _size_of_prompt(suite: Suite, name: str) -> int:
     return len(load_prompt(name, suite.domain.folder).text)
+
+
+def _is_gating(item: Mapping[str, object]) -> bool:
+    kind = item.get("kind")
+    return kind == "forbidden" or bool(item.get("required", kind != "format"))
 
 
 def _is_llm(item: Mapping[str, object]) -> bool:

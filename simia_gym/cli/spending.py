@@ -61,6 +61,8 @@ def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Ite
         if spent["static_share"] is not None:
             words[-1] = words[-1][:-1] + f", unchanging part {100 * spent['static_share']:.0f}%)"
         words.append(f"{compact(spent['completion_tokens'])} out")
+        if spent["estimated"]:
+            words.append(f"tokens of {counted(spent['estimated'], 'answer')} estimated")
         if spent["cost_usd"]:
             words.append(dollars(spent["cost_usd"]))
         latency = spent["latency_ms"]

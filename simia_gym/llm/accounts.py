@@ -27,6 +27,7 @@ class _Account:
     prompt: int = 0
     cached: int = 0
     completion: int = 0
+    estimated: int = 0
     cost: float = 0.0
     prompt_bytes: int = 0
     static_bytes: int = 0
@@ -54,6 +55,7 @@ class _Account:
             "prompt_tokens": self.prompt,
             "cached_tokens": self.cached,
             "completion_tokens": self.completion,
+            "estimated": self.estimated,
             "cost_usd": round(self.cost, 6),
             "prompt_bytes": self.prompt_bytes,
             "static_bytes": self.static_bytes,
@@ -94,7 +96,7 @@ class Accounts:
             account.prompt_bytes += prompt_bytes
             account.static_bytes += static_bytes
 
-    def answered(self, role: str, usage: Usage, cost: float, seconds: float) -> None:
+    def answered(self, role: str, usage: Usage, cost: float, seconds: float, *, counted: bool = True) -> None:
         """A try was answered, whatever the answer is worth.
 
         Args:
@@ -102,6 +104,7 @@ class Accounts:
             usage: Tokens.
             cost: USD.
             seconds: From the sending to the end of the answer.
+            counted: Whether the server counted the tokens; else they are estimated.
         """
         index = math.ceil(math.log(seconds * 1000 / _FIRST_MS) / _STEP) if seconds * 1000 > _FIRST_MS else 0
         with self._lock:
@@ -110,6 +113,7 @@ class Accounts:
             account.prompt += usage.prompt
             account.cached += usage.cached
             account.completion += usage.completion
+            account.estimated += not counted
             account.cost += cost
             account.seconds += seconds
             account.waits[index] += 1

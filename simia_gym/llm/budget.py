@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
+from collections import deque
 from dataclasses import dataclass
 
 from simia_gym.errors import Fault, InputError, Role
@@ -24,12 +26,25 @@ class Reservation:
     cost: float
 
 
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A request that waits until others are settled; it gets what it asks for, or a fault."""
+
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[None]
+    role: Role
+    tokens: int
+    cost: float
+    granted: Reservation | None = None
+    fault: Fault | None = None
+
+
 class Budget:
     """What may be used, for the whole process; safe to use from several threads and loops.
 
     Every try counts, for every try can cost. A try is allowed if what is spent, what is reserved for those in flight
     and its own estimate fit; what it really took is settled afterwards, so that the limit is passed by no more than the
-    error of the estimates of those in flight.
+    error of the estimates of those in flight. Where only those in flight stand in the way, it waits for them.
 
     Args:
         max_calls: Most tries.
@@ -51,15 +66,18 @@ class Budget:
         self._lock = threading.Lock()
         self._calls = self._tokens = self._reserved_tokens = 0
         self._cost = self._reserved_cost = 0.0
+        self._in_flight = 0
+        self._queue: deque[_Waiting] = deque()
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
         """What the parent has in flight is not the child's to settle."""
         self._lock = threading.Lock()
-        self._reserved_tokens, self._reserved_cost = 0, 0.0
+        self._reserved_tokens, self._reserved_cost, self._in_flight = 0, 0.0, 0
+        self._queue.clear()
 
     def reserve(self, role: Role, tokens: int, cost: float) -> Reservation:
-        """Take leave to send one request; `settle` must follow, whatever happens.
+        """Take leave to send one request, now or not at all; `settle` must follow, whatever happens.
 
         Args:
             role: Who asks.
@@ -70,25 +88,51 @@ class Budget:
             Fault: ``budget``: there is not enough left.
         """
         with self._lock:
-            self._check(role, "calls", self._calls + 1, self.max_calls)
-            self._check(role, "tokens", self._tokens + self._reserved_tokens + tokens, self.max_tokens)
-            self._check(role, "USD", self._cost + self._reserved_cost + cost, self.max_cost)
-            self._calls += 1
-            self._reserved_tokens += tokens
-            self._reserved_cost += cost
-        return Reservation(tokens, cost)
+            return self._take(role, tokens, cost)
 
     async def admit(self, role: Role, tokens: int, cost: float) -> Reservation:
-        """The same as `reserve`; where others spend of the same budget, it may wait for what they leave."""
-        return self.reserve(role, tokens, cost)
+        """The same as `reserve`, but it waits for what those in flight leave; a cancelled wait takes nothing.
+
+        Args:
+            role: Who asks.
+            tokens: How many tokens it may take.
+            cost: What it may cost in USD.
+
+        Raises:
+            Fault: ``budget``: with what is spent there is not enough left.
+        """
+        with self._lock:
+            if not self._queue:
+                try:
+                    return self._take(role, tokens, cost)
+                except Fault:
+                    self._check_without_others(role, tokens, cost)
+            loop = asyncio.get_running_loop()
+            mine = _Waiting(loop, loop.create_future(), role, tokens, cost)
+            self._queue.append(mine)
+        try:
+            await mine.future
+        except BaseException:
+            with self._lock:
+                if mine.granted is not None:
+                    self._give_back(mine.granted)
+                elif mine in self._queue:
+                    self._queue.remove(mine)
+                self._grant()
+            raise
+        if mine.granted is None:
+            assert mine.fault is not None
+            raise mine.fault
+        return mine.granted
 
     def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
         """Say what a request really took; 0 where there was no answer."""
         with self._lock:
-            self._reserved_tokens -= reservation.tokens
-            self._reserved_cost -= reservation.cost
             self._tokens += tokens
             self._cost += cost
+            self._free(reservation)
+            if self._queue:
+                self._grant()
 
     def snapshot(self) -> JsonObject:
         """What is spent and what may be, as JSON."""
@@ -108,6 +152,61 @@ class Budget:
         with self._lock:
             return self._reserved_tokens == 0 and abs(self._reserved_cost) < 1e-9
 
+    def _take(self, role: Role, tokens: int, cost: float) -> Reservation:
+        """Reserve; the lock is held."""
+        self._check(role, "calls", self._calls + 1, self.max_calls)
+        self._check(role, "tokens", self._tokens + self._reserved_tokens + tokens, self.max_tokens)
+        self._check(role, "USD", self._cost + self._reserved_cost + cost, self.max_cost)
+        self._calls += 1
+        self._reserved_tokens += tokens
+        self._reserved_cost += cost
+        self._in_flight += 1
+        return Reservation(tokens, cost)
+
+    def _check_without_others(self, role: Role, tokens: int, cost: float) -> None:
+        """Refuse what does not fit even if those in flight take nothing; the lock is held."""
+        self._check(role, "calls", self._calls + 1, self.max_calls)
+        self._check(role, "tokens", self._tokens + tokens, self.max_tokens)
+        self._check(role, "USD", self._cost + cost, self.max_cost)
+
+    def _free(self, reservation: Reservation) -> None:
+        """A reservation ends; the lock is held."""
+        self._reserved_tokens -= reservation.tokens
+        self._reserved_cost -= reservation.cost
+        self._in_flight -= 1
+        if not self._in_flight:  # what sums of fractions leave over must not stand in anybody's way
+            self._reserved_cost = 0.0
+
+    def _give_back(self, reservation: Reservation) -> None:
+        """A request that was never sent: it counts for nothing. The lock is held."""
+        self._free(reservation)
+        self._calls -= 1
+
+    def _grant(self) -> None:
+        """Let those go on that wait, in the order in which they came; the lock is held."""
+        while self._queue:
+            one = self._queue[0]
+            asked = one.role, one.tokens, one.cost
+            try:
+                one.granted = self._take(*asked)
+            except Fault:
+                try:
+                    self._check_without_others(*asked)
+                    return
+                except Fault as fault:
+                    one.fault = fault
+            self._queue.popleft()
+            try:
+                one.loop.call_soon_threadsafe(_wake, one.future)
+            except RuntimeError:  # its loop is closed
+                if one.granted is not None:
+                    self._give_back(one.granted)
+
     def _check(self, role: Role, what: str, wanted: float, most: float | None) -> None:
         if most is not None and wanted > most:
             raise Fault("budget", f"the budget of {most:g} {what} is used up", role=role)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -44,6 +44,7 @@ class Connection(asyncio.Protocol):
     """One connection that is kept open; one request at a time."""
 
     __slots__ = (
+        "_begun",
         "_chunks",
         "_done",
         "_headers",
@@ -65,6 +66,7 @@ class Connection(asyncio.Protocol):
         self._chunks: list[bytes] = []
         self._headers: dict[str, str] = {}
         self._size = 0
+        self._begun = False
         self.alive = self.used = self.heard = self.quiet = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,7 +78,7 @@ class Connection(asyncio.Protocol):
         self.alive, self.quiet = False, exc is None
         if self._done is None or self._done.done():
             return
-        if exc is None and self.heard and self._ends_with_connection:
+        if exc is None and self._begun and self._ends_with_connection:
             self.on_message_complete()
             return
         self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
@@ -94,7 +96,7 @@ class Connection(asyncio.Protocol):
         """
         transport = self._transport
         assert transport is not None
-        self._chunks, self._headers, self._size, self.heard = [], {}, 0, False
+        self._chunks, self._headers, self._size, self._begun, self.heard = [], {}, 0, False, False
         done = self._done = asyncio.get_running_loop().create_future()
         transport.writelines(pieces)
         return done
@@ -133,6 +135,10 @@ class Connection(asyncio.Protocol):
         if key in _KEPT_HEADERS:
             self._headers[key.decode("ascii")] = value.decode("latin-1")
 
+    def on_headers_complete(self) -> None:
+        """The head is there: what follows is the body."""
+        self._begun = True
+
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
         self._size += len(body)
@@ -148,7 +154,7 @@ class Connection(asyncio.Protocol):
             return
         status = parser.get_status_code()
         if status < 200:  # "100 Continue" comes before the answer, and the parser goes on by itself
-            self._chunks, self._headers, self._size = [], {}, 0
+            self._chunks, self._headers, self._size, self._begun = [], {}, 0, False
             return
         if not parser.should_keep_alive():
             self.close()
@@ -249,6 +255,9 @@ class Pool:
         except OSError as error:
             words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
             raise Failure("connection", f"ConnectError: {words}", again=True) from None
+        except UnicodeError:
+            words = "the host's name is none: a part of it is empty, too long, or has characters that no name has"
+            raise Failure("connection", f"ConnectError: {words}") from None
         return connection
 
 

@@ -25,13 +25,12 @@ from simia_gym.llm.failures import MAX_WAIT, Failure, of_status, one_line
 from simia_gym.llm.features import Features, features_of
 from simia_gym.llm.http import Answer
 from simia_gym.llm.limit import AdaptiveLimit, limit_of
-from simia_gym.llm.reading import Said, read_completion
+from simia_gym.llm.reading import BYTES_PER_TOKEN, Said, estimated, read_completion
 from simia_gym.llm.sdk import Target
 from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of, resolve_model
 from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
-_BYTES_PER_TOKEN = 4
 _SEED = "\0the seed of the question"
 _MARK = encode({"seed": _SEED})[1:-1]
 _jitter = random.Random()
@@ -171,7 +170,7 @@ class EndpointModel:
         answered = False
         try:
             if self._budget is not None:
-                prompt, completion = sum(map(len, body)) // _BYTES_PER_TOKEN, settings.max_tokens or 0
+                prompt, completion = sum(map(len, body)) // BYTES_PER_TOKEN, settings.max_tokens or 0
                 reservation = await self._budget.admit(
                     request.role, prompt + completion, settings.price(prompt, 0, completion)
                 )
@@ -183,8 +182,11 @@ class EndpointModel:
                 raise of_status(answer.status, answer.body, answer.headers)
             said = read_completion(answer.body)
             usage = said.usage
+            counted = bool(usage.prompt or usage.completion)
+            if not counted:
+                usage = estimated(sum(map(len, body)), answer.body, said.message)
             cost = settings.price(usage.prompt, usage.cached, usage.completion)
-            self._accounts.answered(request.role, usage, cost, time.perf_counter() - began)
+            self._accounts.answered(request.role, usage, cost, time.perf_counter() - began, counted=counted)
             self._limit.answered()
             answered = True
             return said

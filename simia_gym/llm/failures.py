@@ -16,16 +16,23 @@ from simia_gym.secrets_filter import without_secrets
 MAX_WAIT = 60.0
 _TEXT = 300
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 413: "context_length", 429: "rate_limit"}
+_KIND_OF_STATUS[402] = "rate_limit"  # no credit: nothing more is answered
 _KIND_OF_STATUS |= dict.fromkeys((405, 501), "not_found")  # something answers there that takes no questions
 _PASSING = frozenset({408, 409, 425, 429})
 _TOO_LONG = re.compile(
     r"context[_ ]length|context window|maximum context|context size|too many tokens|prompt is too long"
     r"|reduce the length|longer than the (?:maximum|model)|exceeds? (?:the )?(?:max_model_len|model's max)"
-    r"|input (?:length|is too long)|max_prompt_length"
+    r"|input (?:length|is too long)|max_prompt_length|token count.{0,40}exceeds? the maximum"
+    r"|`?inputs`? (?:tokens \+ `?max_new_tokens`? must be|must have less than)"
     # What a server says that shortens max_tokens to the room left, where none is left; no caller asks for less than 1.
     r"|max_(?:completion_)?tokens must be at least 1, got (?:0|-\d+)",
     re.IGNORECASE,
 )
+_SURELY_TOO_LONG = re.compile(
+    r"exceeds? (?:the )?(?:available |maximum |model's )?context (?:size|length|window)", re.IGNORECASE
+)
+"""What counts also where a server has no better status for it than 500; other errors there may name contexts, too."""
+_NO_KEY = re.compile(r"api[ _-]?key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api[ _-]?key", re.IGNORECASE)
 _FILTERED = re.compile(r"content[_ ](?:filter|policy|management)|responsibleai", re.IGNORECASE)
 _NO_MODEL = re.compile(r"model.{0,80}(?:does not exist|not found|not exist)|model_not_found", re.IGNORECASE)
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
@@ -94,6 +101,10 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
             kind = "content_filter"
         elif _NO_MODEL.search(whole):
             kind = "not_found"
+        elif _NO_KEY.search(whole):
+            kind = "auth"
+    elif status == 500 and _SURELY_TOO_LONG.search(whole):
+        kind, again = "context_length", False
     wait = retry_after(headers) if again else None
     return Failure(
         kind, f"HTTP {status}: {text or 'no text'}", again=again, wait=wait, status=status, code=code, param=param
@@ -115,7 +126,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         try:
             when = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):  # no date, or none that there can be
             return None
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - time.time()
         seconds = max(0.0, seconds)
@@ -137,22 +148,34 @@ def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def text_of(value: Any) -> str:
+    """JSON as text; a text stays as it is.
+
+    Args:
+        value: What `orjson.loads` gave, which reads deeper nesting than it writes.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return "something that is nested too deeply"
+
+
 def _error_of(body: bytes) -> tuple[str, str, str]:
     """Text, code and parameter of an error, in any of the layouts that servers use."""
     try:
         data: Any = orjson.loads(body)
     except ValueError:
         return re.sub(r"<[^>]*>", " ", body[:2000].decode("utf-8", "replace")), "", ""
+    if isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict):
+        data = data[0]
     found = data.get("error", data) if isinstance(data, dict) else data
     if not isinstance(found, dict):
-        return str(found), "", ""
+        return text_of(found), "", ""
     text = found.get("message") or found.get("detail") or found.get("error") or found
     code = found.get("code") or found.get("type") or ""
     inner = found.get("innererror")
     if isinstance(inner, dict) and isinstance(inner.get("code"), str):
-        code = f"{code} {inner['code']}"
-    return _plain(text), str(code), str(found.get("param") or "")
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+        code = f"{text_of(code)} {inner['code']}"
+    return text_of(text), text_of(code), text_of(found.get("param") or "")

@@ -26,6 +26,8 @@ from weakref import WeakKeyDictionary
 
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import BuilderError, ConnectError, PyreqwestError, RequestTimeoutError
+from pyreqwest.request import StreamRequest
+from pyreqwest.response import Response
 
 from simia_gym.errors import InputError
 from simia_gym.llm import direct
@@ -37,6 +39,7 @@ _KEPT = ("retry-after", "retry-after-ms", "location")
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _MANY_FILES = 16_384
 _END = b"-----END CERTIFICATE-----"
+_FIX = "Name a PEM file, or unset the variable."
 _LAST_WAIT = 0.1
 _ADDRESS = re.compile(r" for url \(\S*\)")
 
@@ -65,7 +68,9 @@ def send(
         The answer, to be awaited, whatever its status.
 
     Raises:
-        Failure: ``timeout``, ``connection``, or ``bad_reply`` where the answer is too long.
+        Failure: ``timeout``, ``connection``, ``bad_request`` where key or address cannot be sent, or ``bad_reply``
+            where the answer is too long.
+        InputError: A file of certificates cannot be read.
     """
     if _is_direct(url):
         return direct.send(url, headers, body, timeout, MAX_REPLY)
@@ -73,11 +78,8 @@ def send(
 
 
 async def _send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
-    client = _client()
     try:
-        builder = client.get(url) if body is None else client.post(url).body_bytes(body)
-        request = builder.headers(headers).timeout(timedelta(seconds=timeout)).build_streamed()
-        async with request as response:
+        async with _request(url, headers, body, timeout) as response:
             parts: list[bytes] = []
             size = 0
             reader = response.body_reader
@@ -88,7 +90,7 @@ async def _send(url: str, headers: Mapping[str, str], body: bytes | None, timeou
                 parts.append(bytes(chunk))
             if response.status == 200:
                 return Answer(200, parts[0] if len(parts) == 1 else b"".join(parts), {})
-            found = {name: response.get_header(name) for name in _KEPT}
+            found = {name: _header(response, name) for name in _KEPT}
             kept = {name: value for name, value in found.items() if value is not None}
             return Answer(response.status, b"".join(parts), kept)
     except (RequestTimeoutError, TimeoutError):
@@ -97,6 +99,25 @@ async def _send(url: str, headers: Mapping[str, str], body: bytes | None, timeou
         raise Failure("bad_request", f"the request cannot be made: {_words(error)}") from None
     except PyreqwestError as error:
         raise Failure("connection", _words(error), again=not _hopeless(error)) from None
+
+
+def _request(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> StreamRequest:
+    client = _client()
+    try:
+        builder = client.get(url) if body is None else client.post(url).body_bytes(body)
+        return builder.headers(headers).timeout(timedelta(seconds=timeout)).build_streamed()
+    except BuilderError:
+        raise
+    except ValueError:  # its text may hold the key
+        words = "the key or the address has characters that cannot be sent"
+        raise Failure("bad_request", f"the request cannot be made: {words}") from None
+
+
+def _header(response: Response, name: str) -> str | None:
+    try:
+        return response.get_header(name)
+    except ValueError:  # it is no text
+        return None
 
 
 async def close_connections() -> None:
@@ -134,9 +155,14 @@ def _client() -> Client:
         _started = True
         _allow_many_connections()
         builder = ClientBuilder().follow_redirects(False).user_agent("simia-gym").referer(False)
-        for certificate in _authorities():
+        authorities = _authorities()
+        for _, certificate in authorities:
             builder = builder.add_root_certificate_pem(certificate)
-        client = _clients[loop] = builder.build()
+        try:
+            client = _clients[loop] = builder.build()
+        except BuilderError:
+            _check(authorities)
+            raise
     return client
 
 
@@ -162,9 +188,9 @@ def _allow_many_connections() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _authorities() -> list[bytes]:
-    """Certificates of further authorities, from the files that the usual variables name."""
-    found: list[bytes] = []
+def _authorities() -> list[tuple[str, bytes]]:
+    """Certificates of further authorities from the files that the usual variables name, each with its variable."""
+    found: list[tuple[str, bytes]] = []
     for name in _CA_VARIABLES:
         path = os.environ.get(name)
         if not path:
@@ -172,10 +198,19 @@ def _authorities() -> list[bytes]:
         try:
             text = Path(path).read_bytes()
         except OSError as error:
-            fix = "Name a PEM file, or unset the variable."
-            raise InputError(f"{path!r} cannot be read ({error.strerror})", where=name, fix=fix) from None
-        found.extend(part + _END for part in text.split(_END)[:-1])
+            raise InputError(f"{path!r} cannot be read ({error.strerror})", where=name, fix=_FIX) from None
+        found.extend((name, part + _END) for part in text.split(_END)[:-1])
     return found
+
+
+def _check(authorities: Sequence[tuple[str, bytes]]) -> None:
+    """Say which variable names a file with a certificate that is none, if one does."""
+    for name, certificate in authorities:
+        try:
+            ClientBuilder().add_root_certificate_pem(certificate).build()
+        except BuilderError:
+            what = f"{os.environ.get(name)!r} has a certificate that cannot be read"
+            raise InputError(what, where=name, fix=_FIX) from None
 
 
 def _words(error: PyreqwestError) -> str:

@@ -25,6 +25,13 @@ _FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply
 _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
 """What servers call the longest context in their list of models."""
 _NO_TLS = re.compile(r"InvalidContentType|wrong[_ ]version[_ ]number", re.IGNORECASE)
+_CUT_SHORT = re.compile(r"finish_reason 'length'|model output limit was reached")
+_ABOUT_ROOM = re.compile(r"max_(?:completion_)?tokens")
+_NO_CREDIT = re.compile(r"^HTTP 402\b|insufficient[ _](?:credit|balance|quota|funds)", re.IGNORECASE)
+_ROOM = 2000
+"""Tokens for a short reply: thinking models need room before their first word."""
+_LEAST_ROOM = 16
+"""For models that have not so much."""
 _QUICK = 30.0
 _AGAIN = 3
 _FORM = ReplySchema(
@@ -67,18 +74,18 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
         What was found; after an ``error`` nothing further is tried.
     """
     counted = Accounts()
-    # Thinking models need room before their first word.
-    most = 2000 if settings.max_tokens is None else settings.max_tokens
-    settings = replace(settings, retries=min(settings.retries, 1), max_tokens=most)
+    settings = replace(settings, retries=min(settings.retries, 1), max_tokens=_room(settings))
     model = EndpointModel(role, settings, endpoint, accounts=counted)
     found: list[Found] = []
     try:
         reply = await model.complete(_question(role, "Reply with the word: ready"))
     except Fault as fault:
-        found.append(Found("answers", "error", advice(fault, endpoint)))
-        return found
-    words = one_line(reply.text, endpoint.secrets, _SHORT)
-    found.append(Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {words!r}"))
+        found.append(Found("answers", "warning" if _is_cut_short(fault) else "error", advice(fault, endpoint)))
+        if found[0].status == "error":
+            return found
+    else:
+        words = one_line(reply.text, endpoint.secrets, _SHORT)
+        found.append(Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {words!r}"))
     found += await _listed(endpoint, model.name)
     found.append(await _structured(role, settings, endpoint, counted))
     found.append(await _seeds(role, settings, endpoint, counted))
@@ -105,7 +112,7 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
         settings,
         retries=min(settings.retries, 1),
         timeout=min(settings.timeout, _QUICK),
-        max_tokens=settings.max_tokens or 16,
+        max_tokens=_room(settings),
     )
     model = EndpointModel(role, quick, endpoint, accounts=Accounts())
     words = "Reply with the word: ready"
@@ -116,6 +123,13 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
         except Fault as fault:
             # A bad line may break several times in a row; who is not there refuses at once.
             if left and fault.kind in ("connection", "bad_reply") and "refused" not in fault.message:
+                continue
+            own = settings.max_tokens is None  # the run itself leaves it to the server how long a reply may be
+            if _is_cut_short(fault):
+                return None if own else f"{_where(role)}: {advice(fault, endpoint)}"
+            if left and own and quick.max_tokens == _ROOM and _is_too_much(fault):
+                quick = replace(quick, max_tokens=_LEAST_ROOM)
+                model = EndpointModel(role, quick, endpoint, accounts=Accounts())
                 continue
             if fault.kind in _FINAL:
                 raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
@@ -138,6 +152,10 @@ def _fix(fault: Fault) -> str:
     role = fault.role.upper()
     if fault.kind == "connection" and _NO_TLS.search(fault.message):
         return "The server speaks no TLS there: write http:// instead of https://, or give the port that does."
+    if _is_cut_short(fault):
+        return "The model used max_tokens up before it said anything: raise it; thinking counts."
+    if fault.kind == "rate_limit" and _NO_CREDIT.search(fault.message):
+        return "The account has no credit left: add some, or use the key of another one."
     fixes = {
         "auth": f"The key is wrong or missing: set SIMIA_{role}_API_KEY or OPENAI_API_KEY.",
         "not_found": "The server does not know this model or this address: check the model's name, and that the base"
@@ -151,6 +169,21 @@ def _fix(fault: Fault) -> str:
         "empty_reply": "The model says nothing: raise max_tokens, or use another model.",
     }
     return fixes.get(fault.kind, "")
+
+
+def _is_cut_short(fault: Fault) -> bool:
+    """Whether the model is there and answers, only that the room for its reply was too small."""
+    return fault.kind in ("empty_reply", "bad_request") and _CUT_SHORT.search(fault.message) is not None
+
+
+def _is_too_much(fault: Fault) -> bool:
+    """Whether the room for the reply may be what the model has not."""
+    about = fault.kind == "bad_request" and _ABOUT_ROOM.search(fault.message) is not None
+    return about or fault.kind == "context_length"
+
+
+def _room(settings: ModelSettings) -> int:
+    return _ROOM if settings.max_tokens is None else settings.max_tokens
 
 
 async def _listed(endpoint: Endpoint, name: str) -> list[Found]:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from simia_gym.encoding import decode, encode
-from simia_gym.llm.failures import Failure
+from simia_gym.errors import InputError
+from simia_gym.llm.failures import Failure, text_of
 from simia_gym.llm.types import Usage
 
+BYTES_PER_TOKEN = 4
 _KEPT = 2000
 """Characters of an answer that is none; far more than is shown, since a key cut in two would not be found in it."""
 
@@ -86,7 +88,7 @@ def _unusual(body: bytes) -> Any:
     """JSON that the fast decoder refuses, such as half a surrogate pair; or none at all."""
     try:
         return orjson.loads(encode(decode(body)))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, InputError):
         start = " ".join(body[:_KEPT].decode("utf-8", "replace").split())
         raise Failure("bad_reply", f"the answer is no JSON: {start!r}", again=True) from None
 
@@ -94,7 +96,22 @@ def _unusual(body: bytes) -> Any:
 def _complaint(data: Any) -> str:
     """Some servers answer 200 with an error in it."""
     error = data.get("error") if isinstance(data, dict) else None
-    return f": {orjson.dumps(error).decode()[:_KEPT]}" if error else ""
+    return f": {text_of(error)[:_KEPT]}" if error else ""
+
+
+def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:
+    """What an answer took whose server does not count: four bytes a token, as far as they can be seen.
+
+    Args:
+        prompt: Bytes of the request.
+        body: Body of the answer.
+        message: The message in it.
+    """
+    try:
+        said = len(encode(message))
+    except InputError:
+        said = len(body)
+    return Usage(prompt // BYTES_PER_TOKEN, 0, said // BYTES_PER_TOKEN)
 
 
 def _text(content: Any) -> str:

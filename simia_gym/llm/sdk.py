@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
 from simia_gym.encoding import decode, encode
+from simia_gym.errors import InputError
 from simia_gym.llm import http
 from simia_gym.llm.failures import Failure
 from simia_gym.llm.http import Answer
@@ -161,11 +162,16 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
         raise Failure("connection", f"{type(cause).__name__}: {cause}", again=True) from None
-    except (openai.APIResponseValidationError, ValueError) as error:
+    except (openai.APIResponseValidationError, ValueError, RecursionError) as error:
         raise Failure("bad_reply", f"the answer cannot be read: {error}", again=True) from None
     except openai.OpenAIError as error:
         raise Failure("auth", f"the client object cannot make a request: {error}") from None
-    return Answer(200, encode(found), {})
+    except Exception as error:  # whatever gives it a key; the text may hold one
+        raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}") from None
+    try:
+        return Answer(200, encode(found), {})
+    except InputError:
+        raise Failure("bad_reply", "the answer is nested too deeply", again=True) from None
 
 
 http.also_close(close_stand_ins)

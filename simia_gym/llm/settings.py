@@ -25,6 +25,7 @@ NO_KEY = "none"
 _RESERVED = frozenset({"messages", "stream", "n"})
 _SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|authorization|secret|password|(?:access|auth|bearer)[-_]?token)$", re.I)
 _LEAST_IN_QUERY = 8
+_LONGEST_LABEL = 63
 """Characters of a value in an address's query from which on it may be a key."""
 
 
@@ -235,8 +236,8 @@ class Endpoint:
         found.update(value for _, value in parse_qsl(parts.query) if len(value) >= _LEAST_IN_QUERY)
         if self.client is not None:
             found.update(getattr(self.client, name, None) for name in ("api_key", "_azure_ad_token"))
-        known = {text for text in found if isinstance(text, str) and len(text) > 3 and text != NO_KEY}
-        return tuple(sorted(known, key=len, reverse=True))
+        known = {text.strip() for text in found if isinstance(text, str)}
+        return tuple(sorted((text for text in known if len(text) > 3 and text != NO_KEY), key=len, reverse=True))
 
     def __str__(self) -> str:
         return self.host
@@ -316,7 +317,7 @@ def resolve_endpoint(
         return Endpoint(client=_checked_client(client, role))
     env = os.environ if environ is None else environ
     url = base_url or _variable(role, "BASE_URL", env) or env.get("OPENAI_BASE_URL") or None
-    key = api_key or _variable(role, "API_KEY", env) or env.get("OPENAI_API_KEY") or None
+    key = (api_key or _variable(role, "API_KEY", env) or env.get("OPENAI_API_KEY") or "").strip() or None
     if url is not None and not _is_address(url):
         fix = "Give a URL such as http://127.0.0.1:8000/v1."
         shown = url.rpartition("@")[2].partition("?")[0]
@@ -365,9 +366,17 @@ def _variable(role: str, name: str, environ: Mapping[str, str]) -> str | None:
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return parts.scheme in ("http", "https") and _is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         return False
+
+
+def _is_host(host: str) -> bool:
+    """Whether it can be the name of a host, or its number; whether there is such a host is not asked."""
+    if ":" in host:
+        return True
+    labels = host.removesuffix(".").split(".")
+    return all(0 < len(label) <= _LONGEST_LABEL for label in labels) and not any(char.isspace() for char in host)
 
 
 def _checked_client(client: Any, role: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from rich.console import Console
 from simia_gym.cli.estimate import estimate
 from simia_gym.cli.output import Output
 from simia_gym.cli.progress import Display
-from simia_gym.cli.spending import dollars, in_short
+from simia_gym.cli.spending import dollars, in_short, spending_lines
 from simia_gym.errors import InputError
-from simia_gym.llm.accounts import accounts
+from simia_gym.llm.accounts import Accounts, accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.rollout.records import read_records
@@ -312,12 +312,22 @@ def test_how_the_policy_is_sampled_is_part_of_the_record(desk: str, simia: Simia
     assert "policy_hash" in other.err
 
 
+@pytest.mark.parametrize(("counts", "words"), [((True, True), ""), ((False, True, False), "tokens of 2 answers")])
+def test_what_no_server_counted_is_said(counts: Sequence[bool], words: str) -> None:
+    kept = Accounts()
+    for by_server in counts:
+        kept.answered("judge", Usage(10, 0, 5), 0.0, 0.1, counted=by_server)
+    (line,) = spending_lines(kept.snapshot())
+    assert ("estimated" in line, words in line) == (bool(words), True)
+
+
 ESTIMATES: list[tuple[str, tuple[object, ...]]] = [
     (RETAIL, ("--simulator", "llm")),
     (RETAIL, ("--simulator", "llm", "--group", 4)),
     (RETAIL, ("--simulator", "llm", "--strategy", "reference", "--judge", "llm")),
     (RETAIL, ("--simulator", "hybrid", "--route", "get_order_details=llm")),
     (RETAIL, ("--simulator", "llm", "--user", "llm", "--judge", "llm-all")),
+    (RETAIL, ("--simulator", "llm", "--judge", "llm-all", "--votes", 3)),
     (RETAIL, ("--simulator", "llm", "--policy", "random")),
     ("simia/webshop-v0", ("--simulator", "llm")),
     ("simia/webshop-v0", ("--simulator", "llm", "--strategy", "reference")),

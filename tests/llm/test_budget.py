@@ -14,7 +14,7 @@ from simia_gym.llm.budget import Budget
 from simia_gym.llm.settings import ModelSettings
 from simia_gym.llm.types import Usage
 
-from .server import ChatServer, error, model, request, says, waits
+from .server import ChatServer, completion, error, model, request, says, waits
 
 
 async def test_calls_are_limited_hard(server: ChatServer) -> None:
@@ -57,8 +57,132 @@ async def test_what_is_in_flight_is_reserved(server: ChatServer) -> None:
     server.answers = [waits(0.1, says("Hello"))]
     one = model(server, budget=Budget(max_tokens=250), max_tokens=100)
     results = await asyncio.gather(*(one.complete(request()) for _ in range(10)), return_exceptions=True)
-    assert len(server.bodies) == 1
-    assert sum(isinstance(result, Fault) for result in results) == 9
+    assert server.most == 1
+    assert len(server.bodies) == 2
+    assert sum(isinstance(result, Fault) for result in results) == 8
+
+
+async def test_what_is_in_flight_is_not_spent(server: ChatServer) -> None:
+    server.answers = [waits(0.02, says("Hello"))]
+    budget = Budget(max_tokens=1000)
+    one = model(server, budget=budget, max_tokens=500)
+    await asyncio.gather(*(one.complete(request()) for _ in range(5)))
+    assert (budget.snapshot()["tokens"], server.most, budget.idle) == (550, 1, True)
+    with pytest.raises(Fault, match="1000 tokens is used up"):
+        await one.complete(request())
+
+
+async def use(budget: Budget, reserved: float, cost: float, seconds: float = 0.001) -> None:
+    reservation = await budget.admit("judge", 0, reserved)
+    await asyncio.sleep(seconds)
+    budget.settle(reservation, 0, cost)
+
+
+async def test_many_large_reservations_wait_for_each_other() -> None:
+    budget = Budget(max_cost=10.0)
+    await asyncio.wait_for(asyncio.gather(*(use(budget, 0.08, 0.0001) for _ in range(500))), 10)
+    assert budget.snapshot()["cost_usd"] == pytest.approx(0.05)
+    assert budget.idle
+
+
+async def test_who_waits_is_told_when_the_budget_is_used_up() -> None:
+    budget = Budget(max_cost=1.0)
+    results = await asyncio.wait_for(
+        asyncio.gather(use(budget, 0.6, 0.6), *(use(budget, 0.5, 0.1) for _ in range(3)), return_exceptions=True), 5
+    )
+    assert [getattr(result, "kind", None) for result in results] == [None, "budget", "budget", "budget"]
+    assert budget.snapshot()["calls"] == 1
+    await use(budget, 0.4, 0.1)
+
+
+async def test_fractions_that_are_left_over_stand_in_nobodys_way() -> None:
+    budget = Budget(max_cost=0.7)
+    for reservation in [budget.reserve("judge", 0, cost) for cost in (0.1, 0.2, 0.3)]:
+        budget.settle(reservation, 0, 0.0)
+    await asyncio.wait_for(use(budget, 0.7, 0.0), 5)
+
+
+async def test_a_cancelled_wait_takes_nothing() -> None:
+    budget = Budget(max_calls=3, max_cost=1.0)
+    first = budget.reserve("judge", 0, 0.9)
+    waiting = [asyncio.create_task(use(budget, cost, 0.1)) for cost in (0.95, 0.3, 0.2)]
+    await asyncio.sleep(0.01)
+    waiting[0].cancel()  # the head of the queue: the others do not fit yet
+    await asyncio.sleep(0.01)
+    assert [task.done() for task in waiting] == [True, False, False]
+    budget.settle(first, 0, 0.1)
+    waiting[1].cancel()  # it has been let through, and does not know yet
+    await asyncio.wait_for(waiting[2], 5)
+    assert waiting[1].cancelled()
+    assert (budget.snapshot()["calls"], budget.snapshot()["cost_usd"], budget.idle) == (2, 0.2, True)
+
+
+async def test_a_cancelled_wait_lets_those_behind_it_through() -> None:
+    budget = Budget(max_cost=1.0)
+    first = budget.reserve("judge", 0, 0.5)
+    large, small = (asyncio.create_task(use(budget, cost, 0.1)) for cost in (0.9, 0.4))
+    await asyncio.sleep(0.01)
+    large.cancel()
+    await asyncio.wait_for(small, 5)
+    budget.settle(first, 0, 0.1)
+
+
+def test_loops_of_several_threads_wait_for_each_other() -> None:
+    budget = Budget(max_cost=1.0)
+    failed: list[BaseException] = []
+
+    async def ask() -> None:
+        await asyncio.wait_for(asyncio.gather(*(use(budget, 0.4, 0.001) for _ in range(50))), 20)
+
+    def run() -> None:
+        try:
+            asyncio.run(ask())
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert (budget.snapshot()["calls"], budget.snapshot()["cost_usd"], budget.idle) == (200, 0.2, True)
+
+
+def test_who_waits_on_a_loop_that_was_closed_takes_nothing() -> None:
+    budget = Budget(max_cost=1.0)
+    first = budget.reserve("judge", 0, 0.9)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(use(budget, 0.5, 0.1))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    budget.settle(first, 0, 0.1)
+    assert budget.idle
+    assert budget.snapshot()["calls"] == 1
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("usage", [None, "no object", {}, {"prompt_tokens": 0, "completion_tokens": 0}])
+async def test_what_a_server_does_not_count_is_estimated(server: ChatServer, usage: Any) -> None:
+    words = "long " * 100
+    server.answers = [lambda asked, body: {**completion(words), "usage": usage}]
+    counted, budget = Accounts(), Budget(max_tokens=450)
+    one = model(server, accounts=counted, budget=budget, price_in=1000.0, price_out=2000.0)
+    reply = await one.complete(request())
+    assert reply.usage == Usage()
+    spent = counted.snapshot()["simulator"]
+    assert spent["estimated"] == 1
+    assert spent["prompt_tokens"] == len(server.texts[0]) // 4
+    assert 125 <= spent["completion_tokens"] <= 150
+    assert spent["cost_usd"] == pytest.approx((spent["prompt_tokens"] + 2 * spent["completion_tokens"]) / 1000)
+    assert budget.snapshot()["tokens"] == spent["prompt_tokens"] + spent["completion_tokens"]
+    await one.complete(request())
+    await one.complete(request())
+    with pytest.raises(Fault, match="450 tokens is used up"):
+        await one.complete(request())
+    server.answers = [says("Hello")]
+    await model(server, accounts=counted).complete(request())
+    assert counted.snapshot()["simulator"]["estimated"] == len(server.bodies) - 1
 
 
 def test_threads_cannot_overshoot() -> None:

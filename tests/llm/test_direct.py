@@ -65,6 +65,15 @@ def ok(body: bytes, *headers: bytes) -> bytes:
     return b"\r\n".join([b"HTTP/1.1 200 OK", b"Content-Length: %d" % len(body), *headers, b"", b""]) + body
 
 
+def closes(said: bytes) -> Say:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    return answer
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -134,10 +143,14 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_no_failure() -> 
         (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\nConnection: close\r\n\r\nshort", "connection"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhel", "connection"),
         (ok(b"x" * (MOST + 1)), "bad_reply"),
+        (closes(b"HTTP/1.1 2"), "connection"),
+        (closes(b"HTTP/1.1 200 OK\r\nContent-Ty"), "connection"),
+        (closes(b"HTTP/1.1 100 Continue\r\n\r\n"), "connection"),
+        (closes(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2"), "connection"),
     ],
-    ids=["no HTTP", "cut", "cut chunk", "too long"],
+    ids=["no HTTP", "cut", "cut chunk", "too long", "cut status", "cut head", "only 100", "cut after 100"],
 )
-async def test_what_is_no_answer_is_a_failure(answer: bytes, kind: str) -> None:
+async def test_what_is_no_answer_is_a_failure(answer: bytes | Say, kind: str) -> None:
     async with serving(answer, ok(b"after")) as server:
         with pytest.raises(Failure) as caught:
             await ask(server)
@@ -182,6 +195,20 @@ async def test_a_header_cannot_smuggle_another() -> None:
         with pytest.raises(Failure, match="line break"):
             await direct.send(server.url, {"Authorization": "Bearer x\r\nHost: other"}, (b"{}",), 1.0, MOST)
         assert server.asked == []
+
+
+async def test_an_answer_that_breaks_off_on_a_kept_connection() -> None:
+    async with serving(ok(b"a"), closes(b"HTTP/1.1")) as server:
+        assert await ask(server) == (200, b"a")
+        with pytest.raises(Failure, match="the connection was lost"):
+            await ask(server)
+
+
+@pytest.mark.parametrize("host", ["my..host", "a" * 64, "\ud800"])
+async def test_a_host_that_can_have_no_name(host: str) -> None:
+    with pytest.raises(Failure, match="host's name") as caught:
+        await direct.send(f"http://{host}:8000/v1", {}, (b"{}",), 1.0, MOST)
+    assert (caught.value.kind, caught.value.again) == ("connection", False)
 
 
 async def test_an_answer_that_nobody_asked_for_is_never_the_next_one() -> None:

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from simia_gym.llm.failures import of_status, one_line, retry_after
 
+DEEP = b"[" * 1000 + b"]" * 1000
+LONG = "context_length"
+
 
 @pytest.mark.parametrize(
     ("body", "words"),
@@ -23,6 +26,10 @@ from simia_gym.llm.failures import of_status, one_line, retry_after
         (b"<html><h1>broken</h1></html>", "broken"),
         (b"broken", "broken"),
         (b"[1]", "[1]"),
+        (b'[{"error": {"message": "broken"}}]', "broken"),
+        (b'{"error": {"message": %b}}' % DEEP, "nested"),
+        (b'{"error": {"message": "broken", "code": %b, "param": %b}}' % (DEEP, DEEP), "broken"),
+        (DEEP, "nested"),
         (b"", "no text"),
         (b"\xff\xfe", "HTTP 400"),
     ],
@@ -42,6 +49,10 @@ def test_the_servers_words_are_found(body: bytes, words: str) -> None:
         ("the request exceeds the available context size", "context_length"),
         ("The response was filtered due to Azure OpenAI's content management policy.", "content_filter"),
         ("The model `gpt-none` does not exist or you do not have access to it.", "not_found"),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "context_length"),
+        ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000", "context_length"),
+        ("Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", "context_length"),
+        ("API key not valid. Please pass a valid API key.", "auth"),
         ("the length of the array is wrong", "bad_request"),
         ("unknown field", "bad_request"),
     ],
@@ -49,6 +60,32 @@ def test_the_servers_words_are_found(body: bytes, words: str) -> None:
 def test_what_a_400_means(text: str, kind: str) -> None:
     failure = of_status(400, b'{"error": {"message": "%b"}}' % text.encode(), {})
     assert (failure.kind, failure.again) == (kind, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "again"),
+    [
+        (
+            400,
+            '[{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}]',
+            "auth",
+            False,
+        ),
+        (
+            422,
+            '{"error": "`inputs` tokens + `max_new_tokens` must be <= 4096", "error_type": "validation"}',
+            LONG,
+            False,
+        ),
+        (500, '{"error": {"message": "the request exceeds the available context size."}}', LONG, False),
+        (500, '{"error": {"message": "CUDA error: context is destroyed"}}', "server_error", True),
+        (503, '{"error": {"message": "the request exceeds the available context size."}}', "server_error", True),
+        (402, '{"error": {"message": "Insufficient credits", "code": 402}}', "rate_limit", False),
+    ],
+)
+def test_what_other_servers_mean(status: int, body: str, kind: str, again: bool) -> None:
+    failure = of_status(status, body.encode(), {"retry-after": "1"})
+    assert (failure.kind, failure.again, failure.wait) == (kind, again, 1 if again else None)
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 529, 409, 425, 408, 429])
@@ -65,6 +102,9 @@ def test_pauses() -> None:
     assert retry_after({"retry-after": "-1"}) is None
     assert retry_after({"retry-after": "nan"}) is None
     assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}) is None
+    assert retry_after({"retry-after": f"Fri, 31 Dec 9{'9' * 30} 23:59:59 GMT"}) is None
+    assert retry_after({"retry-after": f"Fri, 31 Dec 2030 23:59:59 +{'9' * 30}"}) is None
     assert retry_after({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
     assert retry_after({"retry-after": formatdate(time.time() + 10, usegmt=True)}) == pytest.approx(10, abs=2)
     past = format_datetime(datetime.now(UTC) - timedelta(hours=1))

@@ -106,6 +106,54 @@ async def test_an_authority_that_cannot_be_read(server: ChatServer, monkeypatch:
         await model(server, Endpoint("https://127.0.0.1:9/v1", SECRET)).complete(request())
 
 
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+@pytest.mark.parametrize("words", ["AAAA", "####"])
+async def test_an_authority_that_is_none(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, words: str
+) -> None:
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text(f"-----BEGIN CERTIFICATE-----\n{words}\n-----END CERTIFICATE-----\n")
+    monkeypatch.setenv(variable, str(bundle))
+    with pytest.raises(InputError, match=rf"{variable}: .*ca\.pem' has a certificate that cannot be read"):
+        await model(server, Endpoint("https://127.0.0.1:9/v1", SECRET)).complete(request())
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("https://127.0.0.1:9/v1", f"{SECRET}\n"),
+        ("https://127.0.0.1:9/v1", f"{SECRET}\r\nHost: other"),
+        ("https://127.0.0.1:9/v1", f"{SECRET}\ud800"),
+        ("https://exa mple/v1", SECRET),
+        ("https://exa\ud800mple/v1", SECRET),
+        ("http://127.0.0.1:9/v1", f"{SECRET}\n"),
+    ],
+)
+async def test_what_cannot_be_sent_is_a_fault_without_the_key(server: ChatServer, address: str, key: str) -> None:
+    with pytest.raises(Fault, match="the request cannot be made") as caught:
+        await model(server, Endpoint(address, key)).complete(request())
+    assert caught.value.kind == "bad_request"
+    assert SECRET not in f"{caught.value} {caught.value.__cause__!r} {caught.value.__context__!r}"
+
+
+async def test_a_header_that_is_no_text_is_none(authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority / "ca.pem"))
+
+    async def busy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 429 Busy\r\nRetry-After: \xff\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(busy, "127.0.0.1", 0, ssl=tls_of(authority))
+    address = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    with pytest.raises(Fault) as caught:
+        await model(ChatServer(), Endpoint(address, SECRET), retries=0).complete(request())
+    assert caught.value.kind == "rate_limit"
+    await http.close_connections()
+    listening.close()
+
+
 async def test_a_proxy_for_plain_http(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
     await model(server, Endpoint("http://model.invalid/v1", SECRET)).complete(request())

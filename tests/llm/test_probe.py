@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -108,6 +109,60 @@ async def test_nobody_there() -> None:
 async def test_a_server_that_is_only_busy_is_no_reason(server: ChatServer, answer: Answer) -> None:
     server.answers = [answer]
     await preflight(SETTINGS, Endpoint(server.url), "judge")
+
+
+TOO_SMALL = "Could not finish the message because max_tokens or model output limit was reached."
+
+
+def thinking(least: int, answer: Answer) -> Answer:
+    """A model that says something only where it has room to think before."""
+    return lambda asked, body: (says("ready") if body["max_tokens"] >= least else answer)(asked, body)
+
+
+@pytest.mark.parametrize("short", [error(400, TOO_SMALL), says(None, "length")])
+async def test_a_model_that_thinks_answers(server: ChatServer, short: Answer) -> None:
+    endpoint = Endpoint(server.url)
+    server.answers = [thinking(1000, short)]
+    assert await preflight(SETTINGS, endpoint, "judge") is None
+    assert len(server.bodies) == 1
+    server.answers = [thinking(5000, short)]
+    assert await preflight(SETTINGS, endpoint, "judge") is None
+    worry = await preflight(replace(SETTINGS, max_tokens=20), endpoint, "judge")
+    assert worry is not None
+    assert "the judge's model: " in worry
+    assert "max_tokens" in worry
+    assert "raise it" in worry
+    assert (await found(server))["answers"].status == "warning"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model's maximum context length is 2048 tokens. However, you requested 2100 tokens.",
+        "max_tokens is too large: 2000. This model supports at most 1024 completion tokens.",
+    ],
+)
+async def test_a_model_that_has_little_room(server: ChatServer, words: str) -> None:
+    endpoint = Endpoint(server.url)
+    server.answers = [
+        lambda asked, body: (error(400, words) if body["max_tokens"] > 1000 else says("ready"))(asked, body)
+    ]
+    assert await preflight(SETTINGS, endpoint, "judge") is None
+    server.answers = [error(400, words)]
+    with pytest.raises(InputError, match="max"):
+        await preflight(SETTINGS, endpoint, "judge")
+    assert [body["max_tokens"] for body in server.bodies[-2:]] == [2000, 16]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("Insufficient credits", "402"), ("Insufficient Balance", "invalid_request")]
+)
+async def test_an_account_without_credit(server: ChatServer, text: str, code: str) -> None:
+    server.answers = [error(402, text, code)]
+    worry = await preflight(SETTINGS, Endpoint(server.url), "judge")
+    assert worry is not None
+    assert "no credit left" in worry
+    assert len(server.bodies) == 1
 
 
 async def test_a_server_that_says_the_key_is_not_repeated(server: ChatServer) -> None:

@@ -86,6 +86,22 @@ async def test_a_provider_that_fails(server: ChatServer) -> None:
     assert server.bodies == []
 
 
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, ImportError])
+async def test_a_provider_that_fails_where_the_object_sends(server: ChatServer, error: type[Exception]) -> None:
+    async def provider() -> str:
+        raise error(f"no token for {SECRET}")
+
+    async with httpx2.AsyncClient(transport=Transport()) as own:
+        client = openai.AsyncAzureOpenAI(
+            azure_endpoint=server.url, api_version="2024-10-21", azure_ad_token_provider=provider, http_client=own
+        )
+        with pytest.raises(Fault, match=f"the client object cannot make a request: {error.__name__}") as caught:
+            await model(server, Endpoint(client=client)).complete(request())
+    assert caught.value.kind == "auth"
+    assert SECRET not in str(caught.value)
+    assert server.bodies == []
+
+
 @pytest.mark.parametrize(
     ("auth", "header", "value"),
     [
@@ -151,6 +167,8 @@ async def test_a_class_of_its_own_is_used(server: ChatServer) -> None:
         (drips, "timeout", 3),
         (raw(b"{broken"), "bad_reply", 3),
         (raw(b'"text"'), "bad_reply", 3),
+        (raw(b"[" * 900 + b"]" * 900), "bad_reply", 3),
+        (raw(b"[" * 9000 + b"]" * 9000), "bad_reply", 3),
     ],
 )
 @pytest.mark.parametrize("own", [False, True])

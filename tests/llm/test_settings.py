@@ -92,7 +92,30 @@ def test_variables_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve_endpoint("simulator").url == "https://api.openai.com/v1"
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://:80", "http://x:99999/v1", "x y"])
+HOSTS = [
+    "https://exa mple/v1",
+    "http://exa\u00a0mple/v1",
+    "http://my..host:8000/v1",
+    f"http://{'a' * 64}/v1",
+    "http://.",
+]
+
+
+@pytest.mark.parametrize("url", ["http://a/v1", "http://my_host./v1", "http://[::1]:80/v1", "http://\u00e9.example/v1"])
+def test_addresses(url: str) -> None:
+    assert resolve_endpoint("judge", base_url=url, environ={}).base_url == url
+
+
+@pytest.mark.parametrize("given", [{"api_key": f" {KEY}\n"}, {"environ": {"SIMIA_API_KEY": f"{KEY}\r\n"}}])
+def test_white_space_around_a_key_is_no_part_of_it(given: dict[str, Any]) -> None:
+    assert resolve_endpoint("judge", **{"environ": {}, **given}).api_key == KEY
+    with pytest.raises(InputError, match="neither an endpoint nor a key"):
+        resolve_endpoint("judge", api_key=" \n", environ={})
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "ftp://x/v1", "http://", "http://:80", "http://x:99999/v1", "x y", *HOSTS]
+)
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InputError, match="no address"):
         resolve_endpoint("judge", base_url=url, environ={})
@@ -110,6 +133,7 @@ def test_secrets_do_not_show() -> None:
     for text in (repr(endpoint), str(endpoint), endpoint.url, endpoint.host):
         assert not any(secret in text for secret in (KEY, "other-secret-key", "third-secret"))
     assert (endpoint.url, endpoint.host) == ("https://host:8443/v1", "host:8443")
+    assert Endpoint("https://host/v1", f"{KEY}\n").secrets == (KEY,)
     assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "other-secret-key", "third-secret"}
     for address in (f"me:{KEY}@host/v1", f"host/v1?key={KEY}"):
         with pytest.raises(InputError) as caught:
