@@ -13,6 +13,9 @@ from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.rollout.records import Record, read_records
 
+_MOST_LETTERS = 40
+"""Most letters of a setting in a label."""
+
 
 @dataclass
 class TaskTrials:
@@ -57,6 +60,7 @@ class Series:
         policy: The policy's name.
         seed: The rollout's seed.
         config: The environment's settings, those at their default left out.
+        run: What else all its episodes share, such as the size of groups and the hash of the policy.
         domain_hashes: Content hashes of the domain.
         tasks: Trials by task id.
         faults: How often each fault occurred, by ``role:kind``.
@@ -67,6 +71,7 @@ class Series:
     policy: str
     seed: int
     config: dict[str, Any]
+    run: dict[str, Any]
     domain_hashes: set[str] = field(default_factory=set)
     tasks: dict[str, TaskTrials] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
@@ -116,7 +121,8 @@ def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
         for record in read_records(path, torn="skip"):
             key = encode([record.policy, record.config, record.run])
             if key not in of_file:
-                made = Series("", str(path), record.policy, int(record.run.get("seed", 0)), dict(record.config))
+                seed, settings = int(record.run.get("seed", 0)), (dict(record.config), dict(record.run))
+                made = Series("", str(path), record.policy, seed, *settings)
                 of_file[key] = made
             of_file[key].add(record, f"{path}:{record.line}")
         if not of_file:
@@ -145,6 +151,35 @@ def _label(series: Iterable[Series]) -> None:
             same = [other for other in listed if labels[id(other)] == labels[id(one)]]
             if len({more(other) for other in same}) > 1:
                 one.label = f"{labels[id(one)]}, {more(one)}"
+    for same in _alike(listed):
+        names = [name for name in sorted(set().union(*map(_settings, same))) if len({_told(o, name) for o in same}) > 1]
+        for one in same:
+            one.label = ", ".join([one.label, *(_told(one, name) for name in names)])
+    for same in (same for same in _alike(listed) if len(same) > 1):
+        for number, one in enumerate(same, 1):
+            one.label = f"{one.label}, number {number}"
+
+
+def _alike(series: Iterable[Series]) -> Iterable[list[Series]]:
+    """Those with the same label together."""
+    found: dict[str, list[Series]] = {}
+    for one in series:
+        found.setdefault(one.label, []).append(one)
+    return found.values()
+
+
+def _settings(one: Series) -> dict[str, Any]:
+    return {**one.config, **one.run}
+
+
+def _told(one: Series, name: str) -> str:
+    """A setting as it stands in a label: short, and without quotes around a plain text."""
+    settings = _settings(one)
+    if name not in settings:
+        return f"{name} as it comes"
+    value = settings[name]
+    text = value if isinstance(value, str) else encode(value).decode()
+    return f"{name} {text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 3] + '...'}"
 
 
 def _prompt(one: Series) -> str:

@@ -111,6 +111,39 @@ def test_seeds_stand_side_by_side(tmp_path: Path) -> None:
     assert [one["label"] for one in report(*paths)["series"]] == ["p, seed 0", "p, seed 1", "p, seed 2"]
 
 
+def labels(*paths: Path) -> list[str]:
+    return [one["label"] for one in report(*paths)["series"]]
+
+
+def test_series_of_one_file_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+    config = {"env": "simia/x-v0", "split": "test"}
+    settings: dict[str, list[dict[str, Any]]] = {
+        "turns": [{"config": config}, {"config": {**config, "max_turns": 5}}],
+        "user": [{"config": {**config, "user": name}} for name in ("llm", "script")],
+        "group": [{"run": {"seed": 0, "group": size}} for size in (1, 4)],
+        "checkpoint": [{"run": {"seed": 0, "group": 1, "policy_hash": text}} for text in ("aa", "bb")],
+        "both": [{"config": {**config, "max_turns": n}, "run": {"seed": 0, "group": n}} for n in (5, 6)],
+    }
+    found = {
+        name: labels(write(tmp_path / f"{name}.jsonl", *(item for one in two for item in trials("a1", "s", **one))))
+        for name, two in settings.items()
+    }
+    assert found == {
+        "turns": ["p, max_turns as it comes", "p, max_turns 5"],
+        "user": ["p, user llm", "p, user script"],
+        "group": ["p, group 1", "p, group 4"],
+        "checkpoint": ["p, policy_hash aa", "p, policy_hash bb"],
+        "both": ["p, group 5, max_turns 5", "p, group 6, max_turns 6"],
+    }
+
+
+def test_what_differs_where_it_cannot_be_told_gets_a_number(tmp_path: Path) -> None:
+    config = {"env": "simia/x-v0", "split": "test"}
+    two = ({"config": {**config, "options": {"text": "a" * 60 + end}}} for end in "xy")
+    path = write(tmp_path / "r.jsonl", *(item for one in two for item in trials("a1", "s", **one)))
+    assert labels(path) == ["p, number 1", "p, number 2"]
+
+
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
