@@ -23,7 +23,7 @@ class Order:
     Attributes:
         version: Of this package.
         folder: The driver's current folder, which relative paths start from.
-        config: The environment.
+        config: The environment, with the simulator that ``auto`` stands for with the driver.
         base_url: The endpoint of all roles.
         base_urls: Endpoints of single roles.
         plan: Arguments of `simia_gym.rollout.jobs.Plan`.
@@ -108,3 +108,14 @@ def settings_of_models() -> dict[str, str]:
     They go straight to the workers' own environment: Ray's ``runtime_env`` would show them in its dashboard and logs.
     """
     return {name: value for name, value in os.environ.items() if name.startswith(_OURS)}
+
+
+def take_over(variables: Mapping[str, str]) -> None:
+    """Have another process's settings of models, and none besides: what is left out there is left out here.
+
+    Args:
+        variables: As `settings_of_models` gave them there.
+    """
+    for name in settings_of_models().keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)

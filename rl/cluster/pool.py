@@ -21,7 +21,7 @@ from simia_gym.llm.accounts import accounts
 from simia_gym.rl.cluster.book import Book, Place
 from simia_gym.rl.cluster.orders import Order, Ready, Reply, settings_of_models
 from simia_gym.rl.cluster.places import places_of
-from simia_gym.rl.cluster.session import processors, session
+from simia_gym.rl.cluster.session import graphics_cards, processors, session
 from simia_gym.rl.cluster.shares import Shares
 from simia_gym.rl.cluster.worker import Worker, for_one_of
 from simia_gym.rollout.jobs import Job, Plan, Unmade, job_at, make_jobs
@@ -101,12 +101,14 @@ class RayPool(Pool):
         """Run everything that the store does not hold yet; see `Pool.run`.
 
         Raises:
-            InputError: The record cannot be written, or belongs to other tasks; a worker cannot play; workers die one
-                after another; or, after everything else has run, some tasks could not be made.
+            InputError: The record cannot be written, or belongs to other tasks; a worker cannot play, or all would load
+                their models onto one graphics card; workers die one after another; or, after everything else has run,
+                some tasks could not be made.
         """
         self._book = Book(self._places(store))
         if not self._book.done:
             with session(self._elsewhere.address, self._elsewhere.workers):
+                check_cards(self._elsewhere, graphics_cards())
                 await self._run_on(store)
         self._complete()
         return self.summary
@@ -178,7 +180,7 @@ class RayPool(Pool):
         return Order(
             version=__version__,
             folder=os.getcwd(),
-            config=self.suite.config,
+            config=replace(self.suite.config, simulator=self.suite.simulator_name),
             base_url=parts.base_url,
             base_urls=dict(parts.base_urls),
             plan={
@@ -265,21 +267,23 @@ class RayPool(Pool):
         counted = [one for one in reply.finished if self._book.finish(name, one.place)]
         if counted:
             self._deaths = 0
-        # All are written before anybody hears of the first, who may want to end the run.
+        # All are written and counted before anybody hears of the first, who may want to end the run.
         for one in counted:
             if one.unmade is None:
                 store.write(one.line, {**one.times, "worker": name})
             else:
                 self._unmade.append(Unmade(one.place.position, one.unmade))
         self._wake()
-        for one in counted:
-            if one.unmade is None:
-                self._count(record_from_json(decode(one.line), "a worker's line"), reused=False)
+        made = [one.line for one in counted if one.unmade is None]
+        self._count(*(record_from_json(decode(line), "a worker's line") for line in made))
 
-    def _count(self, record: Record, *, reused: bool) -> None:
-        self.summary.add(record, reused=reused)
+    def _count(self, *records: Record, reused: bool = False) -> None:
+        """Count episodes, all of them before anybody hears of the first."""
+        for record in records:
+            self.summary.add(record, reused=reused)
         if self._on_done is not None:
-            self._on_done(record)
+            for record in records:
+                self._on_done(record)
 
     def _bury(self, name: str, error: Exception, store: RecordStore) -> None:
         """Give the work of a dead worker to others; an episode that took several workers along gets a fault.
@@ -299,7 +303,7 @@ class RayPool(Pool):
             episode.fail(Fault("worker_lost", "three workers died while they played it", role="episode"))
             record, line = self._record(job, episode)
             store.write(line, {"key": job.key, "task": job.task.id, "member": job.member, "turns": 0})
-            self._count(record, reused=False)
+            self._count(record)
         self._wake()
         if self._deaths >= max(_LEAST_DEATHS, 3 * len(self._running)):
             lines = str(error).strip().splitlines() or [""]
@@ -310,6 +314,26 @@ class RayPool(Pool):
     def _wake(self) -> None:
         """Something has changed that a worker without work may wait for."""
         self._changed.set()
+
+
+def check_cards(elsewhere: Elsewhere, cards: float) -> None:
+    """Refuse a model in every worker where all of them would choose the same graphics card.
+
+    Args:
+        elsewhere: The policy and its settings.
+        cards: How many graphics cards the cluster has.
+
+    Raises:
+        InputError: Says what to do in place of it.
+    """
+    if elsewhere.policy != "hf" or not cards or elsewhere.options.extra.get("device"):
+        return
+    what = "each worker loads a model of its own, all of a machine onto its first graphics card"
+    fix = (
+        "Serve the model with vLLM and give --policy llm, or name the device: "
+        """--role 'policy.extra={"device": "cpu"}'."""
+    )
+    raise InputError(what, where="policy 'hf' with --ray", fix=fix)
 
 
 def _nobody() -> Any:

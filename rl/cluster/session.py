@@ -81,3 +81,8 @@ def _knock(where: str) -> None:
 def processors() -> int:
     """How many processors the cluster has now."""
     return int(ray.cluster_resources().get("CPU", 1))
+
+
+def graphics_cards() -> float:
+    """How many graphics cards the cluster has now."""
+    return float(ray.cluster_resources().get("GPU", 0))

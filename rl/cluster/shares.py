@@ -78,7 +78,8 @@ class Share(Budget):
                 return self.reserve(role, tokens, cost)
             except Fault:
                 if time.monotonic() - self._raised > _UNTIL_SURE:
-                    raise
+                    with self._lock:
+                        self._check_without_others(role, tokens, cost)
             self._waiting += 1
             try:
                 await asyncio.sleep(_PAUSE)

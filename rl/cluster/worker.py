@@ -23,7 +23,7 @@ from simia_gym.loop import new_loop
 from simia_gym.parts import Parts
 from simia_gym.policies import policy_hash
 from simia_gym.rl.cluster.book import Place
-from simia_gym.rl.cluster.orders import Finished, Order, Ready, Reply
+from simia_gym.rl.cluster.orders import Finished, Order, Ready, Reply, take_over
 from simia_gym.rl.cluster.shares import Amounts, Share
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
@@ -54,14 +54,14 @@ class Worker:
 
         Args:
             order: What is to be played.
-            variables: The driver's settings of models, for this process's environment.
+            variables: The driver's settings of models, which take the place of those in this process's environment.
 
         Returns:
             Who this is, and what makes it impossible to play, if something does.
         """
         ready = Ready(node=platform.node(), pid=os.getpid())
         try:
-            os.environ.update(variables)
+            take_over(variables)
             if os.path.isdir(order.folder):
                 os.chdir(order.folder)
                 sys.path.append(order.folder)

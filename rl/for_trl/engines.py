@@ -181,6 +181,10 @@ def _check(trainer: Any) -> None:
         raise InputError(f"min_p is {trainer.min_p}", where="GRPOConfig", fix=fix)
     if trainer.repetition_penalty not in (None, 1.0):
         raise InputError(f"repetition_penalty is {trainer.repetition_penalty}", where="GRPOConfig", fix=fix)
+    adapter = getattr(trainer.model, "active_peft_config", None)
+    if adapter is not None and adapter.is_prompt_learning:
+        what = f"the adapter {adapter.peft_type.value} puts tokens of its own before every prompt"
+        raise InputError(what, where="peft_config", fix="Use one that changes weights, such as LoRA, or use vLLM.")
     if getattr(trainer, "is_fsdp_enabled", False):
         raise InputError("the model is sharded with FSDP", where="training", fix="Use vLLM: GRPOConfig(use_vllm=True).")
 

@@ -9,7 +9,7 @@ calls nothing. So everything is a method here: the domain's tools, ``send_messag
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
 from simia_gym.episode import Episode
@@ -35,11 +35,15 @@ class ToolEnvironment:
     Attributes:
         beginnings: Finds what a row of the dataset stands for.
         suite: The environment.
+        method_names: The method of each tool, by the name that the tool has in its domain.
+        text_names: The methods for actions that are no calls, where there are some.
         episode: The episode that is played, with its verdict, its fault and its ledger.
     """
 
     beginnings: ClassVar[Beginnings]
     suite: ClassVar[Suite]
+    method_names: ClassVar[Mapping[str, str]]
+    text_names: ClassVar[Mapping[type[Action], str]]
 
     def __init__(self) -> None:
         self.episode: Episode = self.suite.episode()
@@ -154,19 +158,24 @@ def tool_environments(source: Source, **settings: Any) -> ToolEnvironments:
 def _environment_class(suite: Suite, beginnings: Beginnings) -> type[ToolEnvironment]:
     domain = suite.domain
     extra: dict[str, Callable[..., str]] = {}
+    text_names: dict[type[Action], str] = {}
     names = {str(tool["function"]["name"]) for tool in domain.tools}
 
-    def add(name: str, argument: str, description: str, about: str, action: Callable[[str], Action]) -> None:
-        free = python_name(name, "tool", names)
-        extra[free] = text_method(free, argument, description, about, lambda self, text: self._act(action(text)))
+    def add(action: type[Say | End], name: str, argument: str, description: str, about: str) -> None:
+        free = text_names[action] = python_name(name, "tool", names)
+        extra[free] = text_method(
+            free, argument, description, about, lambda self, text: self._act(action(text.strip()))
+        )
 
     if domain.user is not None:
-        add("send_message", "text", _TALK, "What you write.", Say)
+        add(Say, "send_message", "text", _TALK, "What you write.")
     if _has_end(suite):
-        add("finish", "answer", _FINISH, "Your answer, or an empty text where none was asked for.", End)
+        add(End, "finish", "answer", _FINISH, "Your answer, or an empty text where none was asked for.")
     methods = tool_methods(domain.tools, lambda self, action: str(self._act(action)), taken=list(extra))
     name = "".join(part.capitalize() for part in domain.name.split("_"))
-    members: dict[str, Any] = {"suite": suite, "beginnings": beginnings, **methods, **extra}
+    members: dict[str, Any] = {"suite": suite, "beginnings": beginnings, "text_names": text_names}
+    members["method_names"] = dict(zip((str(tool["function"]["name"]) for tool in domain.tools), methods, strict=True))
+    members |= {**methods, **extra}
     return cast("type[ToolEnvironment]", type(f"{name}Environment", (ToolEnvironment,), members))
 
 

@@ -15,7 +15,7 @@ from simia_gym.rl.for_trl.environments import ToolEnvironment
 LogMetric = Callable[[str, float], None]
 
 _seen: set[str] = set()
-"""Kinds of faults that this process has met. Batches without them log 0, or the trainer's mean would leave them out."""
+"""Kinds of faults met so far. Batches without them log 0, or the trainer's mean would leave them out."""
 
 
 def episode_reward(
@@ -97,6 +97,18 @@ def _log(
         if good:
             log("episodes/success", float(won))
             log("episodes/turns", float(many))
-    _seen.update(kind for kind in fault if kind is not None)
+    _seen.update(_everywhere({kind for kind in fault if kind is not None}))
     for kind in sorted(_seen):
         log(f"episodes/faults/{kind}", list(fault).count(kind) / len(valid))
+
+
+def _everywhere(kinds: set[str]) -> set[str]:
+    """The kinds of all processes: the trainer's mean is over those that log a name, and all of them have to."""
+    try:
+        from accelerate import PartialState
+        from accelerate.utils import gather_object
+    except ModuleNotFoundError:  # who has several processes has it
+        return kinds
+    if not PartialState._shared_state or PartialState().num_processes == 1:
+        return kinds
+    return set(gather_object(sorted(kinds)))

@@ -43,7 +43,7 @@ class EpisodesRollout:
         slots: Most episodes whose turns the model samples at the same time.
 
     Attributes:
-        suites: The environments by their ids.
+        suites: The environments by the names that rows and results have them under, as of `Beginnings.suites`.
     """
 
     def __init__(

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
+from simia_gym.rl.grpo.labels import labels
 from simia_gym.rollout.jobs import episode_seed
 from simia_gym.suite import Suite
 from simia_gym.tasks import task_from_json, task_to_json
@@ -31,7 +33,7 @@ class Begin:
     """Where an episode begins: the same for all members of a group.
 
     Attributes:
-        env: The environment's id.
+        env: The environment's name, as of `Beginnings.suites`.
         task: What it is about.
         seed: Where all variety within it comes from.
         text: All of this as the text that stands in the dataset.
@@ -52,20 +54,25 @@ class Beginnings:
     """Writes the rows of some environments, and finds again what a row stands for.
 
     Args:
-        suites: The environments, each with an id of its own.
+        suites: The environments, each another one.
+
+    Attributes:
+        suites: The environments by their ids; where several domains of one's own are among them, these by their
+            folders' names.
 
     Raises:
-        InputError: There is none, or two have the same id.
+        InputError: There is none, or two are the same.
     """
 
     def __init__(self, suites: Sequence[Suite]) -> None:
-        ids = [suite.config.env for suite in suites]
-        if not ids:
+        configs = [suite.config for suite in suites]
+        if not configs:
             raise InputError("no environment is named", where="environments", fix="Name one, such as simia/retail-v0.")
-        twice = next((env for env in ids if ids.count(env) > 1), None)
+        ids = [config.env if config.domain is None else str(Path(config.domain).resolve()) for config in configs]
+        twice = next((name for name in ids if ids.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"{twice} is named twice", where="environments", fix="Name it once.")
-        self.suites: Mapping[str, Suite] = dict(zip(ids, suites, strict=True))
+        self.suites: Mapping[str, Suite] = dict(zip(labels(configs), suites, strict=True))
         self._tasks: dict[tuple[str, str], Task] = {}
 
     def rows(

@@ -17,8 +17,8 @@ from typing import Any, Literal, Union
 from simia_gym.actions.signatures import function_of, resolve, type_name
 from simia_gym.types import Action, Calls, JsonObject, ToolCall
 
-RESERVED = ("reset", "get_reward")
-"""Names of methods that TRL gives a meaning of its own."""
+RESERVED = ("reset", "get_reward", "beginnings", "suite", "episode", "method_names", "text_names")
+"""Names that TRL gives a meaning of its own, or that an environment has for itself."""
 
 _PLAIN: Mapping[str, Any] = {
     "string": str,

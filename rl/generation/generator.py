@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import torch
 
 from simia_gym.errors import InputError, SimiaError
-from simia_gym.rl.generation.packed import PackedRunner, own_copy, supports_packing
+from simia_gym.rl.generation.packed import PackedRunner, own_copy, supports_packing, tell_of_slowness
 from simia_gym.rl.generation.plain import PlainRunner
 from simia_gym.rl.generation.sampling import Sampled, Sampling
 from simia_gym.rl.generation.scheduler import Request, Runner, Scheduler, Statistics
@@ -80,6 +80,7 @@ class Generator:
             runner = PackedRunner(model, slots, max_length)
         else:
             runner = PlainRunner(own_copy(model), slots, max_length)
+            tell_of_slowness(type(model).__name__)
         self._scheduler = Scheduler(runner, slots, max_length, seed=seed, chunk=chunk)
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._outbox: dict[asyncio.AbstractEventLoop, list[_News]] = {}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
-import inspect
+import logging
 from collections.abc import Sequence
+from functools import cache
+from types import MethodType
 from typing import Any
 
 import torch
 
 from simia_gym.rl.generation.attention import NAME, Plan, Segment, Slots, planned
-from simia_gym.rl.generation.plain import PlainRunner
+from simia_gym.rl.generation.plain import PlainRunner, arguments_of, base_of, precision_of
+
+logger = logging.getLogger("simia_gym")
 
 
 class PackedRunner:
@@ -31,8 +35,9 @@ class PackedRunner:
         self.model = own_copy(model)
         for config in _configs(self.model):
             config._attn_implementation = NAME
+        self._precision = precision_of(model)
         self.slots = Slots(slots, length)
-        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._keeps = "logits_to_keep" in arguments_of(model)
 
     def forward(self, segments: Sequence[Segment]) -> Any:
         """Compute new tokens.
@@ -46,7 +51,7 @@ class PackedRunner:
         ordered = sorted(segments, key=lambda segment: len(segment.ids) > 1)
         plan = Plan(self.slots, ordered, self.model.device)
         more = {"logits_to_keep": plan.wanted} if self._keeps else {}
-        with planned(plan):
+        with planned(plan), self._precision:
             logits = self.model(
                 input_ids=plan.ids[None], position_ids=plan.positions[None], use_cache=False, **more
             ).logits[0]
@@ -76,9 +81,14 @@ def own_copy(model: Any) -> Any:
     """A copy of a model in evaluation mode that shares its parameters and buffers, with settings of its own.
 
     The model may be in training, and in use by another thread; how attention is computed here is nobody else's matter.
+    A forward that a trainer has put into its place is left out: it may hand on to the model that the copy was made of.
     """
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    return copy.deepcopy(model, shared).eval()
+    made = copy.deepcopy(model, shared).eval()
+    for part in (made, base_of(made)):
+        if isinstance(vars(part).get("forward"), MethodType):
+            del part.forward
+    return made
 
 
 def supports_packing(model: Any) -> bool:
@@ -98,14 +108,26 @@ def supports_packing(model: Any) -> bool:
     try:
         with torch.inference_mode():
             pairs = [(packed.forward(step), plain.forward(step)) for step in steps]
-            return all(_close(ours, theirs) for ours, theirs in pairs)
+            return all(_close(ours, theirs, half=_in_half(model)) for ours, theirs in pairs)
     except Exception:  # whatever else its code does, it cannot be packed
         return False
 
 
-def _close(ours: Any, theirs: Any) -> bool:
+@cache
+def tell_of_slowness(kind: str) -> None:
+    """Say, once for each kind of model, that it cannot be packed."""
+    logger.warning("%s computes something else packed than alone: it samples one conversation at a time, slowly", kind)
+
+
+def _in_half(model: Any) -> bool:
+    """Whether a model, or some of it, computes in half precision, whatever the type of what comes out."""
+    wrapped = hasattr(model, "_original_forward") or torch.is_autocast_enabled(model.device.type)
+    return wrapped or any(one.dtype in (torch.bfloat16, torch.float16) for one in model.parameters())
+
+
+def _close(ours: Any, theirs: Any, *, half: bool) -> bool:
     # In half precision the order of sums shows; a model that cannot be packed is off by whole units.
-    tolerance = 1e-4 if theirs.dtype == torch.float32 else 0.1
+    tolerance = 0.1 if half or theirs.dtype != torch.float32 else 1e-4
     return bool(torch.allclose(ours.float(), theirs.float(), rtol=tolerance, atol=tolerance))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -31,9 +32,9 @@ class PlainRunner:
     shares = False
 
     def __init__(self, model: Any, slots: int, length: int) -> None:
-        self.model = model
+        self.model, self._precision = model, precision_of(model)
         self._caches: dict[int, Any] = {}
-        names = inspect.signature(model.forward).parameters
+        names = arguments_of(model)
         if "past_key_values" not in names:
             what = f"{type(model).__name__} has no cache of keys and values"
             raise InputError(what, where="model", fix="Use a model that generates with past_key_values.")
@@ -50,12 +51,13 @@ class PlainRunner:
             if self._places:
                 end = segment.start + len(segment.ids)
                 more["position_ids"] = torch.arange(segment.start, end, device=device)[None]
-            done = self.model(
-                input_ids=torch.tensor([list(segment.ids)], device=device),
-                past_key_values=self._caches.get(segment.slot),
-                use_cache=True,
-                **more,
-            )
+            with self._precision:
+                done = self.model(
+                    input_ids=torch.tensor([list(segment.ids)], device=device),
+                    past_key_values=self._caches.get(segment.slot),
+                    use_cache=True,
+                    **more,
+                )
             self._caches[segment.slot] = done.past_key_values
             if segment.wanted:
                 rows.append(done.logits[0, -1])
@@ -78,3 +80,23 @@ class PlainRunner:
         self._caches.clear()
 
     free = clear
+
+
+def arguments_of(model: Any) -> Collection[str]:
+    """Names of what a model's forward takes. An adapter of peft hands on to its base model what it does not name."""
+    return inspect.signature(base_of(model).forward).parameters.keys()
+
+
+def base_of(model: Any) -> Any:
+    """The model below an adapter of peft, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def precision_of(model: Any) -> AbstractContextManager[Any]:
+    """What a model computes in: the autocast of a training in mixed precision, which accelerate leaves a mark of."""
+    if not hasattr(model, "_original_forward"):
+        return nullcontext()
+    from accelerate.utils import get_mixed_precision_context_manager
+
+    autocast: AbstractContextManager[Any] = get_mixed_precision_context_manager(native_amp=True)
+    return autocast

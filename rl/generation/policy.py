@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
     from simia_gym.rl.generation.generator import Generator
     from simia_gym.rl.generation.sampling import Sampling
 
+logger = logging.getLogger("simia_gym")
+
 _SLOTS = 64
-_MAX_TOKENS = 512
 _EXTRA = ("top_p", "top_k", "max_length", "device", "dtype", "threads")
 
 
@@ -27,9 +30,10 @@ def hf_policies(options: PolicyOptions) -> HFPolicies:
     """What makes the policy ``hf``.
 
     Args:
-        options: ``model`` (a folder or a name on the hub), ``temperature`` (1 by default), ``max_tokens`` (of one turn,
-            512 by default), ``concurrency`` (turns that are sampled at the same time, 64 by default), and in ``extra``
-            ``top_p``, ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
+        options: ``model`` (a folder or a name on the hub), ``temperature`` (1 by default), ``max_tokens`` (of one turn;
+            by default as in its training, where its ``simia.json`` says that, and else what the context has room for),
+            ``concurrency`` (turns that are sampled at the same time, 64 by default), and in ``extra`` ``top_p``,
+            ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
 
     Raises:
         InputError: There is no such model or setting, or an extra is not installed.
@@ -47,6 +51,9 @@ class HFPolicies:
     Attributes:
         content_hash: Of the model's files: another checkpoint is another policy.
         trained_prompt: The system message that it was trained with, ``full`` or ``compact``, where that is known.
+        tokenizer: The model's.
+        sampling: How turns are sampled.
+        cut_turns: How many turns were as long as they may be before the model ended them.
 
     Raises:
         InputError: There is no such model or setting.
@@ -70,7 +77,8 @@ class HFPolicies:
         card = read_card(self._folder)
         self.trained_prompt: str | None = None if card is None else card.prompt
         self.tokenizer: Any = load_tokenizer(self._folder)
-        self.sampling = _sampling(options)
+        self.sampling = _sampling(options, None if card is None else card.turn_tokens)
+        self.cut_turns = 0
         self._generator: Generator | None = None
 
     def __call__(self) -> HFPolicy:
@@ -93,6 +101,14 @@ class HFPolicies:
             )
             atexit.register(self.close)  # torch must not be running in a thread when the interpreter ends
         return self._generator
+
+    def count_cut(self, length: int) -> None:
+        """Count a turn that the model did not end by itself, and warn of the first."""
+        self.cut_turns += 1
+        if self.cut_turns == 1:
+            why = "the most that a turn may have" if length == self.sampling.max_tokens else "and the context is full"
+            fix = "; --role policy.max_tokens=N is for longer ones" if length == self.sampling.max_tokens else ""
+            logger.warning("policy 'hf': a turn was cut at %d tokens, %s%s (said once)", length, why, fix)
 
     def close(self) -> None:
         """End the generator's thread."""
@@ -157,6 +173,8 @@ class HFPolicy:
         except GenerationError as error:
             raise Fault("generation", str(error), role="policy") from error
         self._turn += 1
+        if turn.stop == "length":
+            self._source.count_cut(len(turn.token_ids))
         return self._conversation.said(turn.token_ids, turn.logprobs)
 
     @property
@@ -179,7 +197,7 @@ class HFPolicy:
         return replace(self._source.sampling, seed=int.from_bytes(digest[:8], "big"))
 
 
-def _sampling(options: PolicyOptions) -> Sampling:
+def _sampling(options: PolicyOptions, trained: int | None) -> Sampling:
     from simia_gym.rl.generation.sampling import Sampling
 
     extra = options.extra
@@ -187,5 +205,5 @@ def _sampling(options: PolicyOptions) -> Sampling:
         temperature=1.0 if options.temperature is None else options.temperature,
         top_p=float(extra.get("top_p", 1.0)),
         top_k=int(extra.get("top_k", 0)),
-        max_tokens=options.max_tokens or _MAX_TOKENS,
+        max_tokens=options.max_tokens or trained or sys.maxsize,
     )

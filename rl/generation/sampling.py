@@ -86,6 +86,8 @@ def draw(logits: Any, how: Sequence[Sampling], chances: Sequence[random.Random])
     Returns:
         The tokens and their log-probabilities.
     """
+    if logits.device.type == "mps":  # it has no float64
+        logits = logits.cpu()
     logits = logits.float()
     temperatures = [one.temperature if one.temperature > 0 else 1.0 for one in how]
     if any(value != 1.0 for value in temperatures):

@@ -276,7 +276,9 @@ def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
     names = [str(config.domain or config.env) for config, _ in plan.environments]
     entry = {"by": "grpo", "envs": names, "seed": plan.seed, "learning_rate": plan.learning_rate, **sums}
     envs = tuple(dict.fromkeys((*before.envs, *names)))
-    write_card(folder.policy, replace(before, envs=envs, prompt=plan.prompt, trained=(*before.trained, entry)))
+    trained = (*before.trained, entry)
+    card = replace(before, envs=envs, prompt=plan.prompt, trained=trained, turn_tokens=plan.turn_tokens)
+    write_card(folder.policy, card)
 
 
 def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: float | None) -> Iterator[str]:

@@ -21,7 +21,7 @@ from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
 from simia_gym.rollout.play import play
 from simia_gym.suite import Suite
-from simia_gym.types import Calls, JsonObject, Message, Say
+from simia_gym.types import Calls, End, JsonObject, Message, Say
 
 LENGTH = 8192
 """Most tokens that the small models here can read."""
@@ -161,14 +161,17 @@ class _Teller:
 def _calls(environment: ToolEnvironment) -> Iterator[Message]:
     """The expert's turns and what they brought, one call at a time."""
     episode, grammar = environment.episode, environment.suite.domain.grammar
+    names, text_names = environment.method_names, environment.text_names
     expert = expert_of(environment.suite)
     while episode.ended is None:
         action = grammar.parse(str(expert.act(episode.messages)))
         made: list[tuple[str, JsonObject]] = []
         if isinstance(action, Say):
-            made = [("send_message", {"text": action.text})]
+            made = [(text_names[Say], {"text": action.text})]
         elif isinstance(action, Calls):
-            made = [(call.name, dict(call.arguments)) for call in action.calls]
+            made = [(names[call.name], dict(call.arguments)) for call in action.calls]
+        else:
+            made = [(text_names[End], {"answer": action.answer})]
         for name, arguments in made:
             function = {"name": name, "arguments": arguments}
             yield {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}

@@ -115,7 +115,7 @@ def train_sft(
     }
     old = read_card(settings.policy) or Card()
     envs = settings.envs or tuple(dict.fromkeys(item.env for item in gathered.train if item.env))
-    card = replace(old, envs=envs or old.envs, prompt=settings.prompt, trained=(*old.trained, facts))
+    card = replace(old, envs=envs or old.envs, prompt=settings.prompt, trained=(*old.trained, facts), turn_tokens=None)
     write_card(folder, card)
     metrics.draw(out, f"supervised training on {', '.join(envs) or 'a data set'}, {settings.prompt} prompt")
     return Finished(folder, runner.state.global_step, time.monotonic() - began, measured)

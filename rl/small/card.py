@@ -24,12 +24,14 @@ class Card:
             never seen another.
         made: How it was made: shape, seed, what the tokenizer was trained on.
         trained: One entry for each training since, the last one last.
+        turn_tokens: Most tokens of a turn in its last training; ``None`` where it had no limit, or none is known.
     """
 
     envs: tuple[str, ...] = ()
     prompt: str | None = None
     made: Mapping[str, Any] = field(default_factory=dict)
     trained: tuple[Mapping[str, Any], ...] = ()
+    turn_tokens: int | None = None
 
 
 def read_card(folder: Path | str) -> Card | None:
@@ -64,5 +66,6 @@ def write_card(folder: Path | str, card: Card) -> None:
         folder: The policy's folder.
         card: What to write.
     """
-    text = orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    told = {name: value for name, value in asdict(card).items() if name != "turn_tokens" or value is not None}
+    text = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     (Path(folder) / CARD).write_bytes(text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,8 @@ need("torch", "transformers")
 import torch
 
 from simia_gym.rl.generation.generator import GenerationError, Generator
-from simia_gym.rl.generation.sampling import Sampled, Sampling
+from simia_gym.rl.generation.packed import _close, _in_half, tell_of_slowness
+from simia_gym.rl.generation.sampling import Sampled, Sampling, draw
 
 END = 5
 SYSTEM = [random.Random(1).randrange(6, VOCAB) for _ in range(50)]
@@ -83,6 +86,89 @@ async def test_greedy_is_what_transformers_generates(kind: str) -> None:
             torch.tensor([prompt]), max_new_tokens=12, do_sample=False, eos_token_id=END, pad_token_id=0
         )
         assert turn.token_ids == whole[0, len(prompt) :].tolist()
+
+
+@pytest.fixture
+def mixed() -> Iterator[Callable[[Any], Any]]:
+    """Makes of a model what accelerate does in a training with ``bf16``: half precision within, float32 outside."""
+    accelerate: Any = pytest.importorskip("accelerate")
+    yield accelerate.Accelerator(cpu=True, mixed_precision="bf16").prepare_model
+    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
+    accelerate.state.GradientState._reset_state()
+
+
+@pytest.mark.parametrize(("kind", "packed"), [("qwen3", True), ("bloom", False)])
+async def test_a_model_in_mixed_precision_is_packed_if_its_kind_is(
+    kind: str, packed: bool, mixed: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    tell_of_slowness.cache_clear()
+    model = mixed(make_model(kind))
+    assert model(torch.tensor([[7, 8]])).logits.dtype == torch.float32
+    for _ in range(2):
+        with Generator(model, end_ids=[END], max_length=256, slots=4) as generator:
+            assert generator.packed is packed
+            turn = await generator.generate("one", prompt_of(0), Sampling(max_tokens=3))
+        assert turn.logprobs == pytest.approx(logprobs_of(model, prompt_of(0), turn, 1.0), abs=0.2)
+    said = [record.message for record in caplog.records if "one conversation at a time" in record.message]
+    assert len(said) == (0 if packed else 1)
+
+
+def test_half_precision_is_seen_wherever_it_is(mixed: Callable[[Any], Any]) -> None:
+    """Then sums differ in their third digit, and a model that can be packed must not be taken for one that cannot."""
+    precise, rough = torch.ones(2, 3), torch.full((2, 3), 1.01)
+    assert not _in_half(make_model())
+    half_body = make_model("qwen2").bfloat16()
+    half_body.lm_head.float()
+    for model in (mixed(make_model()), make_model().bfloat16(), half_body):
+        assert _in_half(model)
+    assert _close(rough, precise, half=True)
+    assert not _close(rough, precise, half=False)
+
+
+async def test_a_forward_that_a_trainer_has_put_into_its_place_does_not_run_the_model_that_was_given() -> None:
+    """As TRL does for its fused head: the method holds on to the one that was there."""
+    model = make_model()
+    original = model.forward
+
+    @functools.wraps(type(model).forward)
+    def forward(self: Any, *given: Any, **more: Any) -> Any:
+        return original(*given, **more)
+
+    model.forward = MethodType(forward, model)
+    with Generator(model, end_ids=[END], max_length=256, slots=4) as generator:
+        assert generator.packed
+        turn = await generator.generate("one", prompt_of(0), Sampling(max_tokens=5))
+    assert turn.logprobs == pytest.approx(logprobs_of(model, prompt_of(0), turn, 1.0), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "bloom"])
+async def test_a_model_with_an_adapter_is_sampled_as_it_is(kind: str) -> None:
+    peft: Any = pytest.importorskip("peft")
+    bare = make_model(kind)
+    parts = ["query_key_value"] if kind == "bloom" else ["q_proj", "v_proj"]
+    settings = peft.LoraConfig(task_type="CAUSAL_LM", r=4, target_modules=parts, init_lora_weights=False)
+    model = peft.get_peft_model(make_model(kind), settings).eval()
+    how = Sampling(max_tokens=6)
+    with Generator(model, end_ids=[END], max_length=256, slots=4, chunk=32) as generator:
+        assert generator.packed is (kind != "bloom")
+        talks = await asyncio.gather(*(play(generator, number, how, turns=2) for number in range(3)))
+    for prompt, turn in (item for talk in talks for item in talk):
+        assert turn.logprobs == pytest.approx(logprobs_of(model, prompt, turn, 1.0), abs=1e-5)
+        assert turn.logprobs != pytest.approx(logprobs_of(bare, prompt, turn, 1.0), abs=1e-2)
+
+
+def test_a_device_without_float64_has_its_tokens_drawn_on_the_processor() -> None:
+    logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(1))
+
+    class OnMps:
+        device = SimpleNamespace(type="mps")
+
+        def cpu(self) -> Any:
+            return logits
+
+    how = [Sampling(), Sampling(temperature=0.5), Sampling(top_p=0.5)]
+    drawn = [draw(one, how, [random.Random(n) for n in range(3)]) for one in (OnMps(), logits)]
+    assert drawn[0] == drawn[1]
 
 
 async def test_what_is_sampled_does_not_depend_on_what_is_sampled_beside_it() -> None:

@@ -23,6 +23,7 @@ need("torch", "transformers")
 from simia_gym.actions import get_grammar
 from simia_gym.rl.generation.generator import GenerationError
 from simia_gym.rl.generation.policy import HFPolicies
+from simia_gym.rl.small.card import Card, write_card
 
 START = PolicyStart(env="simia/webshop-v0", seed=3, tools=(), grammar=get_grammar("tools"))
 OPENING = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": "Guess the digit."}]
@@ -91,6 +92,41 @@ async def test_a_first_prompt_that_does_not_fit_is_a_fault_and_no_score(folder: 
         await source().act(OPENING)
     assert caught.value.role == "policy"
     source.close()
+
+
+def test_the_limit_of_a_turn_is_that_of_its_training(folder: Path, tmp_path: Path) -> None:
+    unlimited = HFPolicies(PolicyOptions(model=str(folder))).sampling.max_tokens
+    assert unlimited >= 2048  # the context's room is the limit
+    trained = save_policy(tmp_path / "trained")
+    write_card(trained, Card(prompt="full"))
+    assert HFPolicies(PolicyOptions(model=str(trained))).sampling.max_tokens == unlimited
+    write_card(trained, Card(prompt="full", turn_tokens=48))
+    assert HFPolicies(PolicyOptions(model=str(trained))).sampling.max_tokens == 48
+    assert HFPolicies(PolicyOptions(model=str(trained), max_tokens=9)).sampling.max_tokens == 9
+
+
+async def test_turns_that_are_cut_are_counted_and_the_first_is_told(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = HFPolicies(options(folder, max_tokens=2))
+    await talk(source, turns=3)
+    source.close()
+    said = [record.message for record in caplog.records if "was cut" in record.message]
+    assert source.cut_turns >= 2
+    assert len(said) == 1
+    assert "was cut at 2 tokens" in said[0]
+    assert "policy.max_tokens=N" in said[0]
+
+
+async def test_without_a_limit_a_turn_has_the_room_that_is_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source = HFPolicies(PolicyOptions(model=str(folder), extra={"max_length": 80}))
+    source.generator._ends = frozenset()  # this model never ends a turn by itself
+    policy = source()
+    await policy.act(OPENING)
+    source.close()
+    assert policy.conversation is not None
+    assert len(policy.conversation.ids) >= 80
+    assert "the context is full" in caplog.text
 
 
 def test_another_checkpoint_is_another_policy(folder: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.curve import draw_curve, points
 from simia_gym.rl.grpo.episodes import EPISODES, ROLLOUTS, EpisodeLine, forget_validation
-from simia_gym.rl.grpo.launch import failed, last_error, last_words, run_grpo
+from simia_gym.rl.grpo.launch import _write_card, failed, last_error, last_words, run_grpo
 from simia_gym.rl.grpo.metrics import (
     Metrics,
     go_back,
@@ -36,6 +36,7 @@ from simia_gym.rl.grpo.process import MARK, end_marked, mark_of, marked
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
 from simia_gym.rl.grpo.variables import PLUG_IN, cores, make_ray_folder, variables
+from simia_gym.rl.small.card import read_card
 
 LINE = EpisodeLine(
     step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",
@@ -329,6 +330,17 @@ def start_that_failed(folder: RunFolder) -> None:
     write_settings(folder, plan_of().to_json())
     folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
     write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
+
+
+@pytest.mark.parametrize("limit", [48, None])
+def test_the_card_of_a_trained_policy_says_how_long_its_turns_were(limit: int | None, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.policy.mkdir()
+    plan = plan_of(turn_tokens=limit)
+    _write_card(plan, folder, {"steps": 4})
+    card = read_card(folder.policy)
+    assert card is not None
+    assert (card.turn_tokens, card.prompt, card.trained[-1]["steps"]) == (limit, plan.prompt, 4)
 
 
 def test_a_start_that_came_to_nothing_leaves_the_folder_free(

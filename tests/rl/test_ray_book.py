@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,3 +144,17 @@ def test_without_a_budget_nothing_is_limited() -> None:
     shares = Shares(None)
     assert shares.grant("a") == Amounts(None, None, None)
     assert shares.enough("b")
+
+
+async def test_what_a_worker_has_in_flight_itself_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simia_gym.rl.cluster.shares._UNTIL_SURE", -1.0)  # nothing more will come from elsewhere
+    share = Share()
+    share.grant(Amounts(None, None, 1.0))
+    first = await share.admit("judge", 0, 0.6)
+    second = asyncio.ensure_future(share.admit("judge", 0, 0.6))
+    await asyncio.sleep(0.1)
+    assert not second.done()
+    share.settle(first, 0, 0.1)
+    await asyncio.wait_for(second, 5.0)
+    with pytest.raises(Fault, match="used up"):
+        await share.admit("judge", 0, 1.1)

@@ -17,7 +17,7 @@ from simia_gym.encoding import decode
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.rl.cluster.book import Place
-from simia_gym.rl.cluster.orders import Order, Reply
+from simia_gym.rl.cluster.orders import Order, Reply, settings_of_models
 from simia_gym.rl.cluster.places import places_of
 from simia_gym.rl.cluster.shares import Amounts
 from simia_gym.rl.cluster.worker import Worker, for_one_of
@@ -63,10 +63,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    """One that has not begun."""
-    made = Worker()
+    """One that has not begun; what it does to the environment of this process is undone."""
+    made, before = Worker(), dict(os.environ)
     yield made
     made.close()
+    os.environ.clear()
+    os.environ.update(before)
 
 
 def order_of(config: EnvConfig, policy: str, folder: Path, **more: Any) -> Order:
@@ -177,7 +179,7 @@ def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
     }
     for what, changed in wrong.items():
         worker = Worker()
-        problem = worker.begin(changed, {}).problem
+        problem = worker.begin(changed, settings_of_models()).problem
         worker.close()
         assert problem is not None
         assert what in problem
@@ -189,6 +191,18 @@ def test_variables_of_the_driver_are_the_workers(desk: Path, worker: Worker, mon
     worker.begin(order, {"SIMIA_POLICY_API_KEY": "sk-1"})
     assert os.environ["SIMIA_POLICY_API_KEY"] == "sk-1"
     assert "sk-1" not in repr(order)
+
+
+def test_what_the_driver_does_not_have_the_worker_has_not_either(
+    desk: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SIMIA_POLICY_BASE_URL", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "HOME_OF_OTHERS"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
+    worker.begin(order, {"OPENAI_API_KEY": "sk-1"})
+    found = {name for name in os.environ if name.startswith(("SIMIA_", "OPENAI_", "AZURE_OPENAI_"))}
+    assert found == {"OPENAI_API_KEY"}
+    assert os.environ["HOME_OF_OTHERS"] == "http://127.0.0.1:1"
 
 
 def test_ceilings_are_split_among_workers(desk: Path) -> None:

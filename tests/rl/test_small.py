@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +141,12 @@ def test_a_new_policy_is_a_folder_that_transformers_loads(tmp_path: Path) -> Non
 
 def test_a_card_comes_back_and_a_broken_one_is_named(tmp_path: Path) -> None:
     assert read_card(tmp_path) is None
-    card = Card(envs=("a", "b"), prompt="compact", made={"seed": 1}, trained=({"how": "sft"},))
+    card = Card(envs=("a", "b"), prompt="compact", made={"seed": 1}, trained=({"how": "sft"},), turn_tokens=48)
     write_card(tmp_path, card)
     assert read_card(tmp_path) == card
+    write_card(tmp_path, replace(card, turn_tokens=None))
+    assert "turn_tokens" not in json.loads((tmp_path / "simia.json").read_text())  # as before there was such a thing
+    assert read_card(tmp_path) == replace(card, turn_tokens=None)
     (tmp_path / "simia.json").write_text(json.dumps([1]))
     with pytest.raises(InputError, match="cannot be read"):
         read_card(tmp_path)

@@ -11,6 +11,7 @@ import pytest
 
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
+from simia_gym.rl.for_trl.engines import _check
 from simia_gym.rl.for_trl.rewards import episode_reward
 from simia_gym.rl.for_trl.rollouts import EpisodesRollout, _prompt, episodes_rollout
 from simia_gym.rl.for_trl.rows import Beginnings
@@ -195,6 +196,38 @@ def test_three_batches_without_a_group_that_teaches_end_the_training(tokenizer: 
     batch()
     with pytest.raises(RuntimeError, match=r"3 batches in a row.*simulator:timeout 9"):
         batch()
+
+
+def test_a_kind_of_fault_is_logged_in_every_process_from_its_first_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one has met a fault of one kind, another process one of another: both log both, or the mean is wrong."""
+    need("accelerate")
+    state: Any = type("State", (), {"_shared_state": {"num_processes": 2}, "num_processes": 2})
+    monkeypatch.setattr("accelerate.PartialState", state)
+    monkeypatch.setattr("accelerate.utils.gather_object", lambda kinds: [*kinds, "refused"])
+    monkeypatch.setattr("simia_gym.rl.for_trl.rewards._seen", set())
+    logged: list[tuple[str, float]] = []
+    found = episode_reward(
+        reward=[0.0, 1.0],
+        valid=[False, True],
+        success=[False, True],
+        turns=[1, 2],
+        fault=["timeout", None],
+        log_metric=lambda name, value: logged.append((name, value)),
+    )
+    assert found == [None, 1.0]
+    faults = [item for item in logged if item[0].startswith("episodes/faults/")]
+    assert faults == [("episodes/faults/refused", 0.0), ("episodes/faults/timeout", 0.5)]
+
+
+@pytest.mark.parametrize(("learns_a_prompt", "refused"), [(True, True), (False, False)])
+def test_adapters_that_write_into_the_prompt_are_refused(learns_a_prompt: bool, refused: bool) -> None:
+    adapter = SimpleNamespace(is_prompt_learning=learns_a_prompt, peft_type=SimpleNamespace(value="PROMPT_TUNING"))
+    trainer = SimpleNamespace(min_p=None, repetition_penalty=1.0, model=SimpleNamespace(active_peft_config=adapter))
+    if not refused:
+        _check(trainer)
+        return
+    with pytest.raises(InputError, match=r"peft_config: the adapter PROMPT_TUNING.*LoRA"):
+        _check(trainer)
 
 
 def test_a_group_may_be_spread_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,6 +153,30 @@ def test_a_policy_that_stops_is_judged_as_it_stands() -> None:
     assert environment.get_reward() == 0.0
 
 
+def test_the_expert_calls_methods_by_the_names_that_they_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simia_gym.rl.for_trl.tool_methods.RESERVED", ("reset", "get_reward", "get_member"))
+    made = environments("simia/custom-v0", domain=str(LIBRARY))
+    assert made.environment_class.method_names["get_member"] == "get_member_tool"
+    environment = made()
+    talk = in_calls(environment, rows_of(made, 1)[0])
+    called = [call["function"]["name"] for message in talk for call in message.get("tool_calls", ())]
+    assert "get_member_tool" in called
+    assert set(called) <= set(made.tool_names)
+    assert environment.get_reward() == 1.0
+
+
+def test_white_space_around_what_is_said_is_no_reason_not_to_hear_it() -> None:
+    made = environments("simia/retail-v0")
+    row = rows_of(made, 1)[0]
+    answers = []
+    for text in ("What is your email?", " What is your email? \n"):
+        environment: Any = made()
+        environment.reset(**row)
+        answers.append(environment.send_message(text=text))
+        assert [event["type"] for event in environment.episode.ledger.events if event["type"] == "invalid"] == []
+    assert answers[0] == answers[1]
+
+
 def test_wrong_calls_are_answered_by_the_environment_and_count() -> None:
     made = environments("simia/webshop-v0")
     environment: Any = made()

@@ -29,6 +29,7 @@ from simia_gym.rl.for_trl import (
     tool_environments,
 )
 from simia_gym.rl.for_trl.engines import VllmEngine
+from simia_gym.rl.generation.packed import tell_of_slowness
 from simia_gym.rl.small.model import SIZES, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
 
@@ -43,11 +44,10 @@ pytestmark = pytest.mark.slow_rl
 
 
 def settings(folder: Path, size: int, **more: Any) -> Any:
-    given = {"max_completion_length": 2000, "learning_rate": 1e-3, "max_steps": 1, "beta": 0.0, **more}
+    given = {"max_completion_length": 2000, "learning_rate": 1e-3, "max_steps": 1, "beta": 0.0, "bf16": False, **more}
     return GRPOConfig(
         output_dir=str(folder),
         use_cpu=True,
-        bf16=False,
         per_device_train_batch_size=size,
         num_generations=size,
         logging_steps=1,
@@ -91,8 +91,10 @@ def test_the_examples_train(recipe: Any, tmp_path: Path) -> None:
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 3
 
 
-def test_training_with_a_fault_in_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rewards 1, 0, none, 0: the mean is 1/3 over three, and the fourth is not there at all."""
+def faulty_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trainer_class: Any, *rewards: Any
+) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
+    """A training whose group has the rewards 1, 0, none, 0: its trainer, model, tokenizer and batches."""
     model, tokenizer = policy()
     plain = make_suite(DESK, {"domain": str(LIBRARY)})
     assert plain.domain.world is not None
@@ -106,15 +108,40 @@ def test_training_with_a_fault_in_the_group(tmp_path: Path, monkeypatch: pytest.
         self._left, self._ends, self._waiting = count, frozenset(end_ids), []
 
     monkeypatch.setattr(VllmEngine, "__init__", scripted)
-    trainer = GRPOTrainer(
+    trainer = trainer_class(
         model=model,
         processing_class=tokenizer,
         args=settings(tmp_path, 4, scale_rewards="none"),
         train_dataset=episodes.dataset(1),
         rollout_func=_with_vllm(episodes),
-        reward_funcs=episode_reward,
+        reward_funcs=[episode_reward, *rewards],
     )
-    batches = recorded(trainer)
+    return trainer, model, tokenizer, recorded(trainer)
+
+
+@pytest.mark.parametrize(
+    ("trainer_class", "advantages"),
+    [
+        # 1 + 0.5, 0 + 0.25, none, 0 + 0.75: the mean is 2.5/3 over three.
+        (EpisodeGRPOTrainer, [1.5 - 2.5 / 3, 0.25 - 2.5 / 3, 0.0, 0.75 - 2.5 / 3]),
+        # TRL itself counts the 3 that the further function gives: the mean is 5.5/4 over four.
+        (GRPOTrainer, [1.5 - 5.5 / 4, 0.25 - 5.5 / 4, 3 - 5.5 / 4, 0.75 - 5.5 / 4]),
+    ],
+)
+def test_a_further_reward_function_brings_no_fault_back(
+    trainer_class: Any, advantages: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def further(completion_ids: Any, **_: Any) -> list[float]:
+        return [0.5, 0.25, 3.0, 0.75]
+
+    trainer, _, _, batches = faulty_training(tmp_path, monkeypatch, trainer_class, further)
+    trainer.train()
+    assert batches[0]["advantages"].tolist() == pytest.approx(advantages, abs=1e-6)
+
+
+def test_training_with_a_fault_in_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rewards 1, 0, none, 0: the mean is 1/3 over three, and the fourth is not there at all."""
+    trainer, model, tokenizer, batches = faulty_training(tmp_path, monkeypatch, GRPOTrainer)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     trainer.train()
     batch = batches[0]
@@ -170,6 +197,33 @@ def test_a_fault_in_an_environment_moves_nothing_either(tmp_path: Path) -> None:
     assert [bool(row.sum() == 0) for row in own] == left_out
     assert batch["num_items_in_batch"] == own.sum()
     assert float(trainer.state.log_history[0]["episodes/valid"]) == 0.75
+
+
+@pytest.mark.parametrize("adapter", [False, True])
+def test_in_mixed_precision_and_with_an_adapter_turns_are_sampled_together(
+    adapter: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tell_of_slowness.cache_clear()
+    model, tokenizer = policy()
+    more: dict[str, Any] = {}
+    if adapter:
+        peft: Any = pytest.importorskip("peft")
+        parts = ["q_proj", "v_proj"]
+        more["peft_config"] = peft.LoraConfig(task_type="CAUSAL_LM", r=4, target_modules=parts)
+    episodes = episodes_rollout(DESK, domain=str(LIBRARY), prompt="compact", turn_tokens=8, max_prompt_length=6000)
+    trainer = GRPOTrainer(
+        model=model,
+        processing_class=tokenizer,
+        args=settings(tmp_path, 2, max_completion_length=60, bf16=True),
+        train_dataset=episodes.dataset(1),
+        rollout_func=episodes,
+        reward_funcs=[episode_reward, lambda completion_ids, **_: [float(sum(ids)) for ids in completion_ids]],
+        **more,
+    )
+    trainer.train()
+    assert float(trainer.state.log_history[0]["grad_norm"]) > 0
+    assert float(trainer.state.log_history[0]["episodes/valid"]) == 1
+    assert "one conversation at a time" not in caplog.text
 
 
 def test_the_models_own_log_probabilities_are_those_of_the_trainer(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""What the driver of a run on Ray decides by itself; there is no cluster here."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.config import EnvConfig
+from simia_gym.errors import InputError
+from simia_gym.parts import Parts
+from simia_gym.policies import PolicyOptions
+from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.player import make_player
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.pools import Elsewhere
+from simia_gym.rollout.records import Record
+from simia_gym.rollout.store import create_store
+from simia_gym.suite import load_suite
+
+from .libraries import need
+
+need("ray")
+
+from simia_gym.rl.cluster.book import Book
+from simia_gym.rl.cluster.orders import Finished, Reply
+from simia_gym.rl.cluster.places import places_of
+from simia_gym.rl.cluster.pool import RayPool, check_cards
+from simia_gym.rl.cluster.shares import Amounts
+
+NOTHING = Amounts(0, 0, 0)
+EXPERT = Elsewhere(policy="expert", options=PolicyOptions())
+
+
+class LostError(Exception):
+    """The endpoint is gone."""
+
+
+def test_all_that_is_written_is_counted_before_the_run_is_ended(tmp_path: Path) -> None:
+    suite = load_suite(EnvConfig("simia/webshop-v0"))
+    plan = Plan(suite.config, suite.domain.hash, "expert", episodes=4)
+    with create_store(tmp_path / "here.jsonl") as store:
+        asyncio.run(Pool(suite, plan, make_player("expert", PolicyOptions(), suite)).run(store))
+    lines = (tmp_path / "here.jsonl").read_bytes().splitlines(keepends=True)
+    heard: list[Record] = []
+
+    def lost(record: Record) -> None:
+        heard.append(record)
+        if len(heard) == 2:
+            raise LostError
+
+    pool = RayPool(suite, plan, EXPERT, on_done=lost)
+    pool._book = Book(places_of(plan, len(suite.tasks)))
+    places = pool._book.take("0.0", 4)
+    finished = [
+        Finished(place=place, line=line, times={"key": str(number), "task": "t", "member": 0, "turns": 0})
+        for number, (place, line) in enumerate(zip(places, lines, strict=True))
+    ]
+    reply = Reply(finished=finished, returned=[], accounts={}, in_force=NOTHING, spent=NOTHING)
+    pool._shares.grant("0.0")
+    with create_store(tmp_path / "ray.jsonl") as store, pytest.raises(LostError):
+        pool._take_in("0.0", reply, store)
+    assert (tmp_path / "ray.jsonl").read_bytes().splitlines(keepends=True) == lines
+    assert pool.summary.all.episodes == 4
+    assert len(heard) == 2
+
+
+@pytest.mark.parametrize(("settings", "name"), [({}, "world"), ({"simulator": "llm", "model": "m"}, "llm")])
+def test_workers_play_the_simulator_that_the_driver_has_resolved(settings: dict[str, Any], name: str) -> None:
+    config = EnvConfig("simia/webshop-v0", **settings)
+    suite = load_suite(config, Parts(base_url="http://127.0.0.1:1/v1") if settings else Parts())
+    order = RayPool(suite, Plan(config, suite.domain.hash, "expert"), EXPERT)._ordered(1, None)
+    assert order.config.simulator == name
+    assert order.plan["config"] == config  # what the record says is not changed
+
+
+@pytest.mark.parametrize(
+    ("policy", "extra", "cards", "refused"),
+    [
+        ("hf", {}, 1, True),
+        ("hf", {"dtype": "bfloat16"}, 8, True),
+        ("hf", {}, 0, False),
+        ("hf", {"device": "cpu"}, 1, False),
+        ("hf", {"device": "cuda:1"}, 2, False),
+        ("llm", {}, 8, False),
+        ("expert", {}, 8, False),
+    ],
+)
+def test_a_model_in_every_worker_is_not_put_onto_one_card(
+    policy: str, extra: dict[str, Any], cards: float, refused: bool
+) -> None:
+    elsewhere = Elsewhere(policy=policy, options=PolicyOptions(model="m", extra=extra))
+    if not refused:
+        check_cards(elsewhere, cards)
+        return
+    with pytest.raises(InputError, match=r"policy 'hf' with --ray: .*first graphics card.*--policy llm.*device"):
+        check_cards(elsewhere, cards)
