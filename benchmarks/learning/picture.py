@@ -55,6 +55,7 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -
         curve.legend(frameon=False)
         bars.set_title(f"{domain}: unseen test tasks, %, {decoding}", fontsize=10)
         bars.set_xticks(range(len(_STAGES)), [label for _, label in _STAGES])
+        bars.set_xlim(-0.6, len(_STAGES) - 0.4)
         bars.set_ylim(0, 100)
         bars.grid(alpha=0.3, axis="y")
     figure.savefig(path, dpi=120)
