@@ -42,6 +42,7 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -
             for place, (stage, _) in enumerate(_STAGES):
                 found = scores.get(stage, {}).get("success")
                 if found is None:
+                    bars.text(place, 2, "not run", ha="center", fontsize=8, color="grey")
                     continue
                 low, high = (100 * bound for bound in found["interval"] or (found["value"], found["value"]))
                 value = 100 * found["value"]

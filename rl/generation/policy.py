@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import logging
-import sys
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("simia_gym")
 
 _SLOTS = 64
+_MAX_TOKENS = 512
 _EXTRA = ("top_p", "top_k", "max_length", "device", "dtype", "threads")
 
 
@@ -31,7 +31,7 @@ def hf_policies(options: PolicyOptions) -> HFPolicies:
 
     Args:
         options: ``model`` (a folder or a name on the hub), ``temperature`` (1 by default), ``max_tokens`` (of one turn;
-            by default as in its training, where its ``simia.json`` says that, and else what the context has room for),
+            by default as in its training, where its ``simia.json`` says that, and else 512),
             ``concurrency`` (turns that are sampled at the same time, 64 by default), and in ``extra`` ``top_p``,
             ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
 
@@ -205,5 +205,5 @@ def _sampling(options: PolicyOptions, trained: int | None) -> Sampling:
         temperature=1.0 if options.temperature is None else options.temperature,
         top_p=float(extra.get("top_p", 1.0)),
         top_k=int(extra.get("top_k", 0)),
-        max_tokens=options.max_tokens or trained or sys.maxsize,
+        max_tokens=options.max_tokens or trained or _MAX_TOKENS,
     )

@@ -277,7 +277,8 @@ def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
     entry = {"by": "grpo", "envs": names, "seed": plan.seed, "learning_rate": plan.learning_rate, **sums}
     envs = tuple(dict.fromkeys((*before.envs, *names)))
     trained = (*before.trained, entry)
-    card = replace(before, envs=envs, prompt=plan.prompt, trained=trained, turn_tokens=plan.turn_tokens)
+    longest = plan.turn_tokens or plan.max_response_length
+    card = replace(before, envs=envs, prompt=plan.prompt, trained=trained, turn_tokens=longest)
     write_card(folder.policy, card)
 
 

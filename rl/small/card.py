@@ -24,7 +24,7 @@ class Card:
             never seen another.
         made: How it was made: shape, seed, what the tokenizer was trained on.
         trained: One entry for each training since, the last one last.
-        turn_tokens: Most tokens of a turn in its last training; ``None`` where it had no limit, or none is known.
+        turn_tokens: Most tokens of a turn in its last training; ``None`` where none is known.
     """
 
     envs: tuple[str, ...] = ()

@@ -95,11 +95,11 @@ async def test_a_first_prompt_that_does_not_fit_is_a_fault_and_no_score(folder: 
 
 
 def test_the_limit_of_a_turn_is_that_of_its_training(folder: Path, tmp_path: Path) -> None:
-    unlimited = HFPolicies(PolicyOptions(model=str(folder))).sampling.max_tokens
-    assert unlimited >= 2048  # the context's room is the limit
+    unknown = HFPolicies(PolicyOptions(model=str(folder))).sampling.max_tokens
+    assert unknown == 512
     trained = save_policy(tmp_path / "trained")
     write_card(trained, Card(prompt="full"))
-    assert HFPolicies(PolicyOptions(model=str(trained))).sampling.max_tokens == unlimited
+    assert HFPolicies(PolicyOptions(model=str(trained))).sampling.max_tokens == unknown
     write_card(trained, Card(prompt="full", turn_tokens=48))
     assert HFPolicies(PolicyOptions(model=str(trained))).sampling.max_tokens == 48
     assert HFPolicies(PolicyOptions(model=str(trained), max_tokens=9)).sampling.max_tokens == 9
@@ -118,7 +118,7 @@ async def test_turns_that_are_cut_are_counted_and_the_first_is_told(
     assert "policy.max_tokens=N" in said[0]
 
 
-async def test_without_a_limit_a_turn_has_the_room_that_is_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_turn_has_no_more_than_the_room_that_is_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = HFPolicies(PolicyOptions(model=str(folder), extra={"max_length": 80}))
     source.generator._ends = frozenset()  # this model never ends a turn by itself
     policy = source()

@@ -340,7 +340,8 @@ def test_the_card_of_a_trained_policy_says_how_long_its_turns_were(limit: int | 
     _write_card(plan, folder, {"steps": 4})
     card = read_card(folder.policy)
     assert card is not None
-    assert (card.turn_tokens, card.prompt, card.trained[-1]["steps"]) == (limit, plan.prompt, 4)
+    longest = limit or plan.max_response_length
+    assert (card.turn_tokens, card.prompt, card.trained[-1]["steps"]) == (longest, plan.prompt, 4)
 
 
 def test_a_start_that_came_to_nothing_leaves_the_folder_free(
