@@ -16,7 +16,9 @@ _PAD = 256 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Have this process keep memory that it has freed, and use it again; its size stays what it was at most.
+    """Have this process keep memory that it has freed, and use it again, for as long as it lives.
+
+    What other parts of the process free is kept, too, so it may stay somewhat larger than its largest step needs.
 
     Returns:
         Whether this system's memory is managed by glibc; elsewhere nothing is changed.

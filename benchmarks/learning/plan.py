@@ -63,6 +63,7 @@ what they have in common with those that succeed would be unlearned. Both engine
 so the rollout's probabilities are taken.
 """
 
+# Imitation is what retail's has going for it: GRPO, as it stands here, makes its policy slightly worse.
 RECIPES = {
     "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1.5e-4", steps=36),
     "retail": Recipe(

@@ -15,7 +15,7 @@ from typing import Any
 
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
-from simia_gym.rl.grpo.labels import labels
+from simia_gym.rl.labels import labels
 from simia_gym.rollout.jobs import episode_seed
 from simia_gym.suite import Suite
 from simia_gym.tasks import task_from_json, task_to_json

@@ -18,10 +18,10 @@ from simia_gym.encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.episodes import Purpose
-from simia_gym.rl.grpo.labels import labels
 from simia_gym.rl.grpo.openings import Openings
 from simia_gym.rl.grpo.order import evenly, mixed
 from simia_gym.rl.grpo.worlds import AGENT
+from simia_gym.rl.labels import labels
 from simia_gym.suite import Suite
 from simia_gym.tasks import task_from_json, task_to_json
 from simia_gym.types import JsonObject, Message, Task
@@ -52,7 +52,7 @@ class Row:
 
     Attributes:
         index: The row's number, from 0.
-        env: The environment, as `simia_gym.rl.grpo.labels.labels` names it.
+        env: The environment, as `simia_gym.rl.labels.labels` names it.
         task: The task.
         seed: The seed that the dataset was made with.
         config: The JSON text of the `EnvConfig`.

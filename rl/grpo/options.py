@@ -12,8 +12,8 @@ from simia_gym.cli.envs import parse_options, resolve_env, slug
 from simia_gym.cli.model_options import ModelOptions
 from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
-from simia_gym.rl.grpo.labels import labels
 from simia_gym.rl.grpo.profile import Profile
+from simia_gym.rl.labels import labels
 from simia_gym.rl.small.card import read_card
 
 ENGINES = {"hf": "hf_server", "vllm": "vllm"}

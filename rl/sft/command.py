@@ -69,7 +69,7 @@ def sft(
     batch_size: Annotated[int, typer.Option(help="Trajectories a step.")] = 16,
     micro_batch: Annotated[
         int | None,
-        typer.Option(help="Trajectories that are computed at once; else all of a step, on a processor at most 16."),
+        typer.Option(help="Trajectories that are computed at once; else all of a step, on a processor about 16."),
     ] = None,
     max_length: Annotated[
         int, typer.Option(help="Most tokens of a trajectory; longer ones are left out and counted.")

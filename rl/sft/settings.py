@@ -52,7 +52,7 @@ class SFTSettings:
         lr: Highest learning rate; it rises linearly at the beginning and falls along a cosine to a twentieth.
         batch_size: Conversations a step.
         micro_batch: Conversations that are computed at once; ``None`` for all of a step, and on a processor, whose
-            caches hold no more, for 16 or fewer. The gradient is the same.
+            caches hold no more, for about 16, a divisor of the batch. The gradient is the same.
         max_length: Most tokens of a conversation; longer ones are left out.
         precision: ``fp32``, or ``bf16`` for the computation (weights stay in float32), or ``auto``: where the machine
             computes in bfloat16.

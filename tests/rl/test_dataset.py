@@ -23,7 +23,7 @@ from simia_gym.parts import Parts
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, played_config, write_dataset
 from simia_gym.rl.grpo.episodes import Purpose
-from simia_gym.rl.grpo.labels import labels
+from simia_gym.rl.labels import labels
 from simia_gym.suite import load_suite
 from simia_gym.tasks import task_to_json
 
