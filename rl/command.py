@@ -89,6 +89,13 @@ def grpo(
         Optional[float],  # noqa: UP045
         typer.Option(metavar="X", help="At which the policy is sampled. [default: the profile's]", rich_help_panel=RUN),
     ] = None,
+    dynamic_sampling: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            help="Replace groups whose episodes all have the same reward: they teach nothing. [default: the profile's]",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
     val_every: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(metavar="N", min=0, help="Steps between two validations; 0 for none.", rich_help_panel=SIZES),
@@ -222,6 +229,7 @@ def grpo(
         max_response_length=max_response_length,
         turn_tokens=turn_tokens,
         temperature=temperature,
+        dynamic_sampling=dynamic_sampling,
         prompt=prompt,
         split=split,
         generated=generated,

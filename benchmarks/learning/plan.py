@@ -63,18 +63,17 @@ what they have in common with those that succeed would be unlearned. Both engine
 so the rollout's probabilities are taken.
 """
 
-# Imitation is what retail's has going for it: GRPO, as it stands here, makes its policy slightly worse.
 RECIPES = {
     "webshop": Recipe(env="simia/webshop-v0", sft=_SFT, grpo=f"{_GRPO} --lr 1.5e-4", steps=36),
     "retail": Recipe(
         env="simia/retail-v0",
         openings=12_000,
         opening_turns=None,
-        trajectories=10_000,
-        steps=28,
+        trajectories=8_000,
+        steps=14,
         temperature=1.0,
         sft=_SFT,
-        grpo=f"{_GRPO} --lr 2e-4",
+        grpo=f"{_GRPO} --lr 1.5e-4 --dynamic-sampling --save-every 2",
         turn_tokens=192,
         untrained=False,
     ),

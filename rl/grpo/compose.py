@@ -68,6 +68,18 @@ def validate(config: Any) -> None:
         raise InputError(what, where="configuration", fix="Change the option or --set that it speaks of.") from error
 
 
+def check_filter(config: Any) -> None:
+    """Refuse to replace groups by anything but their rewards, which is what our sampler goes by.
+
+    Raises:
+        InputError: The configuration names another metric.
+    """
+    wanted = config.algorithm.filter_groups
+    if wanted.enable and wanted.metric != "reward":
+        what = f"groups can be told apart by their rewards, not by {wanted.metric!r}"
+        raise InputError(what, where="algorithm.filter_groups.metric", fix="Leave it at reward.")
+
+
 def as_yaml(config: Any) -> str:
     """A configuration as text, what it refers to put in."""
     from omegaconf import OmegaConf

@@ -14,7 +14,7 @@ from simia_gym.cli.output import Output, counted
 from simia_gym.cli.spending import compact
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.checkpoints import check_saving
-from simia_gym.rl.grpo.compose import as_yaml, compose, validate
+from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate
 from simia_gym.rl.grpo.memory import FORMULA, Memory, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.overrides import overrides
@@ -61,6 +61,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     )
     config = compose(words)
     check_saving(config)
+    check_filter(config)
     with _quiet():
         validate(config)
     text = as_yaml(config)
@@ -131,13 +132,15 @@ def _tokens(plan: RunPlan, prompts: dict[str, int] | None, facts: dict[str, Any]
     )
     run = f"the run: {counted(plan.steps, 'step')}, {counted(plan.episodes, 'episode')}"
     yield run + (f", and {plan.validation_episodes:,} of validation" if plan.validation_every else "")
+    if plan.dynamic_sampling:
+        yield "more episodes will be played, and more calls made, for the groups that teach nothing and are replaced"
     if prompts is None:
         yield "prompts: not measured, as the policy's tokenizer is not at hand; too long ones are refused at launch"
     else:
         lengths = ", ".join(f"{env} {length:,}" for env, length in prompts.items())
         yield f"prompts: {plan.prompt}, longest seen {lengths} of {plan.max_prompt_length:,} tokens"
     facts |= {"episodes_per_step": episodes, "episodes": plan.episodes, "tokens_per_step": most, "prompts": prompts}
-    facts["validation_episodes"] = plan.validation_episodes
+    facts |= {"validation_episodes": plan.validation_episodes, "dynamic_sampling": plan.dynamic_sampling}
 
 
 def _memory(memory: Memory, parameters: int, plan: RunPlan) -> Iterator[str]:

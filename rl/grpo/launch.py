@@ -21,7 +21,7 @@ from simia_gym.cli.spending import in_short
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo import checkpoints
-from simia_gym.rl.grpo.compose import as_yaml, compose
+from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose
 from simia_gym.rl.grpo.curve import draw_curve
 from simia_gym.rl.grpo.episodes import TRAIN, forget_after, forget_validation
 from simia_gym.rl.grpo.metrics import Episodes, Metrics, go_back, make_up, read_metrics, summed, totals
@@ -160,6 +160,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
             )
             config = compose(words)
             checkpoints.check_saving(config)
+            check_filter(config)
             write_whole(folder.path / "verl.yaml", as_yaml(config))
             write_agent_loops(folder, asked, plan, int(config.actor_rollout_ref.rollout.agent.num_workers))
             write_settings(folder, plan.to_json())
@@ -206,7 +207,7 @@ def _train(
 ) -> int:
     output.say(f"training in {folder.path}; log: {folder.log.name}, metrics: {folder.metrics.name}")
     metrics = Metrics(folder, attempt)
-    size = plan.groups * plan.group_size
+    size = None if plan.dynamic_sampling else plan.groups * plan.group_size
     display = TrainingDisplay(output, plan.name, steps=plan.steps, done=start.step, episodes=size)
     began = time.monotonic()
     with folder.log.open("ab") as log:

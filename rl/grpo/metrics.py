@@ -90,6 +90,8 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
     faults = Counter(f"{line.fault.get('role')}:{line.fault.get('kind')}" for line in lines if line.fault)
     out["faults"] = dict(sorted(faults.items()))
     out["ended"] = dict(sorted(Counter(line.ended for line in lines).items()))
+    if len({line.uid for line in lines}) < len(lines):
+        out["groups"] = _groups(lines)
     if models := added(line.models for line in lines):
         out["models"] = models
     by_env: dict[str, list[EpisodeLine]] = defaultdict(list)
@@ -97,6 +99,16 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
         by_env[line.env].append(line)
     out["by_env"] = {env: {**_rates(some), "by_kind": _by_kind(some)} for env, some in sorted(by_env.items())}
     return out
+
+
+def _groups(lines: Iterable[EpisodeLine]) -> dict[str, int]:
+    """How many groups were played, and in how many the rewards of valid episodes differ: only these teach."""
+    rewards: dict[str, set[float]] = defaultdict(set)
+    for line in lines:
+        found = rewards[line.uid]
+        if line.valid and line.reward is not None:
+            found.add(line.reward)
+    return {"played": len(rewards), "mixed": sum(len(found) > 1 for found in rewards.values())}
 
 
 def _by_kind(lines: Iterable[EpisodeLine]) -> dict[str, Any]:

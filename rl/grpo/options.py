@@ -38,6 +38,7 @@ class GrpoOptions:
     max_response_length: int | None = None
     turn_tokens: int | None = None
     temperature: float | None = None
+    dynamic_sampling: bool | None = None
     prompt: str | None = None
     split: str = "train"
     generated: int = 0
@@ -84,6 +85,7 @@ class RunPlan:
         max_response_length: Tokens of an episode after it, the environment's included.
         turn_tokens: Most tokens that the policy may say in one turn.
         temperature: At which the policy is sampled; ``None`` leaves it to the profile.
+        dynamic_sampling: Whether groups whose valid episodes all have the same reward are replaced by others.
         prompt: How much the system message says.
         validation_every: Steps between two looks at the validation tasks; 0 for none.
         validation_tasks: How many of them.
@@ -107,6 +109,7 @@ class RunPlan:
     max_response_length: int
     turn_tokens: int | None
     temperature: float | None
+    dynamic_sampling: bool
     prompt: Prompt
     validation_every: int
     validation_tasks: int
@@ -203,6 +206,7 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
         max_response_length=number("max_response_length", "--max-response-length"),
         turn_tokens=None if turn_tokens is None else number("turn_tokens", "--turn-tokens"),
         temperature=asked.temperature,
+        dynamic_sampling=_chosen(asked.dynamic_sampling, given),
         prompt=cast(Prompt, prompt),
         validation_every=number("validation_every", "--val-every", 0),
         validation_tasks=tasks,
@@ -212,6 +216,13 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
         logger=asked.logger,
         overrides=asked.overrides,
     )
+
+
+def _chosen(typed: bool | None, given: Mapping[str, Any]) -> bool:
+    value = given.get("dynamic_sampling", False) if typed is None else typed
+    if not isinstance(value, bool):
+        raise InputError(f"dynamic_sampling is {value!r}", where="--profile", fix="Write true or false below launch.")
+    return value
 
 
 def _prompt_of(policy: str | None) -> str | None:

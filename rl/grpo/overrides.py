@@ -99,6 +99,8 @@ def overrides(
     }
     if plan.temperature is not None:
         declared = merged(declared, {"actor_rollout_ref": {"rollout": {"temperature": plan.temperature}}})
+    if plan.dynamic_sampling:
+        declared = merged(declared, {"algorithm": {"filter_groups": {"enable": True}}})
     if not plain_head:
         declared = merged(declared, {"actor_rollout_ref": {"model": {"use_fused_kernels": False}}})
     added: dict[str, Any] = {

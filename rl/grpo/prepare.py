@@ -184,8 +184,9 @@ def _no_bars() -> None:
 
 
 def training_rows(plan: RunPlan) -> int:
-    """How many rows of training data a run is to have."""
-    return min(plan.steps * plan.groups, max(MOST_ROWS, plan.groups))
+    """How many rows of training data a run is to have; with dynamic sampling nobody knows how many it needs."""
+    most = max(MOST_ROWS, plan.groups)
+    return most if plan.dynamic_sampling else min(plan.steps * plan.groups, most)
 
 
 def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) -> int:

@@ -17,7 +17,7 @@ _BASE = "base"
 _KEYS = {"inherits", "about", "launch", "environment", "set", "add"}
 _LAUNCH = {
     "engine", "steps", "groups", "group_size", "learning_rate", "max_prompt_length", "max_response_length",
-    "turn_tokens", "prompt", "validation_every", "validation_tasks", "save_every", "keep",
+    "turn_tokens", "dynamic_sampling", "prompt", "validation_every", "validation_tasks", "save_every", "keep",
 }  # fmt: skip
 """The options of the command that a profile may have defaults of."""
 

@@ -26,10 +26,10 @@ class TrainingDisplay:
         name: What trains.
         steps: Steps in total.
         done: Steps that a former start has done.
-        episodes: Episodes of one step.
+        episodes: Episodes of one step; ``None`` where nobody knows before.
     """
 
-    def __init__(self, output: Output, name: str, *, steps: int, done: int, episodes: int) -> None:
+    def __init__(self, output: Output, name: str, *, steps: int, done: int, episodes: int | None) -> None:
         self._output, self._name, self._steps, self._episodes = output, name, steps, episodes
         self._began, self._said, self._stage = time.monotonic(), time.monotonic(), _STARTING
         self._bar = Progress(
@@ -66,11 +66,13 @@ class TrainingDisplay:
     def waiting(self, ended: int, step: int) -> None:
         """Show how many episodes of the running step have ended, and now and then say that it goes on."""
         if ended:
-            self._bar.update(self._task, facts=f"{self._stage} · {ended}/{self._episodes} episodes")
+            of = "" if self._episodes is None else f"/{self._episodes}"
+            self._bar.update(self._task, facts=f"{self._stage} · {ended}{of} episodes")
         now = time.monotonic()
         if not self._output.console.is_terminal and now - self._said > _EVERY:
             self._said = now
-            what = f"step {step}: {ended} of {self._episodes} episodes have ended" if ended else self._stage
+            of = "" if self._episodes is None else f" of {self._episodes}"
+            what = f"step {step}: {ended}{of} episodes have ended" if ended else self._stage
             self._output.say(f"after {now - self._began:.0f} s: {what}")
 
 
@@ -80,6 +82,8 @@ def facts_of(line: Mapping[str, Any]) -> str:
     if train := line.get("train"):
         parts += [f"reward {number(train['reward'])}", f"success {percent(train['success'])}"]
         parts += [f"valid {percent(train['valid_share'])}"]
+        groups = train.get("groups")  # runs of former versions have none
+        parts += [f"{groups['mixed']} of {groups['played']} groups teach"] if groups else []
     if "tokens_per_second" in line:
         parts.append(f"{compact(line['tokens_per_second'])} tokens/s")
     if val := line.get("val"):

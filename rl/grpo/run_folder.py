@@ -117,6 +117,8 @@ def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
         raise InputError(f"no training has begun in {folder.path}", where="--resume", fix=fix) from None
     now = json.loads(json.dumps(settings))
     for name in sorted((set(before) | set(now)) - MAY_CHANGE):
+        if name not in before and now[name] is False:  # a switch that the version which began the run did not have
+            continue
         one, two = before.get(name), now.get(name)
         found = _of_another_run(one or [], two or []) if name == "overrides" else _difference(name, one, two)
         if found is not None:

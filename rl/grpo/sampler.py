@@ -3,19 +3,23 @@
 verl keeps an episode that a fault ended as a row like any other. Its mask alone keeps it out of the loss; but it would
 still stand in verl's metrics and in the score of a validation. And the only episode of a group that counts teaches
 nothing, yet its tokens would stand in the denominator of the loss, and in the terms of entropy and KL.
+
+With dynamic sampling (``algorithm.filter_groups``) groups that say nothing about what is better are replaced by others
+before a step learns. verl's own buffer does that, but keeps it from samplers that are not its own, and would take an
+episode without a reward for one with another reward.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import torch
 import transfer_queue as tq
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
-from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
+from verl.trainer.ppo.v1.replay_buffer import FILTER_GROUPS_REWARD_METRIC, ReplayBuffer, ReplayBufferAsync
 
 logger = logging.getLogger("simia_gym")
 
@@ -23,22 +27,37 @@ POLL = 0.05
 """Seconds between two looks at what is finished; verl's own two seconds are longer than a small policy's whole step."""
 TRIES = 3
 """Batches of which no group teaches that are replaced before the training stops."""
+FAULTS = -1.0
+"""Stands for the reward of a group with fewer than two valid episodes, where verl counts replaced groups by reward."""
 
 
 class _Teaching:
     """Samples from verl's replay buffer, and settles what of the sample counts.
 
     Args:
-        sampler_kwargs: ``poll_interval`` in seconds, and ``tries``.
+        sampler_kwargs: ``poll_interval`` in seconds, and ``tries``. For dynamic sampling ``dynamic``, and with it
+            ``groups`` of a step, ``at_once``, batches of them that are played at a time, and ``most``, batches that may
+            be replaced in one step before the training stops, 0 for any number.
         kwargs: As verl gives them.
     """
 
     refill_fn: Any
+    finished_keys: dict[str, set[str]]
+    partitions: dict[str, dict[str, Any]]
+    _dapo_classification_cache: dict[str, dict[str, float | None]]
 
     def __init__(self, *args: Any, sampler_kwargs: Any = None, **kwargs: Any) -> None:
         options = dict(sampler_kwargs or {})
         kwargs.setdefault("poll_interval", float(options.get("poll_interval", POLL)))
         self._tries = int(options.get("tries", TRIES))
+        self._dynamic = bool(options.get("dynamic", False))
+        self._most = 0
+        if self._dynamic:
+            groups = int(options["groups"])
+            self._most = int(options.get("most", 0)) * groups
+            kwargs |= {"filter_groups_metric": FILTER_GROUPS_REWARD_METRIC, "gen_batch_size": 1}
+            kwargs |= {"train_batch_size": groups, "max_inflight_gen_batches": int(options.get("at_once", 1))}
+        self._played: Counter[str] = Counter()
         super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)  # type: ignore[call-arg]
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[KVBatchMeta, dict[str, Any]]:
@@ -55,6 +74,7 @@ class _Teaching:
         Raises:
             RuntimeError: Several batches in a row had no group that teaches.
         """
+        self._played.clear()
         for _ in range(self._tries):
             batch, metrics = super().sample(  # type: ignore[misc]
                 global_steps=global_steps, partition_id=partition_id, batch_size=batch_size
@@ -73,6 +93,63 @@ class _Teaching:
             "folder, in episodes/: mend what they name, then go on."
         )
 
+    def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
+        """The groups to be replaced, as verl asks for them, and how many of them had which reward.
+
+        Raises:
+            RuntimeError: Too many had to be replaced in this step.
+        """
+        if partition_id == "val" or not self._dynamic:
+            return set(), Counter()
+        finished, known = self.finished_keys[partition_id], self._dapo_classification_cache[partition_id]
+        for uid in known.keys() - finished:
+            del known[uid]
+        if new := finished - known.keys():
+            known.update(self._same_rewards(partition_id, new))
+            self._played.update("other" if known[uid] is None else _kind(known[uid]) for uid in new)
+            self._stop_if_hopeless()
+        same = {uid: reward for uid, reward in known.items() if reward is not None}
+        return set(same), Counter(same.values())
+
+    def _same_rewards(self, partition_id: str, groups: set[str]) -> dict[str, float | None]:
+        """Of each group the one reward that all of its valid episodes have; ``None`` where they differ."""
+        keys = [key for key in self.partitions[partition_id] if _group(key) in groups]
+        rewards: dict[str, list[float]] = {uid: [] for uid in groups}
+        if keys:
+            names = ["response_mask", "rm_scores"]
+            data = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=names)
+            masks, scores = data["response_mask"].unbind(), data["rm_scores"].unbind()
+            for key, mask, score in zip(keys, masks, scores, strict=True):
+                if bool(mask.any()):
+                    rewards[_group(key)].append(float(score.sum()))
+        return {uid: _same(found) for uid, found in rewards.items()}
+
+    def _stop_if_hopeless(self) -> None:
+        replaced = self._played["same"] + self._played["faults"]
+        if not self._most or replaced <= self._most:
+            return
+        raise RuntimeError(
+            f"{replaced} groups of this step had to be replaced, and {self._played['other']} had episodes of different "
+            f"reward: in {self._played['same']} all had the same, and {self._played['faults']} had fewer than two "
+            "valid ones. Where that is for faults, they stand in the run's folder, in episodes/; else choose tasks "
+            "that the policy solves now and then, larger groups (--group-size), or no --dynamic-sampling."
+        )
+
+
+def _group(key: str) -> str:
+    """The group of a row."""
+    return key.rsplit("_", 2)[0]
+
+
+def _kind(reward: float | None) -> str:
+    return "faults" if reward == FAULTS else "same"
+
+
+def _same(rewards: list[float]) -> float | None:
+    if len(rewards) < 2:
+        return FAULTS
+    return rewards[0] if min(rewards) == max(rewards) else None
+
 
 class EpisodeSampler(_Teaching, ReplayBuffer):
     """For verl's trainer mode ``sync``."""
@@ -88,7 +165,7 @@ def _settle(batch: KVBatchMeta) -> dict[str, float]:
     groups: dict[str, list[int]] = defaultdict(list)
     for row, key in enumerate(batch.keys):
         if valid[row]:
-            groups[key.rsplit("_", 2)[0]].append(row)
+            groups[_group(key)].append(row)
     alone = [rows[0] for rows in groups.values() if len(rows) == 1]
     silent = [row for row, counts in enumerate(valid) if not counts]
     if alone:

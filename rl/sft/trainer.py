@@ -12,7 +12,7 @@ import orjson
 
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
-from simia_gym.rl.memory import keep_freed_memory
+from simia_gym.rl.memory import give_back_freed_memory, keep_freed_memory
 from simia_gym.rl.sft.encode import EncodedSet, encode_all
 from simia_gym.rl.sft.gather import Gathered
 from simia_gym.rl.sft.order import MixedLengths
@@ -23,6 +23,8 @@ _STATE = "trainer_state.json"
 _LEAST_LR = 0.05
 _MOST_AT_ONCE = 16
 """Conversations that are computed at once on a processor; with more, what a step computes leaves its caches."""
+_KEPT_FOR = 256
+"""Conversations after which a processor's memory is given back; before that, what was freed is kept and used again."""
 
 
 def load(policy: str) -> tuple[Any, Any]:
@@ -106,6 +108,11 @@ def make_trainer(
             numbers = {name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)}
             on_log(state.global_step, state.max_steps, numbers)
 
+    class GiveBack(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step % every == 0:
+                give_back_freed_memory()
+
     packing = bool(settings.extra.get("packing"))
     rows = len(train.rows)
     if packing:
@@ -114,6 +121,7 @@ def make_trainer(
     if on_cpu:
         keep_freed_memory()
     at_once = settings.micro_batch or computed_at_once(settings.batch_size, on_cpu=on_cpu)
+    every = max(1, _KEPT_FOR // settings.batch_size)
     steps = settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
     given: dict[str, Any] = {
         "output_dir": str(folder / CHECKPOINTS),
@@ -159,7 +167,7 @@ def make_trainer(
         train_dataset=Dataset.from_list(_rows(train)),
         eval_dataset=Dataset.from_list(_rows(held_out)) if held_out.rows else None,
         processing_class=tokenizer,
-        callbacks=[Report()],
+        callbacks=[Report(), *([GiveBack()] if on_cpu else [])],
     )
     if "train_sampling_strategy" not in settings.extra and not packing:
         lengths = [len(row.input_ids) for row in train.rows]

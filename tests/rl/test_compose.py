@@ -19,7 +19,7 @@ need("torch", "verl", "hydra")
 
 from simia_gym.cli.model_options import ModelOptions
 from simia_gym.rl.grpo.checkpoints import check_saving
-from simia_gym.rl.grpo.compose import as_yaml, compose, validate, verl_config_folder
+from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate, verl_config_folder
 from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, make_plan
 from simia_gym.rl.grpo.overrides import overrides
@@ -102,6 +102,20 @@ def test_checkpoints_that_cannot_be_known_to_be_whole_are_refused() -> None:
     config = compose(words_of(overrides=("actor_rollout_ref.actor.checkpoint.async_save=true",)))
     with pytest.raises(InputError, match="async_save"):
         check_saving(config)
+
+
+def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
+    for name in profile_names():
+        assert not compose(words_of(profile=name)).trainer.v1.sampler.sampler_kwargs.dynamic
+    key = "algorithm.filter_groups"
+    for options in ({"dynamic_sampling": True}, {"overrides": (f"{key}.enable=true",)}):
+        config = compose(words_of(groups=6, **options))
+        check_filter(config)
+        asked = dict(config.trainer.v1.sampler.sampler_kwargs)
+        del asked["poll_interval"]
+        assert asked == {"dynamic": True, "groups": 6, "at_once": 1, "most": 20}
+    with pytest.raises(InputError, match="by their rewards"):
+        check_filter(compose(words_of(dynamic_sampling=True, overrides=(f"{key}.metric=success",))))
 
 
 def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:

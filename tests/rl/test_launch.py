@@ -34,6 +34,7 @@ from simia_gym.rl.grpo.metrics import (
 from simia_gym.rl.grpo.options import GrpoOptions, make_plan
 from simia_gym.rl.grpo.process import MARK, end_marked, mark_of, marked
 from simia_gym.rl.grpo.profile import load_profile
+from simia_gym.rl.grpo.progress import facts_of
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
 from simia_gym.rl.grpo.variables import PLUG_IN, cores, make_ray_folder, variables
 from simia_gym.rl.small.card import read_card
@@ -75,6 +76,16 @@ def test_sums_are_over_valid_episodes_and_count_the_others() -> None:
     retail = sums["by_env"]["simia/retail-v0"]
     assert (retail["episodes"], retail["masked"], retail["reward"]) == (3, 1, 0.5)
     assert sums["by_env"]["simia/webshop-v0"]["by_kind"]["buy"]["success"] == 1.0
+
+
+def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
+    def of(uid: str, *rewards: float | None) -> list[EpisodeLine]:
+        return [replace(LINE, uid=uid, reward=one, valid=one is not None) for one in rewards]
+
+    lines = [*of("a", 1.0, 0.0), *of("b", 0.0, 0.0), *of("c", 1.0, None), *of("d", 0.5, None, 0.25)]
+    assert summed(lines)["groups"] == {"played": 4, "mixed": 2}
+    assert "2 of 4 groups teach" in facts_of({"step": 1, "train": summed(lines)})
+    assert "groups" not in summed([*of("a", 1.0), *of("b", 0.0)]), "a validation has no groups"
 
 
 def test_where_every_episode_is_masked_there_is_no_reward_rather_than_0() -> None:
@@ -300,6 +311,16 @@ def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=r"was .* and now is"):
             check_settings(folder, plan_of(**other).to_json())
+
+
+def test_a_run_of_an_older_version_may_go_on(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    plan = plan_of()
+    older = {name: value for name, value in plan.to_json().items() if name != "dynamic_sampling"}
+    write_settings(folder, older)
+    check_settings(folder, plan.to_json())
+    with pytest.raises(InputError, match="dynamic_sampling"):
+        check_settings(folder, replace(plan, dynamic_sampling=True).to_json())
 
 
 def test_a_run_may_go_on_with_other_limits_of_memory_alone(tmp_path: Path) -> None:

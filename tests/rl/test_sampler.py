@@ -76,26 +76,33 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 class Run:
     """verl's worker and our sampler, with the queue between them."""
 
-    def __init__(self, made: Prepared, fates: list[list[str]], *, tries: int = 3) -> None:
-        self.made, self.refilled = made, 0
-        self._fates = fates
+    def __init__(
+        self, made: Prepared, fates: list[list[str]], *, tries: int = 3, groups: int | None = None, most: int = 0
+    ) -> None:
+        self.made, self.refilled, self._next = made, 0, 0
+        self._fates, self._groups = fates, groups
+        options: dict[str, Any] = {"poll_interval": 0.01, "tries": tries}
+        if groups is not None:
+            options |= {"dynamic": True, "groups": groups, "at_once": 1, "most": most}
         self.sampler = EpisodeSampler(
             trainer_mode="sync",
             trainer_config=OmegaConf.create({}),
             max_off_policy_threshold=8,
             max_off_policy_strategy="drop",
-            sampler_kwargs=OmegaConf.create({"poll_interval": 0.01, "tries": tries}),
+            sampler_kwargs=OmegaConf.create(options),
             refill_fn=self._refill,
         )
 
-    def play(self, *, validate: bool = False) -> list[str]:
-        """Play all rows into the queue; give the ids of their groups."""
+    def play(self, count: int | None = None, *, validate: bool = False) -> list[str]:
+        """Play the next rows, by default all of them, into the queue; give the ids of their groups."""
         made, partition = self.made, "val" if validate else "train"
         fates = dict(zip(made.scripts, self._fates, strict=True))
         worker = AgentLoopWorkerTQ.__ray_metadata__.modified_class(made.config, Fated(made.scripts, fates))
-        count = len(made.rows)
-        batch = collate_fn([made.dataset[number] for number in range(count)])
-        uids = [f"{partition}{self.refilled}-{number}" for number in range(count)]
+        count = len(made.rows) if count is None else count
+        numbers = [(self._next + number) % len(made.rows) for number in range(count)]
+        self._next += count
+        batch = collate_fn([made.dataset[number] for number in numbers])
+        uids = [f"{partition}{self.refilled}-{number}" for number in numbers]
         batch["uid"] = np.array(uids, dtype=object)
         rows = tu.get_tensordict(batch)
         tu.assign_non_tensor_data(rows, "global_steps", STEP)
@@ -112,13 +119,18 @@ class Run:
         return uids
 
     def _refill(self, prompts: int) -> None:
-        assert prompts == len(self.made.rows)
         self.refilled += 1
-        self.play()
+        if self._groups is None:
+            assert prompts == len(self.made.rows)
+            self.play()
+        else:
+            assert 0 < prompts <= self._groups, "more at once than a step has groups"
+            self.play(prompts)
 
     def sample(self, partition: str = "train") -> tuple[Any, dict[str, Any]]:
         """What the trainer gets."""
-        return self.sampler.sample(global_steps=STEP, partition_id=partition, batch_size=len(self.made.rows))
+        size = len(self.made.rows) if self._groups is None else self._groups
+        return self.sampler.sample(global_steps=STEP, partition_id=partition, batch_size=size)
 
 
 FATES = [
@@ -203,6 +215,35 @@ def test_a_batch_that_teaches_nothing_is_played_again_and_in_the_end_the_run_sto
     run = Run(made, [[FAULT, FAULT], [FAULT, WIN]], tries=2)
     run.play()
     with pytest.raises(RuntimeError, match="2 batches in a row"):
+        run.sample()
+    left = tq.kv_list(partition_id="train") or {}
+    tq.kv_clear(keys=list(left.get("train", {})), partition_id="train")
+
+
+def test_groups_that_teach_nothing_are_replaced_before_a_step_learns(
+    tmp_path: Path, loop: asyncio.AbstractEventLoop
+) -> None:
+    fates = [[WIN] * 3, [WIN, FAULT, LOSE], [LOSE, FAULT, LOSE], [FAULT, WIN, FAULT], [WIN, LOSE, LOSE], [LOSE] * 3]
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=len(fates), group=3, step=STEP)
+    run = Run(made, fates, groups=2)
+    run.play(2)
+    batch, metrics = run.sample()
+    # Of six groups two have valid episodes that differ: the second and the fifth.
+    assert {key.rsplit("_", 2)[0].partition("-")[2] for key in batch.keys} == {"1", "4"}
+    assert len(batch) == 6
+    assert metrics["training/masked_share"] == 1 / 6
+    assert metrics["training/teaching_share"] == 5 / 6
+    assert metrics["training/filter_groups/evicted_samples"] >= 3
+    left = tq.kv_list(partition_id="train")["train"]
+    assert set(left) == set(batch.keys), "what was replaced stays in the queue"
+    tq.kv_clear(keys=batch.keys, partition_id="train")
+
+
+def test_a_step_for_which_no_group_teaches_stops_the_run(tmp_path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=4, group=2, step=STEP)
+    run = Run(made, [[WIN, WIN], [LOSE, LOSE], [WIN, FAULT], [LOSE, LOSE]], groups=2, most=2)
+    run.play(2)
+    with pytest.raises(RuntimeError, match=r"groups of this step had to be replaced, and 0 had .* --dynamic-sampling"):
         run.sample()
     left = tq.kv_list(partition_id="train") or {}
     tq.kv_clear(keys=list(left.get("train", {})), partition_id="train")
