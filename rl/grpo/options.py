@@ -206,7 +206,7 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
         max_response_length=number("max_response_length", "--max-response-length"),
         turn_tokens=None if turn_tokens is None else number("turn_tokens", "--turn-tokens"),
         temperature=asked.temperature,
-        dynamic_sampling=_chosen(asked.dynamic_sampling, given),
+        dynamic_sampling=_dynamic(asked, given),
         prompt=cast(Prompt, prompt),
         validation_every=number("validation_every", "--val-every", 0),
         validation_tasks=tasks,
@@ -218,10 +218,18 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
     )
 
 
-def _chosen(typed: bool | None, given: Mapping[str, Any]) -> bool:
-    value = given.get("dynamic_sampling", False) if typed is None else typed
+_FILTER = "algorithm.filter_groups.enable="
+
+
+def _dynamic(asked: GrpoOptions, given: Mapping[str, Any]) -> bool:
+    """Whether groups are replaced: by the option, verl's own key, or the profile."""
+    typed = [word.lstrip("+").removeprefix(_FILTER) for word in asked.overrides if word.lstrip("+").startswith(_FILTER)]
+    value = given.get("dynamic_sampling", False) if asked.dynamic_sampling is None else asked.dynamic_sampling
+    if typed:
+        value = {"true": True, "false": False}.get(typed[-1].lower())
     if not isinstance(value, bool):
-        raise InputError(f"dynamic_sampling is {value!r}", where="--profile", fix="Write true or false below launch.")
+        where = f"--set {_FILTER[:-1]}" if typed else "--profile"
+        raise InputError(f"dynamic sampling is {typed or [value]}", where=where, fix="Write true or false.")
     return value
 
 

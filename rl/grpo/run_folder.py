@@ -16,10 +16,10 @@ from simia_gym.rl.grpo.options import MAY_CHANGE
 
 RESOURCES = re.compile(
     r"offload|(token_len|micro_batch_size)_per_gpu$|gpu_memory_utilization$|max_num_(seqs|batched_tokens)$"
-    r"|enable_gradient_checkpointing$|object_store_memory$"
+    r"|enable_gradient_checkpointing$|object_store_memory$|filter_groups\.max_(num|inflight)_gen_batches$"
 )
-"""Keys of verl's configuration that a resumed run may have otherwise than before: they decide what fits, not what is
-learnt.
+"""Keys of verl's configuration that a resumed run may have otherwise than before: they decide what fits and when it is
+given up, not what is learnt.
 """
 
 

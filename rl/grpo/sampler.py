@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -43,6 +44,7 @@ class _Teaching:
 
     refill_fn: Any
     finished_keys: dict[str, set[str]]
+    failure_keys: dict[str, set[str]]
     partitions: dict[str, dict[str, Any]]
     _dapo_classification_cache: dict[str, dict[str, float | None]]
 
@@ -51,12 +53,14 @@ class _Teaching:
         kwargs.setdefault("poll_interval", float(options.get("poll_interval", POLL)))
         self._tries = int(options.get("tries", TRIES))
         self._dynamic = bool(options.get("dynamic", False))
-        self._most = 0
+        self._most = self._patience = self._needed = 0
         if self._dynamic:
             groups = int(options["groups"])
             self._most = int(options.get("most", 0)) * groups
+            self._needed, self._patience = groups, self._tries * groups
             kwargs |= {"filter_groups_metric": FILTER_GROUPS_REWARD_METRIC, "gen_batch_size": 1}
             kwargs |= {"train_batch_size": groups, "max_inflight_gen_batches": int(options.get("at_once", 1))}
+        self._step, self._faulty = -1, 0
         self._played: Counter[str] = Counter()
         super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)  # type: ignore[call-arg]
 
@@ -74,7 +78,6 @@ class _Teaching:
         Raises:
             RuntimeError: Several batches in a row had no group that teaches.
         """
-        self._played.clear()
         for _ in range(self._tries):
             batch, metrics = super().sample(  # type: ignore[misc]
                 global_steps=global_steps, partition_id=partition_id, batch_size=batch_size
@@ -88,10 +91,20 @@ class _Teaching:
             logger.warning("step %s: no group of this batch has two valid episodes; another is played", global_steps)
             tq.kv_clear(keys=batch.keys, partition_id=batch.partition_id)
             self.refill_fn(batch_size)
-        raise RuntimeError(
+        raise self._only_faults()
+
+    def _only_faults(self) -> RuntimeError:
+        return RuntimeError(
             f"{self._tries} batches in a row had no group with two valid episodes. The faults stand in the run's "
             "folder, in episodes/: mend what they name, then go on."
         )
+
+    def _terminal_eviction_reasons(self, global_steps: int, partition_id: str) -> Any:
+        """As verl has it; what is replaced is counted anew with every step."""
+        if partition_id == "train" and global_steps != self._step:
+            self._step = global_steps
+            self._played.clear()
+        return super()._terminal_eviction_reasons(global_steps, partition_id)  # type: ignore[misc]
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
         """The groups to be replaced, as verl asks for them, and how many of them had which reward.
@@ -101,13 +114,15 @@ class _Teaching:
         """
         if partition_id == "val" or not self._dynamic:
             return set(), Counter()
-        finished, known = self.finished_keys[partition_id], self._dapo_classification_cache[partition_id]
-        for uid in known.keys() - finished:
+        ended = self.finished_keys[partition_id] | self.failure_keys[partition_id]
+        known = self._dapo_classification_cache[partition_id]
+        for uid in known.keys() - ended:
             del known[uid]
-        if new := finished - known.keys():
-            known.update(self._same_rewards(partition_id, new))
-            self._played.update("other" if known[uid] is None else _kind(known[uid]) for uid in new)
-            self._stop_if_hopeless()
+        if new := ended - known.keys():
+            found = self._same_rewards(partition_id, new)
+            known.update(found)
+            self._count(found)
+            self._stop_if_hopeless(sum(reward is None for reward in known.values()))
         same = {uid: reward for uid, reward in known.items() if reward is not None}
         return set(same), Counter(same.values())
 
@@ -124,25 +139,31 @@ class _Teaching:
                     rewards[_group(key)].append(float(score.sum()))
         return {uid: _same(found) for uid, found in rewards.items()}
 
-    def _stop_if_hopeless(self) -> None:
+    def _count(self, found: Mapping[str, float | None]) -> None:
+        kinds = ["other" if reward is None else "faults" if reward == FAULTS else "same" for reward in found.values()]
+        self._played.update(kinds)
+        self._faulty = self._faulty + len(kinds) if set(kinds) == {"faults"} else 0
+
+    def _stop_if_hopeless(self, good: int) -> None:
+        if good >= self._needed:  # what still comes in is surplus
+            return
+        if self._faulty >= self._patience:
+            raise self._only_faults()
         replaced = self._played["same"] + self._played["faults"]
-        if not self._most or replaced <= self._most:
+        if self._most <= 0 or replaced <= self._most:
             return
         raise RuntimeError(
             f"{replaced} groups of this step had to be replaced, and {self._played['other']} had episodes of different "
             f"reward: in {self._played['same']} all had the same, and {self._played['faults']} had fewer than two "
-            "valid ones. Where that is for faults, they stand in the run's folder, in episodes/; else choose tasks "
-            "that the policy solves now and then, larger groups (--group-size), or no --dynamic-sampling."
+            "valid ones. Where that is for faults, they stand in the run's folder, in episodes/; else go on with more "
+            "tries (--set algorithm.filter_groups.max_num_gen_batches=N), or begin with tasks that the policy solves "
+            "now and then, larger groups (--group-size), or no --dynamic-sampling."
         )
 
 
 def _group(key: str) -> str:
     """The group of a row."""
     return key.rsplit("_", 2)[0]
-
-
-def _kind(reward: float | None) -> str:
-    return "faults" if reward == FAULTS else "same"
 
 
 def _same(rewards: list[float]) -> float | None:

@@ -109,11 +109,15 @@ def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
         assert not compose(words_of(profile=name)).trainer.v1.sampler.sampler_kwargs.dynamic
     key = "algorithm.filter_groups"
     for options in ({"dynamic_sampling": True}, {"overrides": (f"{key}.enable=true",)}):
+        assert make_plan(GrpoOptions(env=(RETAIL,), **options), load_profile("cpu")).dynamic_sampling
         config = compose(words_of(groups=6, **options))
         check_filter(config)
         asked = dict(config.trainer.v1.sampler.sampler_kwargs)
         del asked["poll_interval"]
         assert asked == {"dynamic": True, "groups": 6, "at_once": 1, "most": 20}
+    typed = GrpoOptions(env=(RETAIL,), overrides=(f"{key}.enable=perhaps",))
+    with pytest.raises(InputError, match="perhaps"):
+        make_plan(typed, load_profile("cpu"))
     with pytest.raises(InputError, match="by their rewards"):
         check_filter(compose(words_of(dynamic_sampling=True, overrides=(f"{key}.metric=success",))))
 

@@ -330,6 +330,7 @@ def test_a_run_may_go_on_with_other_limits_of_memory_alone(tmp_path: Path) -> No
     memory = (f"{actor}.fsdp_config.param_offload=true", "actor_rollout_ref.rollout.gpu_memory_utilization=0.4")
     check_settings(folder, plan_of(overrides=(*memory, kl)).to_json())
     check_settings(folder, plan_of(overrides=(more.replace("8192", "4096"), kl)).to_json())
+    check_settings(folder, plan_of(overrides=(kl, "algorithm.filter_groups.max_num_gen_batches=40")).to_json())
     with pytest.raises(InputError, match=rf'--set {actor}.use_kl_loss was "{kl}" and now is null'):
         check_settings(folder, plan_of(overrides=memory).to_json())
     with pytest.raises(InputError, match=r"--set trainer\.x was null and now is"):

@@ -17,8 +17,11 @@ need("torch", "ray", "pyarrow", "transfer_queue", "verl")
 need("verl.trainer.ppo.v1.trainer_base")
 
 import numpy as np
+import ray
+import torch
 import transfer_queue as tq
 from omegaconf import OmegaConf, open_dict
+from tensordict import TensorDict
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopWorkerTQ
 from verl.trainer.ppo.v1.trainer_base import PPOTrainer
 from verl.utils import tensordict_utils as tu
@@ -26,6 +29,7 @@ from verl.utils.dataset.rl_dataset import collate_fn
 
 import simia_gym.rl.grpo.advantage  # noqa: F401
 from simia_gym.rl.grpo.sampler import EpisodeSampler
+from simia_gym.rl.grpo.turns import TakingTurns
 
 from .agent_worker import WEBSHOP, Prepared, ScriptedEngine, prepare, suite_of, tokenizer
 from .ray_cluster import Cluster
@@ -247,6 +251,46 @@ def test_a_step_for_which_no_group_teaches_stops_the_run(tmp_path: Path, loop: a
         run.sample()
     left = tq.kv_list(partition_id="train") or {}
     tq.kv_clear(keys=list(left.get("train", {})), partition_id="train")
+
+
+@pytest.mark.parametrize("most", [0, 20])
+def test_a_dead_endpoint_is_found_as_soon_as_without_dynamic_sampling(
+    most: int, tmp_path: Path, loop: asyncio.AbstractEventLoop
+) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=2, group=2, step=STEP)
+    run = Run(made, [[FAULT, FAULT], [WIN, FAULT]], groups=2, tries=2, most=most)
+    run.play(2)
+    with pytest.raises(RuntimeError, match="2 batches in a row had no group with two valid episodes"):
+        run.sample()
+    assert run.refilled <= 3
+    left = tq.kv_list(partition_id="train") or {}
+    tq.kv_clear(keys=list(left.get("train", {})), partition_id="train")
+
+
+def test_what_comes_in_after_a_whole_batch_ends_no_run(tmp_path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=4, group=2, step=STEP)
+    run = Run(made, [[WIN, LOSE], [LOSE, LOSE], [WIN, WIN], [LOSE, LOSE]], groups=1, most=1)
+    run.play()
+    batch, _ = run.sample()
+    assert len(batch) == 2
+    tq.kv_clear(keys=batch.keys, partition_id="train")
+
+
+def test_every_worker_has_its_turn() -> None:
+    given: list[tuple[int, int]] = []
+
+    def worker(number: int) -> Any:
+        def remote(rows: Any) -> Any:
+            given.append((number, len(rows)))
+            return ray.put(None)
+
+        return SimpleNamespace(generate_sequences=SimpleNamespace(remote=remote))
+
+    manager = object.__new__(TakingTurns)
+    manager.agent_loop_workers = [worker(number) for number in range(3)]
+    for size in (1, 1, 2, 6, 1):
+        manager.generate_sequences(TensorDict({"row": torch.zeros(size, 1)}, batch_size=[size]))
+    assert given == [(0, 1), (1, 1), (2, 1), (0, 1), (1, 2), (2, 2), (0, 2), (1, 1)]
 
 
 def test_faults_are_no_zeros_in_validation(tmp_path: Path, loop: asyncio.AbstractEventLoop) -> None:
