@@ -87,12 +87,12 @@ def stands_in(event: Event, quote: str) -> bool:
     """
     if not quote:
         return False
+    call = event.get("call")
+    if call is not None and quote in encode(call).decode():  # what is quoted most; its JSON is a part of the event's
+        return True
     for text in event.values():
         if isinstance(text, str) and quote in text:
             return True
-    call = event.get("call")
-    if call is not None and quote in encode(call).decode():  # its JSON is a part of the event's, and a small one
-        return True
     return quote in encode(event).decode() or any(quote in text for text in _strings(event))
 
 

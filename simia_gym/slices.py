@@ -20,6 +20,8 @@ from simia_gym.types import JsonObject, Row, ToolCall
 
 CAP = 60_000
 """Most bytes of a slice's JSON, by default."""
+_KEPT = 256
+"""Slices of single rows that are kept for the next call of the same tool."""
 
 Tables: TypeAlias = dict[str, dict[str, Row]]
 View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
@@ -34,11 +36,12 @@ class Slice:
         encoded: `value` as canonical JSON.
     """
 
-    __slots__ = ("encoded", "missing", "tables")
+    __slots__ = ("_hash", "encoded", "missing", "tables")
 
     def __init__(self, tables: Tables, missing: tuple[str, ...]) -> None:
         self.tables, self.missing = tables, missing
         self.encoded = encode(self.value)
+        self._hash = ""
 
     @property
     def value(self) -> JsonObject:
@@ -53,7 +56,9 @@ class Slice:
     @property
     def hash(self) -> str:
         """Content hash, 16 hex digits."""
-        return hash_of(self.encoded)[:16]
+        if not self._hash:
+            self._hash = hash_of(self.encoded)[:16]
+        return self._hash
 
     def state(self) -> State:
         """A state that holds the slice and nothing else."""
@@ -73,6 +78,8 @@ class Slicer:
     def __init__(self, selectors: Iterable[Selector], views: Mapping[str, View], where: str, cap: int = CAP) -> None:
         self.selectors, self.where, self.cap = tuple(selectors), where, cap
         self._steps = [(each, _filler(each, views, where)) for each in self.selectors]
+        self._argument = _whole_row_of(self.selectors)
+        self._kept: dict[int, tuple[Row, str, Slice]] = {}
 
     def __call__(self, state: State, call: ToolCall) -> Slice:
         """Take a slice.
@@ -84,6 +91,23 @@ class Slicer:
         Raises:
             Fault: ``slice_too_large``, or a view that broke (``bug``).
         """
+        if self._argument is None:
+            return self._taken(state, call)
+        name = call.arguments.get(self._argument)
+        row = state.get(self.selectors[0].table, name) if type(name) is str else None
+        if row is None:
+            return self._taken(state, call)
+        # The episodes of a group begin with the same rows, and most of these stay as they are.
+        known = self._kept.get(id(row))
+        if known is not None and known[0] is row and known[1] == name:
+            return known[2]
+        made = self._taken(state, call)
+        if len(self._kept) >= _KEPT:
+            self._kept.clear()
+        self._kept[id(row)] = row, name, made
+        return made
+
+    def _taken(self, state: State, call: ToolCall) -> Slice:
         context = Context(state, call)
         tables: Tables = {}
         missing: dict[str, None] = {}
@@ -145,6 +169,19 @@ def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None =
 
 
 _Fill: TypeAlias = Callable[[dict[str, Row], dict[str, None], Context], None]
+
+
+def _whole_row_of(selectors: tuple[Selector, ...]) -> str | None:
+    """The argument whose value is the key of the one row that a slice consists of; ``None`` where it is more, or less.
+
+    Such a slice depends on that row and nothing else.
+    """
+    if len(selectors) != 1:
+        return None
+    only = selectors[0]
+    if only.view is not None or only.columns or only.where or only.key is None:
+        return None
+    return argument_of(only.key)
 
 
 def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:

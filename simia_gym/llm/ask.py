@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simia_gym.ledger import Ledger
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+from simia_gym.state.frozen import frozen_dict
 
 MODEL_EVENT = "model"
 
@@ -50,5 +51,5 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         static_bytes=request.prompt.static,
         reply=reply.raw,
         # What came from the server's cache depends on who asked before; the same episode must give the same bytes.
-        usage={"prompt": usage.prompt, "completion": usage.completion},
+        usage=frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
     )

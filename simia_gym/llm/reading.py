@@ -74,7 +74,7 @@ def read_completion(body: bytes) -> Said:
     content, refusal = message.get("content"), message.get("refusal")
     reason, model = choice.get("finish_reason"), data.get("model")
     return Said(
-        content if type(content) is str else _text(content),
+        content if type(content) is str else "" if content is None else _text(content),
         refusal if type(refusal) is str else "",
         calls,
         message,
@@ -125,11 +125,13 @@ def _text(content: Any) -> str:
 def _usage(found: Any) -> Usage:
     if type(found) is not dict:
         return Usage()
+    prompt, completion = found.get("prompt_tokens"), found.get("completion_tokens")
+    if type(prompt) is not int or prompt < 0:
+        prompt = 0
+    if type(completion) is not int or completion < 0:
+        completion = 0
     details = found.get("prompt_tokens_details")
-    prompt = _count(found.get("prompt_tokens"))
-    cached = min(prompt, _count(details.get("cached_tokens"))) if type(details) is dict else 0
-    return Usage(prompt, cached, _count(found.get("completion_tokens")))
-
-
-def _count(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
+    cached = details.get("cached_tokens") if type(details) is dict else 0
+    if type(cached) is not int or cached < 0:
+        cached = 0
+    return Usage(prompt, min(prompt, cached), completion)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simia_gym.encoding import encode
 from simia_gym.llm.prompt import Prompt
-from simia_gym.policies.transcript import openai_messages
+from simia_gym.policies.transcript import one_call, openai_messages
 from simia_gym.state.frozen import FrozenDict
 from simia_gym.types import JsonObject, Message
 
@@ -59,7 +59,7 @@ class EncodedTranscript:
             # Copies, where they can be changed: a message that is changed in place is then another one.
             self._turn = [message if type(message) is FrozenDict else dict(message) for message in messages]
             self._place = len(prompt)
-            for message in openai_messages(messages):
+            for message in one_call(messages) or openai_messages(messages):
                 prompt.add_encoded(_encoded(message))
             self._chunks = prompt.chunks[self._place :]
 

@@ -41,6 +41,35 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
     return result
 
 
+def one_call(messages: Sequence[Message]) -> tuple[JsonObject, JsonObject] | None:
+    """What `openai_messages` makes of a turn of one call and its answer, which most turns are, without its detours.
+
+    Args:
+        messages: Part of a transcript.
+
+    Returns:
+        The two messages; ``None`` where it is anything else.
+    """
+    if len(messages) != 2:
+        return None
+    said, answer = messages
+    listed, content, shown = said.get("tool_calls"), said.get("content"), answer.get("content")
+    if said.get("role") != "assistant" or answer.get("role") != "tool" or not isinstance(listed, list):
+        return None
+    if len(listed) != 1 or type(shown) is not str or not (content is None or type(content) is str):
+        return None
+    call = listed[0]
+    made, function = call.get("id"), call.get("function")
+    if type(made) is not str or answer.get("tool_call_id") != made or not function:
+        return None
+    name, arguments = function.get("name"), function.get("arguments")
+    if type(name) is not str or type(arguments) is not str:
+        return None
+    calls = [{"id": made, "type": "function", "function": {"name": name, "arguments": arguments}}]
+    turn: JsonObject = {"role": "assistant", "content": content or None, "tool_calls": calls}
+    return turn, {"role": "tool", "tool_call_id": made, "content": shown}
+
+
 def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
     """An assistant message and the tool messages after it."""
     listed = message.get("tool_calls") if answers else None

@@ -10,10 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simia_gym.policies.encoded import EncodedTranscript
-from simia_gym.policies.transcript import openai_messages
+from simia_gym.policies.transcript import one_call, openai_messages
 from simia_gym.types import Message
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}
+PLAIN = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ANSWERED: Message = {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "ok"}
 MESSAGES = st.sampled_from(
     [
         {"role": "system", "content": "Rules."},
@@ -39,6 +41,38 @@ def test_growing_by_any_steps_gives_what_one_step_gives(messages: list[Message],
         end = data.draw(st.integers(end + 1, len(messages)))
         part = copy.deepcopy(messages[:end]) if data.draw(st.booleans()) else messages[:end]
         assert encoded(transcript, part) == openai_messages(part)
+
+
+CONTENTS = st.sampled_from([None, "", "Hello", ["parts"]])
+CALLS = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(["c1", "c2", None, 3])},
+        optional={
+            "function": st.sampled_from([{"name": "f", "arguments": "{}"}, {"name": "f", "arguments": {}}, {}, None]),
+            "extra": st.just(1),
+        },
+    ),
+    max_size=2,
+)
+SAID = st.fixed_dictionaries({"role": st.sampled_from(["assistant", "user"]), "content": CONTENTS})
+ASKED = st.builds(lambda said, calls: {**said, "tool_calls": calls}, SAID, CALLS)
+SHOWN = st.fixed_dictionaries(
+    {"role": st.sampled_from(["tool", "user"]), "content": CONTENTS},
+    optional={"tool_call_id": st.sampled_from(["c1", "c2", 3, None]), "name": st.just("f")},
+)
+
+
+@given(st.one_of(SAID, ASKED), SHOWN)
+@example({"role": "assistant", "content": "", "tool_calls": [PLAIN]}, ANSWERED)
+def test_the_short_way_of_a_call_and_its_answer_gives_what_the_long_one_gives(said: Message, shown: Message) -> None:
+    short = one_call([said, shown])
+    assert short is None or list(short) == openai_messages([said, shown])
+
+
+def test_most_turns_take_the_short_way() -> None:
+    assert one_call([{"role": "assistant", "content": None, "tool_calls": [PLAIN]}, ANSWERED]) is not None
+    assert one_call([{"role": "assistant", "content": "Hi"}]) is None
+    assert one_call([{"role": "assistant", "content": "Hi"}, {"role": "user", "content": "Ho"}]) is None
 
 
 ASKING: Message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
