@@ -62,14 +62,13 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _curve(path: Path) -> list[dict[str, Any]]:
-    """Step, reward, success and valid share of GRPO."""
+    """Of each step of GRPO what its episodes came to, and how many of its groups could teach."""
     if not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    kept = ("reward", "success", "valid_share", "turns")
-    return [
-        {"step": line["step"], **{name: line["train"].get(name) for name in kept}} for line in lines if "train" in line
-    ]
+    kept = ("reward", "success", "valid_share", "turns", "episodes", "groups")
+    train = {line["step"]: line["train"] for line in lines if "train" in line}
+    return [{"step": step, **{name: sums[name] for name in kept if name in sums}} for step, sums in train.items()]
 
 
 def machine() -> dict[str, Any]:
