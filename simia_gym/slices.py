@@ -94,7 +94,9 @@ class Slicer:
         if self._argument is None:
             return self._taken(state, call)
         name = call.arguments.get(self._argument)
-        row = state.get(self.selectors[0].table, name) if type(name) is str else None
+        if type(name) is not str:
+            return self._taken(state, call)
+        row = state.get(self.selectors[0].table, name)
         if row is None:
             return self._taken(state, call)
         # The episodes of a group begin with the same rows, and most of these stay as they are.

@@ -14,6 +14,8 @@ class TakingTurns(AgentLoopManagerTQ):
     by one (dynamic sampling, failures, staleness) the first worker would play nearly all of the others.
     """
 
+    agent_loop_workers: list[Any]
+
     def generate_sequences(self, prompts: Any) -> None:
         """Have tasks played, each by the next worker; does not wait for them.
 
