@@ -34,6 +34,9 @@ def sft(
             "tasks are generated."
         ),
     ] = None,
+    expert: Annotated[
+        str, typer.Option(help="Which of the environments' own policies plays; retail has `thinker`, too.")
+    ] = "expert",
     data: Annotated[
         list[Path] | None,
         typer.Option(help="Record file of `simia rollout`, or JSONL or Parquet with `messages`; repeatable."),
@@ -107,6 +110,7 @@ def sft(
         policy=policy or str(start),
         prompt=prompt,
         trajectories=trajectories,
+        expert=expert,
         data=tuple(map(str, data or ())),
         least=least_reward,
         fresh_ids=fresh_ids,
@@ -126,7 +130,7 @@ def sft(
     )
     check(settings, folder, resume)
     if policy is None:
-        _start(start, envs or [], size or "small", seed, output)
+        _start(start, envs or [], size or "small", seed, expert, output)
     finished = train_sft(
         settings,
         folder,
@@ -180,7 +184,7 @@ class _Played:
             self._output.say(f"{self._number} episodes played by experts")
 
 
-def _start(folder: Path, envs: list[str], size: str, seed: int, output: Any) -> None:
+def _start(folder: Path, envs: list[str], size: str, seed: int, expert: str, output: Any) -> None:
     """Make the model to begin with, or make sure that the one that is there already is what would be made."""
     from simia_gym.rl.small.build import build_policy
     from simia_gym.rl.small.card import read_card
@@ -189,11 +193,11 @@ def _start(folder: Path, envs: list[str], size: str, seed: int, output: Any) -> 
         fix = "Give --policy, or name environments, whose text a new policy's tokenizer learns."
         raise InputError("there is no policy to begin with", where="--policy", fix=fix)
     if not (folder / "config.json").exists():
-        build_policy(folder, envs, size=size, seed=seed, say=output.say)
+        build_policy(folder, envs, size=size, seed=seed, expert=expert, say=output.say)
         return
     card = read_card(folder)
-    before = {} if card is None else {"envs": list(card.envs), "copying": False, **card.made}
-    asked = {"envs": list(dict.fromkeys(envs)), "size": size, "seed": seed, "copying": False}
+    before = {} if card is None else {"envs": list(card.envs), "copying": False, "expert": "expert", **card.made}
+    asked = {"envs": list(dict.fromkeys(envs)), "size": size, "seed": seed, "copying": False, "expert": expert}
     other = [f"{name}={before.get(name)!r}" for name, value in asked.items() if before.get(name) != value]
     if other:
         fix = "Delete it, name another folder with --out, or begin with it by --policy."

@@ -54,6 +54,7 @@ def from_experts(
     prompt: str = "full",
     seed: int = 0,
     least: float = 1.0,
+    expert: str = "expert",
     on_one: Callable[[], None] = lambda: None,
 ) -> Gathered:
     """Let the experts of environments play tasks for training, fixed ones first, then as many generated ones as needed.
@@ -67,6 +68,7 @@ def from_experts(
         prompt: ``full`` or ``compact``.
         seed: Seed of the episodes; it decides the experts' wording.
         least: The least reward that is worth learning from.
+        expert: Which of their policies plays.
         on_one: Called after each episode.
 
     Raises:
@@ -85,7 +87,7 @@ def from_experts(
         if runs_out and held_out is None:
             looked_at = min(looked_at, len(suite.tasks) // 10)
         least_many = min(train, 1) if runs_out and number is None else train
-        _one(suite, env, found, train, looked_at, least_many, seed=seed, least=least, on_one=on_one)
+        _one(suite, env, found, train, looked_at, least_many, seed=seed, least=least, expert=expert, on_one=on_one)
     return found
 
 
@@ -103,6 +105,7 @@ def _one(
     *,
     seed: int,
     least: float,
+    expert: str,
     on_one: Callable[[], None],
 ) -> None:
     """Play one environment; generated tasks never run out, so what falls short is made up for. Fixed ones do.
@@ -122,7 +125,7 @@ def _one(
         """So many trajectories, and how many tasks that took."""
         kept: list[Trajectory] = []
         tried = 0
-        for done in expert_play(suite, tasks, seed=seed, least=least) if wanted else ():
+        for done in expert_play(suite, tasks, seed=seed, least=least, policy=expert) if wanted else ():
             on_one()
             tried += 1
             if isinstance(done, Trajectory):

@@ -163,6 +163,7 @@ def _gather(settings: SFTSettings, played: Callable[[], None]) -> Gathered:
             prompt=settings.prompt,
             seed=settings.seed,
             least=settings.least,
+            expert=settings.expert,
             on_one=played,
         )
     paths = [Path(name) for name in settings.data]

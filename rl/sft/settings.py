@@ -39,6 +39,7 @@ class SFTSettings:
         prompt: ``full`` or ``compact`` system message.
         trajectories: How many expert trajectories to learn from; ``None`` for 2,000, or all that there are of fixed
             tasks alone. Nothing with ``data``.
+        expert: Which of the environments' own policies plays them.
         data: Files to learn from instead.
         least: The least reward that is worth learning from.
         fresh_ids: Give every trajectory that is learned from ids of its own, so that the policy learns to copy them.
@@ -64,6 +65,7 @@ class SFTSettings:
     policy: str
     prompt: str = "full"
     trajectories: int | None = None
+    expert: str = "expert"
     data: tuple[str, ...] = ()
     least: float = 1.0
     fresh_ids: bool = False
@@ -90,6 +92,9 @@ class SFTSettings:
         if self.trajectories is not None and bool(self.trajectories) == bool(self.data):
             fix = "Give --trajectories N for expert play, or --data FILE."
             raise InputError("one source of trajectories is needed", where="trajectories", fix=fix)
+        if self.data and self.expert != "expert":
+            fix = "Leave out --expert or --data."
+            raise InputError("nobody plays where files are learned from", where="expert", fix=fix)
         if not self.envs and not self.data:
             raise InputError("no environment is named", where="env", fix="Such as simia/webshop-v0.")
         for name in ("batch_size", "micro_batch", "max_length"):

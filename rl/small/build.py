@@ -30,6 +30,7 @@ def build_policy(
     heads: int | None = None,
     seed: int = 0,
     conversations: int = CONVERSATIONS,
+    expert: str = "expert",
     copying: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Path:
@@ -47,6 +48,7 @@ def build_policy(
         heads: Another number of heads.
         seed: Seed of the weights and of the conversations.
         conversations: How many conversations to train the tokenizer on.
+        expert: Which of the environments' own policies holds them.
         copying: Begin with heads that can copy; see `simia_gym.rl.small.copying`.
         say: Takes a line about each step.
 
@@ -72,7 +74,7 @@ def build_policy(
         raise InputError("heads that copy are made for small models", where="copying", fix=fix)
     talks: list[list[Message]] = []
     for env in names:
-        talks += conversations_of(env, -(-conversations // len(names)), seed=seed)
+        talks += conversations_of(env, -(-conversations // len(names)), seed=seed, expert=expert)
     say(f"{len(talks)} conversations of {', '.join(names)}")
     tokenizer = train_tokenizer(talks, vocab=vocab, max_length=MAX_LENGTH)
     say(f"tokenizer: {len(tokenizer)} tokens")
@@ -81,28 +83,29 @@ def build_policy(
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)
     made = {"size": size, **asdict(shape), "vocab": len(tokenizer), "seed": seed, "conversations": len(talks)}
-    made["copying"] = copying
+    made |= {"copying": copying, "expert": expert}
     write_card(path, Card(envs=tuple(names), made=made))
     parameters = sum(item.numel() for item in model.parameters())
     say(f"model: {parameters / 1e6:.2f} million parameters, {path}")
     return path
 
 
-def conversations_of(env: str, number: int, *, seed: int = 0) -> list[list[Message]]:
+def conversations_of(env: str, number: int, *, seed: int = 0, expert: str = "expert") -> list[list[Message]]:
     """Conversations of an environment's expert on tasks for training, half with the compact system message.
 
     Args:
         env: The environment's id, or the folder of a domain.
         number: How many; fewer where no tasks are generated and the fixed ones are fewer.
         seed: Seed of the episodes.
+        expert: Which of its own policies plays.
 
     Raises:
-        InputError: The environment has no expert.
+        InputError: The environment has no such policy.
     """
     talks: list[list[Message]] = []
     half = number // 2 + number % 2
     for prompt in ("full", "compact"):
         suite = training_suite(env, generated=half, prompt=prompt)
-        played = expert_play(suite, range(len(suite.tasks))[-half:], seed=seed, least=0.0)
+        played = expert_play(suite, range(len(suite.tasks))[-half:], seed=seed, least=0.0, policy=expert)
         talks += [done.messages for done in played if isinstance(done, Trajectory)]
     return talks

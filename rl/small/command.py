@@ -22,6 +22,9 @@ def new_policy(
     copying: Annotated[
         bool, typer.Option("--copying", help="Begin with heads that can copy, so that ids need not be remembered.")
     ] = False,
+    expert: Annotated[
+        str, typer.Option(help="Which of the environments' own policies holds the conversations of the tokenizer.")
+    ] = "expert",
     seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
 ) -> None:
     """Make a small policy from nothing: a tokenizer trained on the domain's text and a Qwen3 with random weights."""
@@ -38,6 +41,7 @@ def new_policy(
         hidden=hidden,
         heads=heads,
         copying=copying,
+        expert=expert,
         seed=seed,
         say=output.say,
     )

@@ -1,0 +1,49 @@
+"""The thinker: the expert, who notes before every turn what the customer wants and how far it is.
+
+A conversation with a customer is long, and its beginning says what it is about. Who writes that down again in each turn
+has it at hand where it counts: small policies that imitate the expert forget the wish while they read profiles and
+orders, and do what most customers want. The note stands between ``<think>`` and ``</think>``; neither customer nor
+tools see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simia_gym.actions.thinking import CLOSE, OPEN
+from simia_gym.envs.retail.expert import RetailExpert
+from simia_gym.types import Message
+
+
+class Thinker(RetailExpert):
+    """The expert with a note in front of each action."""
+
+    def act(self, messages: Sequence[Message]) -> str:
+        """Write the next action behind a note of what it is for."""
+        action = super().act(messages)
+        return f"{OPEN}{self._note()}{CLOSE}\n{action}"
+
+    def _note(self) -> str:
+        """What the customer wants, of which order, what is known, and what this turn does about it."""
+        matter = self.matter
+        if matter is None:
+            return "no wish yet"
+        parts = [matter.kind.replace("_", " ")]
+        if matter.order_id is not None:
+            order = self.desk.orders.get(matter.order_id)
+            parts.append(matter.order_id if order is None else f"{matter.order_id} is {order['status']}")
+        known = [question for question in matter.said if question != "yes"]
+        if known:
+            parts.append(f"told {' and '.join(known)}")
+        asked = [question for question in dict.fromkeys(matter.asked) if question not in matter.said]
+        if self._user_id is None:
+            parts.append("identify")
+        elif matter.why:
+            parts.append("refuse")
+        elif matter.closed:
+            parts.append("done")
+        elif matter.proposal is not None:
+            parts.append("confirmed" if "yes" in matter.said else "propose")
+        elif asked:
+            parts.append(f"ask {' and '.join(asked)}")
+        return ", ".join(parts)
