@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from simia_gym.cli.output import one_line
 from simia_gym.errors import SimiaError
+from simia_gym.llm.failures import no_credit
 from simia_gym.rollout.records import Record
 from simia_gym.rollout.summary import Summary
 
@@ -21,7 +22,7 @@ _LEAST = 4
 
 
 class EndpointLostError(SimiaError):
-    """One episode after another ended with the same fault: the endpoint is gone."""
+    """One episode after another ended with the same fault: the endpoint is gone, or serves this account no more."""
 
 
 class Watch:
@@ -66,7 +67,8 @@ class Watch:
         if kind == "budget":
             self._stop("budget", str(fault["message"]))
             self._halt()
-        if kind not in _HOPELESS or role in ("episode", "world"):
+        hopeless = kind in _HOPELESS or no_credit(kind, str(fault.get("message")))
+        if not hopeless or role in ("episode", "world"):
             self._streak, self._length = None, 0
             return
         self._length = self._length + 1 if self._streak == (role, kind) else 1

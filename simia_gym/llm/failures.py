@@ -36,6 +36,11 @@ _NO_KEY = re.compile(r"api[ _-]?key (?:is )?(?:not valid|invalid)|(?:invalid|inc
 _FILTERED = re.compile(r"content[_ ](?:filter|policy|management)|responsibleai", re.IGNORECASE)
 _NO_MODEL = re.compile(r"model.{0,80}(?:does not exist|not found|not exist)|model_not_found", re.IGNORECASE)
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_SAYS_NO_CREDIT = re.compile(
+    r"^HTTP 402\b|insufficient[ _](?:credit|balance|quota|funds)|exceeded your current quota"
+    r"|billing[ _](?:hard[ _]limit|not[ _]active)",
+    re.IGNORECASE,
+)
 
 
 class Failure(Exception):
@@ -93,7 +98,7 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
     again = status in _PASSING or kind == "server_error"
     whole = f"{code} {text}"
     if kind == "rate_limit" and code in _NO_CREDIT:
-        again = False
+        again, text = False, f"{text} ({code})"
     elif kind in ("bad_request", "context_length"):
         if code == "context_length_exceeded" or _TOO_LONG.search(whole):
             kind = "context_length"
@@ -109,6 +114,16 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
     return Failure(
         kind, f"HTTP {status}: {text or 'no text'}", again=again, wait=wait, status=status, code=code, param=param
     )
+
+
+def no_credit(kind: str, message: str) -> bool:
+    """Whether a failure says that the account is empty: waiting does not help.
+
+    Args:
+        kind: Its kind.
+        message: What happened, as in `Failure` and `Fault`.
+    """
+    return kind == "rate_limit" and _SAYS_NO_CREDIT.search(message) is not None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -13,7 +13,7 @@ from simia_gym.errors import Fault, InputError, Role
 from simia_gym.llm import http, sdk
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.failures import Failure, of_status, one_line
+from simia_gym.llm.failures import Failure, no_credit, of_status, one_line
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of
 from simia_gym.llm.types import ChatRequest, ReplySchema
@@ -27,7 +27,6 @@ _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_le
 _NO_TLS = re.compile(r"InvalidContentType|wrong[_ ]version[_ ]number", re.IGNORECASE)
 _CUT_SHORT = re.compile(r"finish_reason 'length'|model output limit was reached")
 _ABOUT_ROOM = re.compile(r"max_(?:completion_)?tokens")
-_NO_CREDIT = re.compile(r"^HTTP 402\b|insufficient[ _](?:credit|balance|quota|funds)", re.IGNORECASE)
 _ROOM = 2000
 """Tokens for a short reply: thinking models need room before their first word."""
 _LEAST_ROOM = 16
@@ -154,7 +153,7 @@ def _fix(fault: Fault) -> str:
         return "The server speaks no TLS there: write http:// instead of https://, or give the port that does."
     if _is_cut_short(fault):
         return "The model used max_tokens up before it said anything: raise it; thinking counts."
-    if fault.kind == "rate_limit" and _NO_CREDIT.search(fault.message):
+    if no_credit(fault.kind, fault.message):
         return "The account has no credit left: add some, or use the key of another one."
     fixes = {
         "auth": f"The key is wrong or missing: set SIMIA_{role}_API_KEY or OPENAI_API_KEY.",

@@ -23,6 +23,7 @@ from simia_gym.cli.watching import EndpointLostError, Watch
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.cassette import Cassette
+from simia_gym.llm.failures import of_status
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.rollout.records import Record, read_records
 from simia_gym.rollout.store import TakenError, create_store
@@ -39,8 +40,10 @@ def record(desk: str, simia: Simia) -> Record:
     return next(iter(read_records(Path("r.jsonl"))))
 
 
-def faulted(record: Record, kind: str = "connection", role: str = "simulator") -> Record:
-    fault = {"role": role, "kind": kind, "message": "nobody answers"}
+def faulted(
+    record: Record, kind: str = "connection", role: str = "simulator", message: str = "nobody answers"
+) -> Record:
+    fault = {"role": role, "kind": kind, "message": message}
     return replace(record, valid=False, fault=fault, key=f"{record.key}x")
 
 
@@ -53,6 +56,24 @@ def test_the_same_hopeless_fault_in_a_row_ends_the_run(concurrency: int, least: 
     with pytest.raises(EndpointLostError, match=f"{least} episodes in a row ended with simulator:{kind}: nobody"):
         watch.seen(faulted(record, kind))
     assert watch.stopped == "endpoint"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (402, {"message": "pay first"}),
+        (429, {"message": "no credit", "code": "insufficient_quota"}),
+        (429, {"message": "You exceeded your current quota, please check your plan", "type": "requests"}),
+        (429, {"message": "off", "code": "billing_not_active"}),
+    ],
+)
+def test_an_account_without_credit_ends_the_run(status: int, body: dict[str, str], record: Record) -> None:
+    failure = of_status(status, json.dumps({"error": body}).encode(), {})
+    watch = Watch(1)
+    for _ in range(3):
+        watch.seen(faulted(record, failure.kind, message=failure.message))
+    with pytest.raises(EndpointLostError, match=f"4 episodes in a row ended with simulator:rate_limit: HTTP {status}"):
+        watch.seen(faulted(record, failure.kind, message=failure.message))
 
 
 def test_what_is_not_hopeless_does_not(record: Record) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,12 +21,47 @@ def many() -> list[Task]:
     return generated(N)
 
 
-def test_expert_succeeds_on_fixed_tasks() -> None:
-    assert rate("expert", fixed()) == 1.0
+@pytest.mark.parametrize("name", ["expert", "thinker"])
+def test_expert_succeeds_on_fixed_tasks(name: str) -> None:
+    assert rate(name, fixed()) == 1.0
 
 
-def test_expert_succeeds_on_generated_tasks(many: list[Task]) -> None:
-    assert rate("expert", many) == 1.0
+@pytest.mark.parametrize("name", ["expert", "thinker"])
+def test_expert_succeeds_on_generated_tasks(name: str, many: list[Task]) -> None:
+    assert rate(name, many) == 1.0
+
+
+def test_the_thinker_is_the_expert_with_a_note_in_front_of_each_action() -> None:
+    one, other = Play("expert"), Play("thinker")
+    wishes: set[str] = set()
+    for index, task in enumerate([*fixed(), *generated(80)]):
+        actions: list[str] = []
+        said: list[str] = []
+
+        def listen(action: str, messages: Sequence[Message], said: list[str] = said) -> None:
+            said.append(action)
+
+        def watch(action: str, messages: Sequence[Message], actions: list[str] = actions) -> None:
+            note, end, rest = action.partition("</think>\n")
+            assert end
+            seen = "\n".join(str(message["content"]) for message in messages)
+            for order in re.findall(r"#W\d+", note):
+                assert order in seen
+            wishes.add(note.removeprefix("<think>").partition(",")[0])
+            actions.append(rest)
+
+        assert one(task, index, watch=listen).success
+        assert other(task, index, watch=watch).success
+        assert actions == said
+    assert {"cancel", "modify address", "lookup price", "swap", "return", "transfer", "no wish yet"} <= wishes
+
+
+def test_what_the_thinker_notes_is_seen_by_nobody() -> None:
+    play = Play("thinker")
+    for task in fixed()[:20]:
+        play(task)
+        assert "told order" not in json.dumps(play.episode.messages)
+        assert "think>" not in json.dumps(play.episode.messages)
 
 
 @pytest.mark.parametrize("name", ["null", "claimer", "random"])

@@ -103,6 +103,20 @@ def test_the_same_seed_gives_the_same_trajectories() -> None:
     assert first != other
 
 
+def test_another_policy_of_the_domain_may_be_imitated() -> None:
+    plain = from_experts([RETAIL], 6, prompt="compact").train
+    thinking = from_experts([RETAIL], 6, prompt="compact", expert="thinker").train
+    assert [item.source for item in thinking] == ["thinker"] * 6
+    for one, other in zip(plain, thinking, strict=True):
+        assert len(one.messages) == len(other.messages)
+        for said, thought in zip(one.messages, other.messages, strict=True):
+            note, end, rest = str(thought["content"]).partition("</think>\n")
+            assert (rest if end else note) == said["content"]
+            assert bool(end) == (said["role"] == "assistant")
+    with pytest.raises(InputError, match=r"simia/webshop-v0 has no policy 'thinker'"):
+        from_experts([SHOP], 2, expert="thinker")
+
+
 def test_learned_are_the_policys_texts_and_the_ends_of_its_turns(played: list[Trajectory], tokenizer: Any) -> None:
     for item in played:
         row = encode(tokenizer, item.messages)
@@ -229,6 +243,7 @@ def test_tasks_for_testing_are_refused(tmp_path: Path) -> None:
         ({"extra": {"learning_rate": 1.0}}, "learning_rate has an option of its own. Use --lr"),
         ({"extra": {"max_steps": 3}}, "Use --steps"),
         ({"whole_every": 10}, "all trajectories are whole"),
+        ({"data": ("a",), "trajectories": None, "expert": "thinker"}, "expert: nobody plays"),
         ({"first_turns": 1, "whole_every": 0}, "whole_every is 0"),
     ],
 )

@@ -60,6 +60,7 @@ def test_a_start_that_is_what_would_be_made_is_taken(settings: list[Any]) -> Non
         ({}, ["--size", "base"], "made with size='small'"),
         ({}, ["--seed", "3"], "made with seed=0"),
         ({"copying": True}, [], "made with copying=True"),
+        ({}, ["--expert", "thinker"], "made with expert='expert'"),
     ],
 )
 def test_a_start_that_was_made_otherwise_is_refused(
@@ -163,4 +164,4 @@ def test_a_new_start_is_made_as_it_is_compared(tmp_path: Path) -> None:
     card = read_card(folder)
     assert card is not None
     assert card.envs == (SHOP,)
-    assert {"size": "tiny", "seed": 2, "copying": False}.items() <= card.made.items()
+    assert {"size": "tiny", "seed": 2, "copying": False, "expert": "expert"}.items() <= card.made.items()
