@@ -123,16 +123,21 @@ class ToolEnvironments:
         act = f"# How to act\n\nEverything you do is a tool call.{talk} A reply without a tool call ends your work."
         return f"{policy}\n\n{act}"
 
-    def dataset(self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None) -> Any:
+    def dataset(
+        self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None, name: str | None = None
+    ) -> Any:
         """The dataset to train on, a ``datasets.Dataset``: one row is the beginning of one group of episodes.
 
         Args:
             rows: How many; by default one for each task. More begin again with the first task and other seeds.
             seed: The seed that those of the episodes come from.
             tasks: Tasks of your own in place of those of the split.
+            name: What stands in the column ``environment``, by which TRL chooses where it is given a dictionary of
+                environments; by default the environment's id, which several domains of one's own share.
         """
         require("trl", "datasets")
-        return to_dataset(self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks))
+        made = self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks)
+        return to_dataset(made if name is None else [{**row, "environment": name} for row in made])
 
     def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
         # TRL appends the first observation to the last message.

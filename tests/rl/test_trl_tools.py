@@ -142,6 +142,15 @@ def test_the_expert_succeeds_through_methods(env: str, settings: dict[str, Any],
     assert sum(reward or 0 for reward in rewards) / len(rows) >= least
 
 
+def test_domains_of_ones_own_are_told_apart_by_the_names_they_are_given() -> None:
+    made = {name: environments("simia/custom-v0", domain=str(LIBRARY)) for name in ("one", "other")}
+    rows = [row for name, factory in made.items() for row in factory.dataset(2, name=name)]
+    assert [row["environment"] for row in rows] == ["one", "one", "other", "other"]
+    for row in rows:
+        assert made[row["environment"]]().reset(**row)
+    assert made["one"].dataset(1)[0]["environment"] == "simia/custom-v0"
+
+
 def test_a_policy_that_stops_is_judged_as_it_stands() -> None:
     environment = environments("simia/retail-v0")()
     row = rows_of(environments("simia/retail-v0"), 1)[0]
