@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simia_gym.errors import Fault, Role
-from simia_gym.llm.budget import Budget, Reservation
+from simia_gym.llm.budget import NO_GUESS, Budget, Guess, Reservation
 
 
 class Amounts(NamedTuple):
@@ -67,7 +67,7 @@ class Share(Budget):
         """Whether a request waits for a larger share."""
         return self._waiting > 0
 
-    async def admit(self, role: Role, tokens: int, cost: float) -> Reservation:
+    async def admit(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
         """Take leave to send one request, as soon as the share allows it.
 
         Raises:
@@ -75,7 +75,7 @@ class Share(Budget):
         """
         while True:
             try:
-                return self.reserve(role, tokens, cost)
+                return self.reserve(role, tokens, cost, guess)
             except Fault:
                 if time.monotonic() - self._raised > _UNTIL_SURE:
                     with self._lock:

@@ -295,7 +295,7 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
         prompt = f" (prompt {plan.prompt})"
         yield f"last step: reward {number(sums['reward'])}, success {percent(sums['success'])}{prompt}"
     if look := sums.get("validation"):
-        words = f"reward {number(look['reward'])}, success {percent(look['success'])}"
+        words = f"reward {number(look['reward'])}, success {percent(look['success'])} (prompt {plan.prompt})"
         yield f"validation after step {look['step']}: {words} over {counted(look['episodes'], 'episode')}"
     if models := sums.get("models"):
         yield f"models of the world: {in_short(models)}"

@@ -84,6 +84,7 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
     if not lines:
         return {}
     out = _rates(lines)
+    out["prompt"] = ", ".join(sorted({line.prompt for line in lines}))
     out["turns"] = _mean(line.turns for line in lines)
     out["policy_tokens"] = sum(line.tokens for line in lines)
     out["length"] = _mean(line.length for line in lines)
@@ -236,7 +237,7 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     episodes, masked = sum(sums["episodes"] for sums in train), sum(sums["masked"] for sums in train)
     out: dict[str, Any] = {"steps": len(train), "episodes": episodes, "masked": masked, "faults": dict(faults)}
     if train:
-        out |= {"reward": train[-1]["reward"], "success": train[-1]["success"]}
+        out |= {name: train[-1][name] for name in ("reward", "success", "prompt") if name in train[-1]}
     looks = [line for line in lines if VAL in line]
     if models := added(sums.get("models", {}) for sums in (*train, *(line[VAL] for line in looks))):
         out["models"] = models
@@ -246,4 +247,5 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(sums: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: sums[name] for name in ("episodes", "masked", "reward", "success")}
+    shown = {name: sums[name] for name in ("episodes", "masked", "reward", "success")}
+    return shown | {name: sums[name] for name in ("prompt",) if name in sums}  # lines of former versions have none

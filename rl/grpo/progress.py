@@ -77,15 +77,17 @@ class TrainingDisplay:
 
 
 def facts_of(line: Mapping[str, Any]) -> str:
-    """Reward, success, valid share and speed of a step, and the validation where there was one."""
+    """Reward, success, valid share and speed of a step, and the validation; lines of former versions have less."""
     parts = []
     if train := line.get("train"):
         parts += [f"reward {number(train['reward'])}", f"success {percent(train['success'])}"]
         parts += [f"valid {percent(train['valid_share'])}"]
-        groups = train.get("groups")  # runs of former versions have none
+        parts += [f"{train['prompt']} prompt"] if "prompt" in train else []
+        groups = train.get("groups")
         parts += [f"{groups['mixed']} of {groups['played']} groups teach"] if groups else []
     if "tokens_per_second" in line:
         parts.append(f"{compact(line['tokens_per_second'])} tokens/s")
     if val := line.get("val"):
-        parts.append(f"validation: reward {number(val['reward'])}, success {percent(val['success'])}")
+        prompt = f" ({val['prompt']} prompt)" if "prompt" in val else ""
+        parts.append(f"validation: reward {number(val['reward'])}, success {percent(val['success'])}{prompt}")
     return " · ".join(parts) or "no episode"

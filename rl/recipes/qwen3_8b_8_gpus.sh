@@ -4,7 +4,7 @@
 #   bash qwen3_8b_8_gpus.sh /data/run [OPTION...]
 #
 # Every further word goes to `simia train grpo`, such as --dry-run, --resume or --set KEY=VALUE.
-# Before: pip install 'simia-gym[rl]' 'torch==2.11.0' 'vllm==0.24.0' 'transformers==5.9.0'
+# Before: pip install -e '.[rl]' 'torch==2.11.0' 'vllm==0.24.0' 'transformers==5.9.0'
 # Its configuration is composed and validated by the project's tests; it has not been run on cards by them.
 set -euo pipefail
 run=${1:?folder of the run}

@@ -13,6 +13,9 @@ import pytest
 from benchmarks.learning import running
 from benchmarks.learning.plan import RECIPES, Stage, quick, stages
 from benchmarks.learning.summary import markdown, summarise_run
+from simia_gym.config import EnvConfig
+from simia_gym.suite import load_suite
+from simia_gym.tasks import task_to_json
 
 _SIMIA = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
 
@@ -23,8 +26,16 @@ def test_no_stage_trains_on_tasks_for_testing(domain: str, tmp_path: Path) -> No
     names = [stage.name for stage in made]
     assert names[:4] == ["new-policy", "openings", "sft", "grpo"]
     for stage in made:
-        assert ("--split" in stage.words) == stage.name.startswith("evaluate")
+        assert ("--split" in stage.words) == stage.name.startswith("evaluate")  # else those for training
     assert len({stage.done for stage in made}) == len(made)
+
+
+@pytest.mark.parametrize("domain", sorted(RECIPES))
+def test_no_test_task_is_counted_twice(domain: str) -> None:
+    recipe = RECIPES[domain]
+    suite = load_suite(EnvConfig(env=recipe.env, split="test", generated=recipe.test_tasks, prompt=recipe.prompt))
+    told = [json.dumps({**task_to_json(task), "id": ""}, sort_keys=True, default=dict) for task in suite.tasks]
+    assert len(told) == len(set(told)) > 200
 
 
 def _stage(folder: Path, words: str) -> Stage:

@@ -7,12 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from .libraries import need
 from .ray_cluster import cluster
 
 __all__ = ["cluster"]
 
 ASKED = "SIMIA_SLOW_RL"
 SLOW = "slow_rl"
+
+
+@pytest.fixture
+def installed() -> None:
+    """Skips a test where the libraries of `simia train grpo` are not installed."""
+    need("torch", "verl", "ray", "transfer_queue", "hydra")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -45,12 +45,12 @@ def chain(*turns: list[int]) -> list[int]:
     return [item for turn in turns for item in turn]
 
 
-def simulated(base_url: str, env: str = RETAIL, **settings: object) -> Suite:
+def simulated(base_url: str, env: str = RETAIL, simulator: str = "llm", **settings: object) -> Suite:
     """An environment whose tools are played by a model."""
     from simia_gym.parts import Parts
 
     roles = {"simulator": {"model": "oracle", "retries": 0}}
-    config = EnvConfig(env=env, prompt="compact", simulator="llm", roles=roles, **settings)  # type: ignore[arg-type]
+    config = EnvConfig(env=env, prompt="compact", simulator=simulator, roles=roles, **settings)  # type: ignore[arg-type]
     return load_suite(config, Parts(base_url=base_url))
 
 
@@ -168,16 +168,20 @@ def oracle() -> Iterator[OracleServer]:
         yield server
 
 
-def test_a_group_shares_its_world_and_its_answers(tmp_path: Path, oracle: OracleServer) -> None:
+@pytest.mark.parametrize(
+    "world", [{}, {"simulator": "hybrid", "routes": {"find_user_id_by_name_zip": "llm", "get_user_details": "llm"}}]
+)
+def test_a_group_shares_its_world_and_its_answers(tmp_path: Path, oracle: OracleServer, world: dict[str, Any]) -> None:
     def calls(run: Path) -> int:
         return sum(int(line.models["simulator"]["calls"]) for line in read_episodes(run) if line.models)
 
     accounts().drain()
     settings = {"base_url": oracle.base_url, "records": True}
-    alone = play_rows(tmp_path / "alone", [simulated(oracle.base_url)], rows=1, settings=settings)
+    suite = simulated(oracle.base_url, **world)
+    alone = play_rows(tmp_path / "alone", [suite], rows=1, settings=settings)
     asked = calls(alone.run)
     assert asked >= 2
-    group = play_rows(tmp_path / "group", [simulated(oracle.base_url)], rows=1, group=4, settings=settings)
+    group = play_rows(tmp_path / "group", [suite], rows=1, group=4, settings=settings)
     assert calls(group.run) == asked, "the members of a group asked for the same answers again"
     assert [group.reward(number) for number in range(4)] == [1.0] * 4
     assert {tuple(group.response(number)) for number in range(4)} == {tuple(alone.response(0))}

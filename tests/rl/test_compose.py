@@ -271,6 +271,12 @@ def test_memory_by_hand() -> None:
     gib = 2**30
     assert memory.weights == pytest.approx(4 * total / 8 / gib)
     assert memory.optimizer == pytest.approx(8 * total / 8 / gib)
+    assert memory.gradients == memory.weights
+    assert memory.gathered == pytest.approx(2 * (2 * layer + 1000 * 1024) / gib)
+    kept = 2 * 1000 * 1024 * 10 + 1000 * (16 * 1024 + 6 * 4096)
+    logits = 4 * 2048 * 1000 if config.actor_rollout_ref.actor.entropy_from_logits_with_chunking else 6 * 1000 * 1000
+    assert memory.activations == pytest.approx((kept + logits) / gib)
+    assert memory.training == pytest.approx((16 * total / 8 + 2 * (2 * layer + 1_024_000) + kept + logits) / gib)
     assert memory.rollout_weights == pytest.approx(2 * total / gib)
     assert memory.kv_cache == pytest.approx(0.6 * 80 - 2 * total / gib - 2)
     assert memory.kv_tokens == int(memory.kv_cache * gib / (4 * 10 * 2 * 128))

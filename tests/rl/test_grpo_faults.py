@@ -106,6 +106,11 @@ def test_every_tenth_answer_fails_and_training_goes_on(letters: Path, tmp_path: 
         assert (line.reward is None) == (line.fault is not None)
     assert {line.fault["role"] for line in masked if line.fault} == {"simulator"}
 
+    # A group is so many episodes of one task, also as verl sees it.
+    groups = by_group(played)
+    assert [len(group) for group in groups] == [GROUP_SIZE] * (STEPS * GROUPS)
+    assert all(len({(line.task, line.group) for line in group}) == 1 for group in groups)
+
     # Every step was made, and says what it had to leave out.
     assert [measured["step"] for measured in lines] == list(range(1, STEPS + 1))
     for measured in lines:
@@ -122,7 +127,7 @@ def test_every_tenth_answer_fails_and_training_goes_on(letters: Path, tmp_path: 
     assert last["faults"] == kinds(masked)
 
     # Groups of which one episode alone was left are among those whose advantages were checked: they taught nothing.
-    assert any(sum(item.valid for item in group) == 1 for group in by_group(played))
+    assert any(sum(item.valid for item in group) == 1 for group in groups)
 
 
 def kinds(episodes: Sequence[EpisodeLine]) -> dict[str, int]:

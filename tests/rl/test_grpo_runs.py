@@ -22,7 +22,7 @@ from .libraries import need
 need("torch", "verl", "ray", "transfer_queue", "hydra")
 
 from simia_gym.rl.grpo import checkpoints
-from simia_gym.rl.grpo.episodes import read_episodes
+from simia_gym.rl.grpo.episodes import EPISODES, read_episodes
 from simia_gym.rl.grpo.metrics import read_metrics
 from simia_gym.rl.grpo.process import end_marked, marked
 from simia_gym.rl.grpo.run_folder import RunFolder
@@ -127,12 +127,13 @@ def check_numbers(lines: list[dict[str, Any]]) -> None:
 def test_several_environments_killed_and_gone_on_with(
     policy: Path, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three environments with weights, a reference model for the KL term, ``kill -9`` after the first checkpoint."""
+    """Three environments with weights, two workers, a reference model for KL, ``kill -9`` after a checkpoint."""
     monkeypatch.setenv("WANDB_MODE", "offline")
     run = tmp_path / "run"
     folder = RunFolder(run)
     words = [str(letters), "--env", f"{RETAIL}=0.5", "--env", f"{WEBSHOP}=0.5", "--policy", str(policy), *FEW_WORDS]
     words += ["--steps", "4", "--groups", "4", "--save-every", "2", "--val-every", "2", "--keep", "1"]
+    words += ["--set", "actor_rollout_ref.rollout.agent.num_workers=2"]
     words += ["--logger", "tensorboard", "--logger", "wandb", "--set", "actor_rollout_ref.actor.use_kl_loss=true"]
     with training(run, *words) as process:
         until(lambda: checkpoints.latest_complete(folder.checkpoints), process, run)
@@ -155,6 +156,8 @@ def test_several_environments_killed_and_gone_on_with(
     assert {step: sum(line.step == step for line in played) for step in range(1, 5)} == {1: 16, 2: 16, 3: 16, 4: 16}
     by_env = {env: sum(line.env == env for line in played) for env in {line.env for line in played}}
     assert by_env == {"simia/custom-v0": 32, RETAIL: 16, WEBSHOP: 16}
+    files = {path.name: path.read_text(encoding="utf-8").splitlines() for path in (run / EPISODES).glob("*.jsonl")}
+    assert sum(any(json.loads(line)["step"] == 4 for line in written) for written in files.values()) == 2  # the workers
     assert [checkpoints.step_of(path) for path in checkpoints.all_checkpoints(folder.checkpoints)] == [4]
     assert folder.curve.read_bytes().startswith(b"\x89PNG")
     assert list((run / "tensorboard").rglob("events.*"))
@@ -202,3 +205,4 @@ def test_vllm_on_processors(policy: Path, letters: Path, tmp_path: Path) -> None
     words = (str(letters), "--engine", "vllm", "--policy", str(policy), *FEW_WORDS, "--steps", "3", "--groups", "2")
     assert trained(run, *words, "--val-every", "0", "--save-every", "3")["trained"]
     check_numbers(read_metrics(RunFolder(run).metrics))
+    _loads_and_differs(RunFolder(run).policy, policy)

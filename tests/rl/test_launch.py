@@ -88,6 +88,17 @@ def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
     assert "groups" not in summed([*of("a", 1.0), *of("b", 0.0)]), "a validation has no groups"
 
 
+def test_every_score_says_by_which_prompt_it_came() -> None:
+    sums = summed([LINE])
+    assert sums["prompt"] == "compact"
+    told = facts_of({"step": 1, "train": sums, "val": summed([replace(LINE, prompt="full")])})
+    assert "valid 100.0% · compact prompt" in told
+    assert "validation: reward 1.00, success 100.0% (full prompt)" in told
+    former = {name: value for name, value in sums.items() if name != "prompt"}
+    assert "prompt" not in facts_of({"step": 1, "train": former})
+    assert "prompt" not in totals([{"step": 1, "train": former, "val": former}])
+
+
 def test_where_every_episode_is_masked_there_is_no_reward_rather_than_0() -> None:
     sums = summed([MASKED, MASKED])
     assert sums["reward"] is None
@@ -208,7 +219,10 @@ def test_totals(tmp_path: Path) -> None:
     found = totals(lines)
     assert (found["steps"], found["episodes"], found["masked"]) == (2, 4, 1)
     assert found["faults"] == {"simulator:timeout": 1}
-    assert found["validation"] == {"step": 0, "episodes": 1, "masked": 0, "reward": 0.5, "success": 1.0}
+    assert found["validation"] == {
+        "step": 0, "episodes": 1, "masked": 0, "reward": 0.5, "success": 1.0, "prompt": "compact",
+    }  # fmt: skip
+    assert found["prompt"] == "compact"
     assert "models" not in found
 
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from .libraries import need
-
 HEAVY = ("torch", "ray", "verl", "vllm", "transformers", "trl", "hydra", "datasets", "matplotlib")
 
 
@@ -55,11 +53,6 @@ def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match=r'verl is not installed.*pip install "simia-gym\[rl\]"') as caught:
         require("rl", "verl")
     assert "\n" not in str(caught.value)
-
-
-@pytest.fixture
-def installed() -> None:
-    need("torch", "verl", "ray", "transfer_queue", "hydra")
 
 
 @pytest.mark.usefixtures("installed")

@@ -18,6 +18,7 @@ os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 need("torch", "trl", "datasets", "jmespath")
 
 import torch
+from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer, chat_template_utils
 
 from simia_gym.rl.for_trl import (
@@ -79,7 +80,15 @@ def recorded(trainer: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("recipe", [trl_rollout_func, trl_environment_factory])
-def test_the_examples_train(recipe: Any, tmp_path: Path) -> None:
+def test_the_examples_train(recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[dict[str, Any]] = []
+    original = EpisodeGRPOTrainer._generate_and_score_completions
+
+    def record(self: Any, inputs: Any) -> Any:
+        batches.append(original(self, inputs))
+        return batches[-1]
+
+    monkeypatch.setattr(EpisodeGRPOTrainer, "_generate_and_score_completions", record)
     short = ["--rows", "4", "--steps", "3", "--imitation-steps", "150", "--out", str(tmp_path)]
     steps = recipe.main([str(LIBRARY), *short])
     assert len(steps) == 3
@@ -89,6 +98,21 @@ def test_the_examples_train(recipe: Any, tmp_path: Path) -> None:
     assert any(step["episodes/turns"] > 2 for step in steps)
     assert (tmp_path / "policy" / "model.safetensors").is_file()
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 3
+    check_masks(AutoTokenizer.from_pretrained(tmp_path / "policy"), batches)
+
+
+def check_masks(tokenizer: Any, batches: list[dict[str, Any]]) -> None:
+    """What is trained on are the policy's calls, word for word, and nothing of what tools and user answered."""
+    called = heard = 0
+    for batch in batches:
+        for ids, whole, own in zip(
+            batch["completion_ids"], batch["completion_mask"].bool(), batch["tool_mask"].bool(), strict=True
+        ):
+            said, read = tokenizer.decode(ids[whole & own]), tokenizer.decode(ids[whole & ~own])
+            assert "<tool_response>" not in said
+            assert "<tool_call>" not in read
+            called, heard = called + said.count("<tool_call>"), heard + read.count("<tool_response>")
+    assert called >= heard > 0
 
 
 def faulty_training(
