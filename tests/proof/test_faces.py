@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from gymnasium.utils.env_checker import check_env
 import simia_gym  # noqa: F401 - registers the environments
 from simia_gym.cli.app import run
 from simia_gym.errors import Fault, InputError
+from simia_gym.llm.accounts import accounts
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
@@ -29,6 +32,20 @@ CALLS = {
     "simia/retail-v0": '<tool_call>{"name": "list_all_product_types", "arguments": {}}</tool_call>',
     "simia/webshop-v0": "search[running shoes]",
 }
+
+FAULTS = [
+    ("rate_limit", "rate_limit"),
+    ("server_error", "server_error"),
+    ("hang", "timeout"),
+    ("reset", "connection"),
+    ("truncated", "connection"),
+    ("malformed", "bad_reply"),
+    ("empty", "empty_reply"),
+    ("cut", "bad_reply"),
+]
+"""What the oracle does to every request, and what that is called in the end."""
+
+HYBRIDS = {"simia/retail-v0": ("get_order_details", "get_user_details"), "simia/webshop-v0": ("click",)}
 
 
 @pytest.mark.parametrize("env", env_ids())
@@ -75,6 +92,21 @@ def test_a_client_object_is_asked_with_its_own_key() -> None:
         env.reset(seed=1)
         with pytest.raises(Fault, match="auth"):
             env.step(CALLS["simia/retail-v0"])
+
+
+@pytest.mark.parametrize(("fault", "kind"), FAULTS)
+def test_exhausted_retries_end_an_episode_that_counts_for_nothing(fault: str, kind: str) -> None:
+    patience = {"timeout": 0.2 if fault == "hang" else 10.0, "retries": 1, "backoff": 0.01}
+    with serve_in_thread(OracleOptions(fault_rate=1.0, faults=(fault,))) as server:
+        settings: dict[str, Any] = {"model": MODEL, "base_url": server.base_url, "roles": {"simulator": patience}}
+        env = gym.make("simia/retail-v0", simulator="llm", **settings)
+        env.reset(seed=1)
+        _, reward, terminated, truncated, info = env.step(CALLS["simia/retail-v0"])
+        assert server.counts["faults"] == {fault: 2}
+    assert (reward, terminated, truncated, info["reward_valid"]) == (0.0, False, True, False)
+    assert (info["verdict"].reward, info["verdict"].fault.kind) == (None, kind)
+    assert f"({kind})" in info["fault"]
+    assert "2 tries" in info["fault"]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Gymnasium's own, on the way
@@ -157,6 +189,28 @@ def record(oracle: OracleServer, tmp_path: Path) -> Path:
     code = run([*words, "--user", "llm", "--episodes", "8", "--group", "4", "--out", str(out), "--json"])
     assert code == 0
     return out
+
+
+@pytest.mark.parametrize("env", env_ids())
+def test_a_hybrid_run_says_how_many_calls_each_route_took(
+    env: str, oracle: OracleServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tools, out = HYBRIDS[env], tmp_path / "run.jsonl"
+    accounts().drain()
+    words = ["rollout", env, "--simulator", "hybrid", *(f"--route={tool}=llm" for tool in tools)]
+    words += ["--model", MODEL, "--base-url", oracle.base_url, "--episodes", "8", "--out", str(out), "--json"]
+    assert run(words) == 0
+    calls = Counter[str]()
+    for record in read_records(out):
+        for event in record.events:
+            if event["type"] == "transition" and event["call"] is not None:
+                calls["llm" if event["call"]["name"] in tools else "world"] += 1
+    shown = capfd.readouterr()
+    told = json.loads(shown.out.splitlines()[-1])
+    assert min(calls["llm"], calls["world"]) >= 8
+    assert told["routes"] == calls
+    assert told["models"]["simulator"]["calls"] == calls["llm"]
+    assert f"tool calls: {calls['llm']} by the model, {calls['world']} by the world" in shown.err.splitlines()
 
 
 def test_a_record_is_proven_without_the_model(record: Path) -> None:

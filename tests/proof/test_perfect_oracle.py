@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from simia_gym.config import CUSTOM
+from simia_gym.domain import load_domain
 from simia_gym.oracle.server import OracleServer
 from simia_gym.registration import domain_path, env_ids
 
@@ -63,19 +65,41 @@ def test_errors_are_the_worlds_too(env: str, feedback: str, oracle: OracleServer
     same(play_all(suite, suite.tasks, "random"), world)
 
 
-@pytest.mark.parametrize("env", ENVS)
-def test_the_hybrid_is_the_world(env: str, oracle: OracleServer) -> None:
-    tools = ROUTED[env]
+def play_hybrid(env: str, tools: tuple[str, ...], oracle: OracleServer) -> Counter[str]:
+    """Play a hybrid that is the world; gives the routes of all calls."""
     suite = suite_of(env, oracle.base_url, split="all", simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
-    assert len(tools) >= min(3, len(suite.domain.specs))
-    assert any(suite.domain.specs[tool].effect == "write" for tool in tools)
     played = play_all(suite, suite.tasks)
     same(played, real(env))
+    calls, written = Counter[tuple[str, str]](), Counter[str]()
     for outcome in played.values():
         for event in outcome.events:
             if event["type"] == "transition" and event["call"] is not None:
-                wanted = {"llm", "pin"} if event["call"]["name"] in tools else {"world"}
-                assert event["meta"]["route"] in wanted | {"gate"}
+                name, route = event["call"]["name"], event["meta"]["route"]
+                assert route in ({"llm", "pin"} if name in tools else {"world"}) | {"gate"}, name
+                calls[name, route] += 1
+                written[name] += route == "llm" and len(event["ops"]) > 0
+    for tool in tools:
+        assert calls[tool, "llm"], f"the model answered {tool}"
+        assert written[tool] or suite.domain.specs[tool].effect != "write", f"the model wrote in {tool}"
+    routes = sum((Counter(outcome.routes) for outcome in played.values()), Counter[str]())
+    assert routes.total() == calls.total() == sum(len(outcome.answers) for outcome in real(env).values())
+    assert routes["llm"] == sum(calls[tool, "llm"] for tool in tools)
+    return routes
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_the_hybrid_is_the_world(env: str, oracle: OracleServer) -> None:
+    tools, specs = ROUTED[env], load_domain(domain_path(env)).specs
+    assert len(tools) >= min(3, len(specs))
+    assert any(specs[tool].effect == "write" for tool in tools)
+    routes = play_hybrid(env, tools, oracle)
+    assert bool(routes["world"]) == (len(tools) < len(specs)), "where tools are left, the world answers some"
+
+
+def test_model_and_world_take_turns_with_the_same_page(oracle: OracleServer) -> None:
+    """The web shop has two tools. One at the model, one at the world: each goes on from what the other wrote."""
+    routes = play_hybrid("simia/webshop-v0", ("click",), oracle)
+    assert min(routes["llm"], routes["world"]) >= 40
 
 
 @pytest.mark.parametrize("env", ENVS)
