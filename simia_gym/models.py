@@ -73,7 +73,7 @@ class Models:
         """
         parts = self._parts
         return resolve_endpoint(
-            _ASKED_AS[role],
+            role,
             base_url=parts.base_urls.get(role, parts.base_url),
             api_key=parts.api_keys.get(role, parts.api_key),
             client=parts.clients.get(role, parts.client),

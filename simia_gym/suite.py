@@ -240,13 +240,13 @@ class Suite:
 
     def _model_simulator(self) -> Simulator:
         model, feedback = self.models.get("simulator"), self.config.feedback
+        stronger = self.models.get("escalation") if self.models.has("escalation") else None
         if self.strategy == "reference":
             from simia_gym.simulators.reference import ReferenceSimulator
 
-            return ReferenceSimulator(self.domain, model, feedback=feedback)
+            return ReferenceSimulator(self.domain, model, escalation=stronger, feedback=feedback)
         from simia_gym.simulators.ledger import LedgerSimulator
 
-        stronger = self.models.get("escalation") if self.models.has("escalation") else None
         return LedgerSimulator(
             self.domain,
             model,

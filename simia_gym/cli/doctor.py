@@ -36,6 +36,7 @@ ROLES = ("simulator", "user", "judge", "policy")
 VARIABLES = (
     *(f"SIMIA_{name}" for name in ("MODEL", "BASE_URL", "API_KEY")),
     *(f"SIMIA_{role.upper()}_{name}" for role in ROLES for name in ("MODEL", "BASE_URL", "API_KEY")),
+    *(f"SIMIA_ESCALATION_{name}" for name in ("BASE_URL", "API_KEY")),
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
 )

@@ -13,6 +13,7 @@ import typer
 from simia_gym.cli.option_types import (
     MODELS,
     BaseUrl,
+    EscalationBaseUrl,
     JudgeBaseUrl,
     JudgeModel,
     MaxCalls,
@@ -100,6 +101,7 @@ def episode_options(
     ] = "auto",
     model: ModelName = None,
     base_url: BaseUrl = None,
+    escalation_base_url: EscalationBaseUrl = None,
     user: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="KIND", help="Who plays the user: scripted, brief, llm. [default: the domain's]"),

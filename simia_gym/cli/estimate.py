@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from simia_gym.cli.spending import compact, dollars
 from simia_gym.encoding import encode
@@ -65,6 +67,7 @@ class Estimate:
         reply_tokens: Tokens of the replies by role, thinking not counted.
         cost: USD, where prices are known; what a server's cache spares is not taken off.
         basis: What the numbers rest on.
+        unpriced: Roles whose models are asked at an address on another machine and have no price.
     """
 
     episodes: int
@@ -73,6 +76,7 @@ class Estimate:
     reply_tokens: Mapping[str, int]
     cost: float | None
     basis: str
+    unpriced: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """One line."""
@@ -83,7 +87,12 @@ class Estimate:
             f"{compact(sum(self.prompt_tokens.values()))} tokens in, {compact(sum(self.reply_tokens.values()))} out"
         )
         cost = "" if self.cost is None else f", {dollars(self.cost)}"
-        return f"expected calls: {', '.join(parts)}; {tokens}{cost} ({self.basis}; without thinking)"
+        hint = ""
+        if self.unpriced:
+            first, *others = self.unpriced
+            more = f", and those of {' and '.join(others)}" if others else ""
+            hint = f"; cost unknown: give --role {first}.price_in=... and {first}.price_out=...{more}"
+        return f"expected calls: {', '.join(parts)}; {tokens}{cost} ({self.basis}; without thinking){hint}"
 
 
 def estimate(
@@ -134,9 +143,28 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
     settings = {role: suite.models.settings(role) for role in roles if role != "policy"}
     if policy is not None:
         settings["policy"] = ModelSettings(price_in=policy.price_in, price_out=policy.price_out)
-    priced = all(one.price_in is not None and one.price_out is not None for one in settings.values())
-    cost = sum(settings[role].price(prompt[role], 0, reply[role]) for role in roles) if priced else None
-    return Estimate(episodes, calls, prompt, reply, cost, basis)
+    without = [role for role, one in settings.items() if one.price_in is None or one.price_out is None]
+    cost = None if without else sum(settings[role].price(prompt[role], 0, reply[role]) for role in roles)
+    unpriced = tuple(role for role in without if calls[role] and _is_elsewhere(suite, role, policy))
+    return Estimate(episodes, calls, prompt, reply, cost, basis, unpriced)
+
+
+def _is_elsewhere(suite: Suite, role: str, policy: PolicyOptions | None) -> bool:
+    """Whether a role's model is asked on another machine: one on this machine is not paid by the token."""
+    if role == "policy" and policy is not None:
+        from simia_gym.policies.llm import endpoint_of
+
+        places = [endpoint_of(policy)]
+    else:
+        places = [endpoint for _, endpoint in suite.models.places([role]).values()]
+    return not all(_is_here(urlsplit(place.url).hostname or "") for place in places)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _pinned(suite: Suite) -> bool:

@@ -44,6 +44,7 @@ class ModelOptions:
 
     model: str | None = None
     base_url: str | None = None
+    escalation_base_url: str | None = None
     user_model: str | None = None
     user_base_url: str | None = None
     judge: str | None = None
@@ -152,7 +153,7 @@ class ModelOptions:
         Raises:
             InputError: The cassette cannot be read or written, or a limit is impossible.
         """
-        urls = {"user": self.user_base_url, "judge": self.judge_base_url}
+        urls = {"escalation": self.escalation_base_url, "user": self.user_base_url, "judge": self.judge_base_url}
         base_urls = {role: url for role, url in urls.items() if url is not None}
         budget = cassette = None
         limits = (self.max_calls, self.max_tokens, self.max_cost)

@@ -16,6 +16,12 @@ BaseUrl = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="URL", help="Their OpenAI-compatible endpoint.", rich_help_panel=MODELS),
 ]
+EscalationBaseUrl = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        metavar="URL", help="Another endpoint for the model of --role escalation.model.", rich_help_panel=MODELS
+    ),
+]
 UserModel = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="NAME", help="Another model for the user.", rich_help_panel=MODELS),

@@ -37,8 +37,13 @@ class Target:
 
     @property
     def role(self) -> Role:
-        """The first role, as faults and variables name it; the stronger simulator is a simulator."""
-        return "simulator" if self.roles[0] == "escalation" else cast(Role, self.roles[0])
+        """The first role, as faults name it; the stronger simulator is a simulator."""
+        return "simulator" if self.name == "escalation" else cast(Role, self.name)
+
+    @property
+    def name(self) -> str:
+        """The first role, as settings and variables name it."""
+        return self.roles[0]
 
 
 def targets(places: Places) -> list[Target]:
@@ -84,7 +89,8 @@ async def _look(suite: Suite, asked: Iterable[Target]) -> list[str]:
             reading = max((_reading(suite, role) for role in target.roles), key=len)
             # As plain text: no reader should take this for a question of the run itself.
             plain = reading.replace("<<", "< <")
-            worries.append(await preflight(target.settings, target.endpoint, target.role, reading=plain))
+            settings, endpoint = target.settings, target.endpoint
+            worries.append(await preflight(settings, endpoint, target.role, reading=plain, name=target.name))
     finally:
         await close_connections()
     return [worry for worry in worries if worry is not None]
@@ -110,6 +116,6 @@ def _static_text(suite: Suite, role: str) -> str:
         return load_prompt("judge", domain.folder).text + domain.policy
     state, digest = domain.begin(task)
     scene = Scene(task, state, Ledger(), 0, 0, digest)
-    prefix = reference_prefix if suite.config.strategy == "reference" else ledger_prefix
+    prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
     content: str = orjson.loads(prefix(domain, scene, suite.config.feedback).prompt.messages_json())[0]["content"]
     return content

@@ -59,7 +59,7 @@ def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Ite
         tokens_in = spent["prompt_tokens"]
         words.append(f"{compact(tokens_in)} tokens in ({_share(spent['cached_tokens'], tokens_in)} cached)")
         if spent["static_share"] is not None:
-            words[-1] = words[-1][:-1] + f", unchanging part {100 * spent['static_share']:.0f}%)"
+            words[-1] = words[-1][:-1] + f", at most {100 * spent['static_share']:.0f}% cacheable)"
         words.append(f"{compact(spent['completion_tokens'])} out")
         if spent["estimated"]:
             words.append(f"tokens of {counted(spent['estimated'], 'answer')} estimated")

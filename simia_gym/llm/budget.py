@@ -7,10 +7,14 @@ import math
 import threading
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from simia_gym.errors import Fault, InputError, Role
 from simia_gym.llm.forks import fresh_after_fork
 from simia_gym.types import JsonObject
+
+FIRST_REPLY = 1000
+"""Tokens that are taken for a reply of a role that has not yet replied, where nothing limits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +22,29 @@ class Reservation:
     """What a request in flight may take, as estimated.
 
     Attributes:
+        role: Who asks.
         tokens: Tokens.
         cost: USD.
     """
 
+    role: Role
     tokens: int
     cost: float
+
+
+class Guess(NamedTuple):
+    """What a reply without a limit may take besides what is sure.
+
+    Attributes:
+        tokens: Tokens.
+        cost: USD.
+    """
+
+    tokens: int = 0
+    cost: float = 0.0
+
+
+NO_GUESS = Guess()
 
 
 @dataclass(eq=False, slots=True)
@@ -35,6 +56,7 @@ class _Waiting:
     role: Role
     tokens: int
     cost: float
+    guess: Guess
     granted: Reservation | None = None
     fault: Fault | None = None
 
@@ -45,6 +67,10 @@ class Budget:
     Every try counts, for every try can cost. A try is allowed if what is spent, what is reserved for those in flight
     and its own estimate fit; what it really took is settled afterwards, so that the limit is passed by no more than the
     error of the estimates of those in flight. Where only those in flight stand in the way, it waits for them.
+
+    How long a reply becomes that nothing limits is only guessed, by the longest one of its role so far. A guess is
+    reserved like the rest, so that many such replies do not pass the limit together; but a try that is alone in flight
+    needs no room for it, for a guess is no reason to refuse what may well fit.
 
     Args:
         max_calls: Most tries.
@@ -68,6 +94,7 @@ class Budget:
         self._cost = self._reserved_cost = 0.0
         self._in_flight = 0
         self._queue: deque[_Waiting] = deque()
+        self._longest: dict[Role, int] = {}
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
@@ -76,27 +103,37 @@ class Budget:
         self._reserved_tokens, self._reserved_cost, self._in_flight = 0, 0.0, 0
         self._queue.clear()
 
-    def reserve(self, role: Role, tokens: int, cost: float) -> Reservation:
+    def reply_tokens(self, role: Role) -> int:
+        """The tokens of the longest reply of a role so far: the guess for the next one.
+
+        Args:
+            role: Who asks.
+        """
+        return self._longest.get(role, FIRST_REPLY)
+
+    def reserve(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
         """Take leave to send one request, now or not at all; `settle` must follow, whatever happens.
 
         Args:
             role: Who asks.
             tokens: How many tokens it may take.
             cost: What it may cost in USD.
+            guess: What it may take besides, where nothing limits its reply.
 
         Raises:
             Fault: ``budget``: there is not enough left.
         """
         with self._lock:
-            return self._take(role, tokens, cost)
+            return self._take(role, tokens, cost, guess)
 
-    async def admit(self, role: Role, tokens: int, cost: float) -> Reservation:
+    async def admit(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
         """The same as `reserve`, but it waits for what those in flight leave; a cancelled wait takes nothing.
 
         Args:
             role: Who asks.
             tokens: How many tokens it may take.
             cost: What it may cost in USD.
+            guess: What it may take besides, where nothing limits its reply.
 
         Raises:
             Fault: ``budget``: with what is spent there is not enough left.
@@ -104,11 +141,11 @@ class Budget:
         with self._lock:
             if not self._queue:
                 try:
-                    return self._take(role, tokens, cost)
+                    return self._take(role, tokens, cost, guess)
                 except Fault:
                     self._check_without_others(role, tokens, cost)
             loop = asyncio.get_running_loop()
-            mine = _Waiting(loop, loop.create_future(), role, tokens, cost)
+            mine = _Waiting(loop, loop.create_future(), role, tokens, cost, guess)
             self._queue.append(mine)
         try:
             await mine.future
@@ -125,11 +162,20 @@ class Budget:
             raise mine.fault
         return mine.granted
 
-    def settle(self, reservation: Reservation, tokens: int, cost: float) -> None:
-        """Say what a request really took; 0 where there was no answer."""
+    def settle(self, reservation: Reservation, tokens: int, cost: float, reply: int = 0) -> None:
+        """Say what a request really took; 0 where there was no answer.
+
+        Args:
+            reservation: What was reserved for it.
+            tokens: Tokens.
+            cost: USD.
+            reply: The tokens of its reply alone, from which the next one's are guessed.
+        """
         with self._lock:
             self._tokens += tokens
             self._cost += cost
+            if reply > self._longest.get(reservation.role, 0):
+                self._longest[reservation.role] = reply
             self._free(reservation)
             if self._queue:
                 self._grant()
@@ -152,16 +198,19 @@ class Budget:
         with self._lock:
             return self._reserved_tokens == 0 and abs(self._reserved_cost) < 1e-9
 
-    def _take(self, role: Role, tokens: int, cost: float) -> Reservation:
+    def _take(self, role: Role, tokens: int, cost: float, guess: Guess) -> Reservation:
         """Reserve; the lock is held."""
+        held = Reservation(role, tokens + guess.tokens, cost + guess.cost)
+        if self._in_flight:
+            tokens, cost = held.tokens, held.cost
         self._check(role, "calls", self._calls + 1, self.max_calls)
         self._check(role, "tokens", self._tokens + self._reserved_tokens + tokens, self.max_tokens)
         self._check(role, "USD", self._cost + self._reserved_cost + cost, self.max_cost)
         self._calls += 1
-        self._reserved_tokens += tokens
-        self._reserved_cost += cost
+        self._reserved_tokens += held.tokens
+        self._reserved_cost += held.cost
         self._in_flight += 1
-        return Reservation(tokens, cost)
+        return held
 
     def _check_without_others(self, role: Role, tokens: int, cost: float) -> None:
         """Refuse what does not fit even if those in flight take nothing; the lock is held."""
@@ -188,7 +237,7 @@ class Budget:
             one = self._queue[0]
             asked = one.role, one.tokens, one.cost
             try:
-                one.granted = self._take(*asked)
+                one.granted = self._take(*asked, one.guess)
             except Fault:
                 try:
                     self._check_without_others(*asked)

@@ -20,7 +20,7 @@ from simia_gym.errors import Fault, Role
 from simia_gym.llm import http, sdk
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.accounts import accounts as default_accounts
-from simia_gym.llm.budget import Budget
+from simia_gym.llm.budget import Budget, Guess, Reservation
 from simia_gym.llm.failures import MAX_WAIT, Failure, of_status, one_line
 from simia_gym.llm.features import Features, features_of
 from simia_gym.llm.http import Answer
@@ -170,10 +170,7 @@ class EndpointModel:
         answered = False
         try:
             if self._budget is not None:
-                prompt, completion = sum(map(len, body)) // BYTES_PER_TOKEN, settings.max_tokens or 0
-                reservation = await self._budget.admit(
-                    request.role, prompt + completion, settings.price(prompt, 0, completion)
-                )
+                reservation = await self._reserve(self._budget, request.role, body)
             if first:  # counted here, since what the budget refuses is never asked
                 self._accounts.asked(request.role, request.prompt.size, request.prompt.static)
             began = time.perf_counter()
@@ -200,7 +197,17 @@ class EndpointModel:
         finally:
             self._limit.release()
             if reservation is not None and self._budget is not None:
-                self._budget.settle(reservation, usage.prompt + usage.completion, cost)
+                self._budget.settle(reservation, usage.prompt + usage.completion, cost, usage.completion)
+
+    async def _reserve(self, budget: Budget, role: Role, body: Sequence[bytes]) -> Reservation:
+        """Set aside what a request may take; its reply at most, or as the replies before it let one guess."""
+        settings = self.settings
+        prompt, completion = sum(map(len, body)) // BYTES_PER_TOKEN, settings.max_tokens
+        if completion is not None:
+            return await budget.admit(role, prompt + completion, settings.price(prompt, 0, completion))
+        likely = budget.reply_tokens(role)
+        guess = Guess(likely, settings.price(0, 0, likely))
+        return await budget.admit(role, prompt, settings.price(prompt, 0, 0), guess)
 
     def _send(self, body: Sequence[bytes]) -> Awaitable[Answer]:
         client, timeout = self.endpoint.client, self.settings.timeout

@@ -33,8 +33,35 @@ _LEAST_ROOM = 16
 """For models that have not so much."""
 _QUICK = 30.0
 _AGAIN = 3
-_FORM = ReplySchema(
-    "probe",
+_OPEN = ReplySchema(
+    "changes",
+    {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "code": {"type": ["string", "null"]},
+            "changes": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "op": {"type": "string", "enum": ["add", "replace", "remove"]},
+                        "path": {"type": "string"},
+                        "value": {},
+                    },
+                    "required": ["op", "path"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["city", "code", "changes"],
+        "additionalProperties": False,
+    },
+)
+"""Of the shape in which a simulator answers: with a value of any kind, which may be left out. Not every server that
+takes closed forms (``strict``) takes it."""
+_CLOSED = ReplySchema(
+    "city",
     {
         "type": "object",
         "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer"}},
@@ -42,6 +69,16 @@ _FORM = ReplySchema(
         "additionalProperties": False,
     },
 )
+_FORMS = (
+    (
+        _OPEN,
+        "Name a city and one change to its record as JSON:"
+        ' {"city": "...", "code": null, "changes": [{"op": "add", "path": "/mayor", "value": "..."}]}.',
+    ),
+    (_CLOSED, 'Name a city and its inhabitants as JSON: {"city": "...", "inhabitants": 1}.'),
+)
+"""The forms that are tried, with the question for each; first that of the simulator, since what a server refuses in one
+form it is taken to refuse in every other."""
 
 Status = Literal["ok", "warning", "error"]
 
@@ -92,7 +129,9 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     return found
 
 
-async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "") -> str | None:
+async def preflight(
+    settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "", name: str | None = None
+) -> str | None:
     """Make sure, with one request, that an endpoint is there, takes the key, knows the model and can read enough.
 
     Args:
@@ -100,6 +139,7 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
         endpoint: Where it is.
         role: Whose it is.
         reading: A text that every request of the run will have to hold besides others.
+        name: What the role is called in settings and variables, where that is another word.
 
     Returns:
         What went wrong and may pass; ``None`` where all is well.
@@ -107,6 +147,7 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
     Raises:
         InputError: It does not; one line says what to mend. A server that is merely busy or slow is no such thing.
     """
+    name = name or role
     quick = replace(
         settings,
         retries=min(settings.retries, 1),
@@ -125,30 +166,30 @@ async def preflight(settings: ModelSettings, endpoint: Endpoint, role: Role, *, 
                 continue
             own = settings.max_tokens is None  # the run itself leaves it to the server how long a reply may be
             if _is_cut_short(fault):
-                return None if own else f"{_where(role)}: {advice(fault, endpoint)}"
+                return None if own else f"{_where(name)}: {advice(fault, endpoint, name)}"
             if left and own and quick.max_tokens == _ROOM and _is_too_much(fault):
                 quick = replace(quick, max_tokens=_LEAST_ROOM)
                 model = EndpointModel(role, quick, endpoint, accounts=Accounts())
                 continue
             if fault.kind in _FINAL:
-                raise InputError(fault.message, where=_where(role), fix=_fix(fault)) from None
-            return f"{_where(role)}: {advice(fault, endpoint)}"
+                raise InputError(fault.message, where=_where(name), fix=_fix(fault, name)) from None
+            return f"{_where(name)}: {advice(fault, endpoint, name)}"
         break
     return None
 
 
-def advice(fault: Fault, endpoint: Endpoint) -> str:
+def advice(fault: Fault, endpoint: Endpoint, name: str | None = None) -> str:
     """One line of what failed and what to do about it.
 
     Args:
         fault: The fault.
         endpoint: Where it came from.
+        name: What its role is called in variables, where that is another word.
     """
-    return one_line(f"{fault.message}. {_fix(fault)}".strip(), endpoint.secrets, 500)
+    return one_line(f"{fault.message}. {_fix(fault, name or fault.role)}".strip(), endpoint.secrets, 500)
 
 
-def _fix(fault: Fault) -> str:
-    role = fault.role.upper()
+def _fix(fault: Fault, name: str) -> str:
     if fault.kind == "connection" and _NO_TLS.search(fault.message):
         return "The server speaks no TLS there: write http:// instead of https://, or give the port that does."
     if _is_cut_short(fault):
@@ -156,7 +197,7 @@ def _fix(fault: Fault) -> str:
     if no_credit(fault.kind, fault.message):
         return "The account has no credit left: add some, or use the key of another one."
     fixes = {
-        "auth": f"The key is wrong or missing: set SIMIA_{role}_API_KEY or OPENAI_API_KEY.",
+        "auth": f"The key is wrong or missing: set SIMIA_{name.upper()}_API_KEY or OPENAI_API_KEY.",
         "not_found": "The server does not know this model or this address: check the model's name, and that the base"
         " URL ends as the server's API does, often in /v1.",
         "connection": "Nobody answers at this address: check the base URL, and that the server is running.",
@@ -213,11 +254,11 @@ async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
 
 async def _structured(role: Role, settings: ModelSettings, endpoint: Endpoint, counted: Accounts) -> Found:
     model = EndpointModel(role, settings, endpoint, accounts=counted)
-    words = 'Name a city and its inhabitants as JSON: {"city": "...", "inhabitants": 1}. Reply with the JSON alone.'
-    try:
-        await model.complete(_question(role, words, reply=_FORM))
-    except Fault as fault:
-        return Found("structured", "warning", f"replies are not in the form asked for: {advice(fault, endpoint)}")
+    for form, words in _FORMS:
+        try:
+            await model.complete(_question(role, f"{words} Reply with the JSON alone.", reply=form))
+        except Fault as fault:
+            return Found("structured", "warning", f"replies are not in the form asked for: {advice(fault, endpoint)}")
     mode = model.structured_mode
     if mode == "json_schema":
         return Found("structured", "ok", "replies keep to a JSON Schema")
@@ -262,8 +303,8 @@ def _question(role: Role, words: str, *, seed: int | None = None, reply: ReplySc
     return ChatRequest(role, prompt, reply, seed=seed, scope="probe")
 
 
-def _where(role: Role) -> str:
-    return f"the {role}'s model"
+def _where(name: str) -> str:
+    return f"the {name}'s model"
 
 
 def summary(found: list[Found]) -> dict[str, Any]:

@@ -301,7 +301,7 @@ def resolve_endpoint(
     """Find a role's endpoint.
 
     Args:
-        role: ``simulator``, ``user``, ``judge`` or ``policy``.
+        role: ``simulator``, ``escalation``, ``user``, ``judge`` or ``policy``.
         base_url: The address, where it was given.
         api_key: The key, where it was given.
         client: A client object that was handed over; then nothing else is looked up.
@@ -357,8 +357,13 @@ def configured(
 
 
 def _variable(role: str, name: str, environ: Mapping[str, str]) -> str | None:
-    """The role's own variable, else the one for all roles of the environment; the policy is no part of that."""
+    """The role's own variable, else the one for all roles of the environment; the policy is no part of that.
+
+    The stronger simulator is where the simulator is, unless its own variable says otherwise.
+    """
     own = environ.get(f"SIMIA_{role.upper()}_{name}")
+    if not own and role == "escalation":
+        own = environ.get(f"SIMIA_SIMULATOR_{name}")
     return own or (None if role == "policy" else environ.get(f"SIMIA_{name}")) or None
 
 

@@ -64,6 +64,7 @@ class ReferenceSimulator:
     Args:
         domain: The domain.
         model: Who answers.
+        escalation: A stronger model, asked where the first one breaks rules twice.
         feedback: What errors say: ``terse`` as the real system, ``explain`` also why.
     """
 
@@ -71,9 +72,11 @@ class ReferenceSimulator:
     io = True
     stateless = True
 
-    def __init__(self, domain: Domain, model: ChatModel, *, feedback: Feedback = "terse") -> None:
+    def __init__(
+        self, domain: Domain, model: ChatModel, *, escalation: ChatModel | None = None, feedback: Feedback = "terse"
+    ) -> None:
         self.domain, self.feedback = domain, feedback
-        self._model = model
+        self._models = (model,) if escalation is None else (model, escalation)
         self._talk: _Talk | None = None
 
     def begin(self, scene: Scene) -> None:
@@ -116,7 +119,7 @@ class ReferenceSimulator:
             scope=scene.scope,
             ordinal=talk.asked,
         )
-        settled = await settle((self._model,), question, _accept, scene)
+        settled = await settle(self._models, question, _accept, scene)
         talk.asked += settled.asked
         talk.prompt = settled.prompt.fork()
         talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
@@ -128,11 +131,15 @@ class ReferenceSimulator:
         return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
 
     def _end(self, call: ToolCall, data: Mapping[str, Any]) -> str | None:
-        """Why a successful call ends the episode: its tool is terminal, or a state that the domain names is reached."""
-        if self.domain.specs[call.name].terminal:
+        """Why a successful call ends the episode: its tool is terminal, or a state that the domain names is reached.
+
+        A tool that changes nothing reaches no state, whatever the model says of it.
+        """
+        spec = self.domain.specs[call.name]
+        if spec.terminal:
             return "terminal_tool"
         ends = self.domain.config.ends
-        return ends[0].reason if ends and data["done"] else None
+        return ends[0].reason if ends and data["done"] and spec.effect == "write" else None
 
     def _catch_up(self, talk: _Talk, scene: Scene) -> None:
         """Take in what has happened since the last call: words, and calls that others answered."""

@@ -39,6 +39,8 @@ WITHOUT_EFFECT: list[tuple[tuple[object, ...], str, str]] = [
     (("--user-model", "m"), "--user-model", "--user llm"),
     (("--role", "simulator.temperature=1"), "--role simulator", "--simulator"),
     (("--role", "escalation.model=big"), "--role escalation", "--simulator"),
+    (("--escalation-base-url", "http://127.0.0.1:9/v1"), "--escalation-base-url", "--simulator"),
+    ((*LLM, "--escalation-base-url", "http://127.0.0.1:9/v1"), "--role escalation.model", "--role escalation.model="),
     (("--strategy", "reference"), "--strategy", "--simulator"),
     (("--strategy", "ledger", "--simulator", "world"), "--strategy", "--simulator"),
     ((*LLM, "--role", "escalation.temperature=1"), "--role escalation.model", "--role escalation.model=NAME"),

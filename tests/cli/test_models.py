@@ -16,12 +16,16 @@ from simia_gym.cli.estimate import estimate
 from simia_gym.cli.output import Output
 from simia_gym.cli.progress import Display
 from simia_gym.cli.spending import dollars, in_short, spending_lines
+from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import Accounts, accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.parts import Parts
+from simia_gym.policies import PolicyOptions
 from simia_gym.rollout.records import read_records
 from simia_gym.simulators.pins import MemoryPins
+from simia_gym.suite import load_suite
 
 from .conftest import Simia
 from .servers import PAGE, answering, completion
@@ -354,6 +358,35 @@ def test_the_estimate_is_near(env: str, words: tuple[object, ...], run: Callable
         near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5)
         # Nobody knows beforehand how much a judge writes; an oracle writes little.
         near(expected.reply_tokens[role], spent["completion_tokens"], 1.5 if role == "simulator" else 3)
+
+
+PRICES = {"price_in": 1, "price_out": 2}
+UNKNOWN = "; cost unknown: give --role {0}.price_in=... and {0}.price_out=..."
+
+
+@pytest.mark.parametrize(
+    ("roles", "address", "end"),
+    [
+        ({}, "https://models.example/v1", UNKNOWN.format("simulator") + ", and those of user"),
+        ({"simulator": PRICES, "user": {"price_in": 1}}, "https://models.example/v1", UNKNOWN.format("user")),
+        ({"simulator": PRICES, "user": PRICES}, "https://models.example/v1", ""),
+        ({}, "http://127.0.0.1:8000/v1", ""),
+        ({}, "http://localhost:8000/v1", ""),
+        ({}, "http://[::1]:8000/v1", ""),
+    ],
+)
+def test_prices_that_are_missing_are_asked_for(roles: dict[str, Any], address: str, end: str) -> None:
+    suite = load_suite(EnvConfig(RETAIL, simulator="llm", user="llm", model="m", roles=roles), Parts(base_url=address))
+    line = str(estimate(suite, 4))
+    assert line.endswith(f"without thinking){end}")
+    assert ("$" in line) is (len(roles) == 2 and not end)
+
+
+def test_the_price_of_a_policy_is_asked_for(desk: str) -> None:
+    suite = load_suite(EnvConfig("simia/custom-v0", domain=desk))
+    policy = PolicyOptions(model="m", base_url="https://models.example/v1")
+    line = str(estimate(suite, 4, player="llm", policy=policy))
+    assert line.endswith(UNKNOWN.format("policy"))
 
 
 def near(expected: float, real: float, factor: float) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import Accounts
-from simia_gym.llm.budget import Budget
+from simia_gym.llm.budget import FIRST_REPLY, Budget, Guess
 from simia_gym.llm.settings import ModelSettings
 from simia_gym.llm.types import Usage
 
-from .server import ChatServer, completion, error, model, request, says, waits
+from .server import Answer, ChatServer, completion, error, model, request, says, waits
 
 
 async def test_calls_are_limited_hard(server: ChatServer) -> None:
@@ -70,6 +70,56 @@ async def test_what_is_in_flight_is_not_spent(server: ChatServer) -> None:
     assert (budget.snapshot()["tokens"], server.most, budget.idle) == (550, 1, True)
     with pytest.raises(Fault, match="1000 tokens is used up"):
         await one.complete(request())
+
+
+def long_reply(tokens: int) -> Answer:
+    usage = {"prompt_tokens": 10, "completion_tokens": tokens}
+    return waits(0.05, lambda asked, body: {**completion("Hello"), "usage": usage})
+
+
+@pytest.mark.parametrize("limits", [{"max_tokens": 2500}, {"max_cost": 2.5}])
+async def test_replies_without_a_limit_do_not_pass_the_budget_together(
+    limits: dict[str, Any], server: ChatServer
+) -> None:
+    server.answers = [long_reply(FIRST_REPLY)]
+    budget = Budget(**limits)
+    one = model(server, budget=budget, price_in=1000.0, price_out=1000.0)
+    results = await asyncio.gather(*(one.complete(request()) for _ in range(10)), return_exceptions=True)
+    # Two fit; the third is sent alone, for how long its reply becomes is only guessed; then nothing is left.
+    assert (server.most, len(server.bodies)) == (2, 3)
+    assert sum(isinstance(result, Fault) and result.kind == "budget" for result in results) == 7
+    assert budget.snapshot()["tokens"] == 3 * (FIRST_REPLY + 10)
+    assert budget.idle
+
+
+async def test_how_long_a_reply_becomes_is_learned_for_each_role(server: ChatServer) -> None:
+    server.answers = [long_reply(20)]
+    budget = Budget(max_tokens=3 * FIRST_REPLY)
+    one = model(server, budget=budget)
+    assert budget.reply_tokens("simulator") == FIRST_REPLY
+    await one.complete(request())
+    assert (budget.reply_tokens("simulator"), budget.reply_tokens("judge")) == (20, FIRST_REPLY)
+    await asyncio.gather(*(one.complete(request()) for _ in range(10)))
+    assert server.most == 10
+    server.answers = [long_reply(200), long_reply(20)]
+    await one.complete(request())
+    await one.complete(request())
+    assert budget.reply_tokens("simulator") == 200
+
+
+async def test_who_is_alone_needs_no_room_for_what_is_only_guessed() -> None:
+    budget = Budget(max_tokens=100)
+    guess = Guess(FIRST_REPLY, 0.0)
+    first = await budget.admit("judge", 90, 0.0, guess)
+    waiting = [asyncio.create_task(budget.admit("judge", tokens, 0.0, guess)) for tokens in (5, 60)]
+    await asyncio.sleep(0.01)
+    assert not any(task.done() for task in waiting)
+    budget.settle(first, 50, 0.0, 10)
+    second = await asyncio.wait_for(waiting[0], 5)
+    with pytest.raises(Fault, match="100 tokens is used up"):
+        await asyncio.wait_for(waiting[1], 5)
+    budget.settle(second, 5, 0.0)
+    assert (budget.snapshot()["tokens"], budget.idle) == (55, True)
 
 
 async def use(budget: Budget, reserved: float, cost: float, seconds: float = 0.001) -> None:

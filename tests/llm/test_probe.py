@@ -12,6 +12,8 @@ import pytest
 from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, preflight, probe
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.structured import fits_strict
+from simia_gym.simulators.replies import LEDGER_REPLY
 from simia_gym.types import JsonObject
 
 from .server import SECRET, Answer, ChatServer, error, raw, says
@@ -19,16 +21,19 @@ from .server import SECRET, Answer, ChatServer, error, raw, says
 SETTINGS = ModelSettings(model="m", backoff=0.001, timeout=2.0)
 
 
+CITY = '{"city": "Oslo", "inhabitants": 700000}'
+CHANGES = '{"city": "Oslo", "code": null, "changes": [{"op": "remove", "path": "/mayor"}]}'
+
+
 def able(*, seeds: bool = True, form: bool = True) -> Answer:
     numbers: Iterator[int] = iter(range(100))
 
     def answer(asked: Any, body: JsonObject) -> Any:
-        if "response_format" in body:
-            if not form:
-                return error(400, "response_format is not supported")(asked, body)
-            return says('{"city": "Oslo", "inhabitants": 700000}')(asked, body)
-        if "as JSON" in body["messages"][0]["content"]:
-            return says('{"city": "Oslo", "inhabitants": 700000}')(asked, body)
+        words = body["messages"][0]["content"]
+        if "response_format" in body and not form:
+            return error(400, "response_format is not supported")(asked, body)
+        if "as JSON" in words:
+            return says(CHANGES if "changes" in words else CITY)(asked, body)
         return says(f"text {body.get('seed') if seeds else next(numbers)}")(asked, body)
 
     return answer
@@ -62,6 +67,45 @@ async def test_a_server_that_can_do_little(server: ChatServer) -> None:
     assert "listed: other" in by_name["model"].text
     server.models = None
     assert "does not list" in (await found(server))["model"].text
+
+
+def is_open(schema: Any) -> bool:
+    """Whether somewhere a value may be of any kind."""
+    if isinstance(schema, list):
+        return any(is_open(item) for item in schema)
+    return isinstance(schema, dict) and (schema == {} or any(is_open(item) for item in schema.values()))
+
+
+async def test_the_form_of_the_simulator_is_tried(server: ChatServer) -> None:
+    server.answers = [able()]
+    await found(server)
+    tried = [body["response_format"]["json_schema"] for body in server.bodies if "response_format" in body]
+    assert [form["strict"] for form in tried] == [fits_strict(LEDGER_REPLY.schema), True] == [False, True]
+    assert [is_open(form["schema"]) for form in tried] == [is_open(LEDGER_REPLY.schema), False] == [True, False]
+
+
+async def test_a_server_that_takes_closed_forms_alone(server: ChatServer) -> None:
+    """It is enough for a judge, and not for a simulator."""
+
+    def answer(asked: Any, body: JsonObject) -> Any:
+        form = body.get("response_format", {}).get("json_schema", {"schema": None})
+        if is_open(form["schema"]):
+            return error(400, "Invalid schema for response_format: 'type' is missing")(asked, body)
+        return able()(asked, body)
+
+    server.answers = [answer]
+    structured = (await found(server))["structured"]
+    assert structured == Found("structured", "warning", "replies keep to JSON, not to a schema")
+
+
+async def test_a_model_that_breaks_the_simulators_form(server: ChatServer) -> None:
+    def answer(asked: Any, body: JsonObject) -> Any:
+        return says(CITY)(asked, body) if "response_format" in body else able()(asked, body)
+
+    server.answers = [answer]
+    structured = (await found(server))["structured"]
+    assert structured.status == "warning"
+    assert "not in the form asked for" in structured.text
 
 
 async def test_a_client_object(server: ChatServer) -> None:
@@ -103,6 +147,16 @@ async def test_nothing_begins_with_a_wrong_endpoint(server: ChatServer, answer: 
 async def test_nobody_there() -> None:
     with pytest.raises(InputError, match=r"the user's model: .*Nobody answers"):
         await preflight(SETTINGS, Endpoint("http://127.0.0.1:9/v1"), "user")
+
+
+async def test_a_role_is_called_as_in_settings(server: ChatServer) -> None:
+    server.answers = [error(401)]
+    with pytest.raises(InputError, match=r"the escalation's model: .*SIMIA_ESCALATION_API_KEY"):
+        await preflight(SETTINGS, Endpoint(server.url, SECRET), "simulator", name="escalation")
+    server.answers = [error(503)]
+    worry = await preflight(SETTINGS, Endpoint(server.url, SECRET), "simulator", name="escalation")
+    assert worry is not None
+    assert worry.startswith("the escalation's model: ")
 
 
 @pytest.mark.parametrize("answer", [says("ready"), says(""), error(429), error(503)])

@@ -16,7 +16,7 @@ from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimul
 from simia_gym.suite import Suite
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, Server, after, blocks, kinds, said, scene_of, write_domain
+from .desk import Double, Server, after, blocks, kinds, said, scene_of, tool_call, write_domain
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 OTHER = ToolCall("get_book", {"book_id": "b2"})
@@ -126,6 +126,30 @@ async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, server:
         await simulator.call(GET, scene)
 
 
+async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> None:
+    wrong = {**said("x"), "error_code": "bad"}
+    small, big = Double(wrong, wrong, said("hill")), Double(wrong, said("sea"))
+    roles = {"escalation": {"model": "big"}}
+    suite = Suite(
+        EnvConfig(CUSTOM, domain=str(folder), simulator="llm", strategy="reference", model="m", roles=roles),
+        Parts(models={"simulator": small, "escalation": big}),
+    )
+    episode = suite.episode()
+    await episode.reset(suite.tasks[0], seed=1)
+    step = await episode.step(tool_call("get_book", book_id="b1"))
+    assert step.observation == "sea"
+    step = await episode.step(tool_call("get_book", book_id="b2"))
+    assert step.observation == "hill"
+    events = episode.ledger.events
+    asked = [(event["purpose"], event["ordinal"]) for event in events if event["type"] == "model"]
+    assert asked == [("answer", 0), ("repair", 1), ("escalation", 2), ("repair", 3), ("answer", 4)]
+    routes = [event["meta"]["route"] for event in events if event["type"] == "transition" and event["call"]]
+    assert routes == ["escalated", "llm"]
+    # Of what was rejected, only what the stronger model said itself stays in the conversation.
+    talk = [kinds(json.loads(chunk.lstrip(b","))) for chunk in small.requests[2].prompt.chunks[1:]]
+    assert [part[-1] for part in talk] == ["call", "answer", "violations", "answer", "call"]
+
+
 async def test_errors_are_marked_as_such(domain: Domain, server: Server) -> None:
     scene = scene_of(domain)
     server.say(said("no such book", code="not_found"))
@@ -137,7 +161,7 @@ async def test_errors_are_marked_as_such(domain: Domain, server: Server) -> None
 async def test_done_counts_only_where_the_domain_has_an_end(domain: Domain, tmp_path: Path, server: Server) -> None:
     scene = scene_of(domain)
     server.say(said("closed", done=True))
-    assert (await begun(domain, server.model(), scene).call(GET, scene)).end == "closed"
+    assert (await begun(domain, server.model(), scene).call(RENAME, scene)).end == "closed"
     folder = write_domain(tmp_path / "endless")
     config = (folder / "domain.yaml").read_text()
     (folder / "domain.yaml").write_text(config[: config.index("ends:")])
@@ -145,8 +169,17 @@ async def test_done_counts_only_where_the_domain_has_an_end(domain: Domain, tmp_
     scene = scene_of(endless)
     server.say(said("closed", done=True), said("closed"))
     simulator = begun(endless, server.model(), scene)
-    assert (await simulator.call(GET, scene)).end is None
+    assert (await simulator.call(RENAME, scene)).end is None
     assert (await simulator.call(ToolCall("close", {}), scene)).end == "terminal_tool"
+
+
+@pytest.mark.parametrize("call", [GET, ToolCall("think", {"thought": "all is done"})], ids=["read", "none"])
+async def test_what_changes_nothing_ends_nothing(domain: Domain, server: Server, call: ToolCall) -> None:
+    scene = scene_of(domain)
+    server.say(said("closed", done=True), said("closed", done=True))
+    simulator = begun(domain, server.model(), scene)
+    assert (await simulator.call(call, scene)).end is None
+    assert (await simulator.call(RENAME, scene)).end == "closed"
 
 
 async def test_the_gate_costs_nothing(domain: Domain, server: Server) -> None:
@@ -182,7 +215,7 @@ async def test_an_episode_runs_through(folder: Path) -> None:
     for arguments in ('{"book_id": "b1"}', '{"book_id": "b2"}'):
         step = await episode.step(f'<tool_call>{{"name": "get_book", "arguments": {arguments}}}</tool_call>')
         assert not step.terminated
-    step = await episode.step('<tool_call>{"name": "show_book", "arguments": {"book_id": "b1"}}</tool_call>')
+    step = await episode.step(tool_call("rename", book_id="b1", title="Lake"))
     assert step.observation == "closed"
     assert episode.ended == "closed"
     assert episode.verdict is not None
