@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,6 +148,27 @@ def test_a_killed_workers_episodes_are_done_again_and_none_is_lost_or_counted_tw
     assert len({record.key for record in records}) == len(records) == pool.total == 240
     assert lines(desk / "ray.jsonl") == lines(desk / "here.jsonl")
     assert pool.summary.all.episodes == pool.summary.all.valid == 240
+
+
+def test_a_node_joins_and_dies_and_nothing_is_lost(desk: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.rl.ray_nodes", str(desk / "ray.jsonl")],
+        cwd=desk,
+        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    seen = json.loads(done.stdout.strip().splitlines()[-1])
+    assert seen["most"] == 4
+    assert 0 < seen["died_at"] < seen["total"]
+    assert seen["lost"] >= 2  # and whoever was begun there before its death was noticed
+    runs = Runs(load_suite(EnvConfig(CUSTOM, domain="desk", split="all")), "mine.py:Slow", group=seen["group"])
+    runs.here(desk / "here.jsonl", concurrency=64)
+    assert lines(desk / "ray.jsonl") == lines(desk / "here.jsonl")
 
 
 def test_an_episode_that_kills_every_worker_gets_a_fault_and_the_others_are_played(desk: Path) -> None:
