@@ -9,6 +9,7 @@ import typer
 
 from simia_gym.cli.option_types import (
     BaseUrl,
+    EscalationBaseUrl,
     JudgeBaseUrl,
     JudgeModel,
     MaxCalls,
@@ -160,6 +161,7 @@ def grpo(
     ] = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
+    escalation_base_url: EscalationBaseUrl = None,
     user_model: UserModel = None,
     user_base_url: UserBaseUrl = None,
     judge_model: JudgeModel = None,

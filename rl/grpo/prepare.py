@@ -280,6 +280,8 @@ def addresses(asked: GrpoOptions, plan: RunPlan) -> dict[str, str]:
         "SIMIA_USER_BASE_URL": models.user_base_url or models.base_url,
         "SIMIA_JUDGE_BASE_URL": models.judge_base_url or models.base_url,
     }
+    if any(word.startswith("escalation.") for word in models.role):
+        typed["SIMIA_ESCALATION_BASE_URL"] = models.escalation_base_url or models.base_url
     found = {name: url for name, url in typed.items() if url is not None}
     if found and not plan.profile.own_ray:
         what = "the processes of a cluster take addresses from the variables of their own machines"

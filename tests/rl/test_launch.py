@@ -540,6 +540,11 @@ def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> Non
         "SIMIA_USER_BASE_URL": "http://a/v1",
         "SIMIA_JUDGE_BASE_URL": "http://b/v1",
     }
+    for typed, place in ((None, "http://a/v1"), ("http://c/v1", "http://c/v1")):
+        stronger = replace(models, role=("escalation.model=m",), escalation_base_url=typed)
+        asked_too = replace(asked, models=stronger)
+        plan = make_plan(asked, load_profile("cpu"))
+        assert addresses(asked_too, plan) == {**found, "SIMIA_ESCALATION_BASE_URL": place}
     with pytest.raises(InputError, match=r"before `ray start`"):
         addresses(asked, make_plan(asked, load_profile("multi_node")))
     assert addresses(GrpoOptions(env=("simia/retail-v0",)), plan_of(profile="cpu")) == {}
