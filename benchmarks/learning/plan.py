@@ -21,7 +21,6 @@ class Recipe:
         whole_every: One of so many of these is whole, so that what only comes later is not unlearned before.
         trajectories: How many whole ones are imitated then.
         sft: Further words for ``simia train sft``, both times.
-        expert: Which of the domain's own policies is imitated.
         steps: Steps of GRPO.
         grpo: Further words for ``simia train grpo``.
         train_tasks: Generated training tasks that GRPO draws from.
@@ -41,7 +40,6 @@ class Recipe:
     opening_turns: int | None = 1
     whole_every: int = 10
     trajectories: int = 1_500
-    expert: str = "expert"
     steps: int = 25
     train_tasks: int = 20_000
     test_tasks: int = 240
@@ -72,7 +70,6 @@ RECIPES = {
         openings=12_000,
         opening_turns=None,
         trajectories=8_000,
-        expert="thinker",
         steps=14,
         temperature=1.0,
         sft=_SFT,
@@ -119,7 +116,6 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
             evaluation is always on the domain's own world.
         taught: The policy that another run has taught already; else one is made and taught here.
     """
-    expert = "" if recipe.expert == "expert" else f" --expert {recipe.expert}"
     start, openings, sft, grpo = (folder / name for name in ("start", "openings", "sft", "grpo"))
     same = f"--prompt {recipe.prompt}"
     policies = {"grpo": grpo / "policy"}
@@ -128,7 +124,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         policies = {"sft": sft / "policy", **policies}
         if recipe.untrained:
             policies = {"start": start, **policies}
-        words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}{expert}"
+        words = f"new-policy {start} --env {recipe.env} --size {recipe.size} --copying --seed {seed}"
         found.append(_stage("new-policy", words, start / "simia.json"))
         begun = f"--trajectories {recipe.openings} "
         if recipe.opening_turns is not None:
@@ -136,7 +132,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         begun += f"{_OPENINGS} --seed {seed}"
         whole = f"--trajectories {recipe.trajectories} {_WHOLE} --seed {seed + 1}"  # the same words are not said again
         for out, policy, words in ((openings, start, begun), (sft, openings / "policy", whole)):
-            words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}{expert}"
+            words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}"
             found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))
     words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
     words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
