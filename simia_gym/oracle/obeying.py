@@ -2,6 +2,10 @@
 
 An instruction is anything after ``ORACLE:`` up to the end of the line, in whatever letters and with whatever invisible
 characters in between; system messages are the environment's own and are not searched. What a block holds is data.
+
+Where blocks end is decided here as carelessly as a model might: at whatever looks like the end of one, with any tag and
+in any width, at the beginning of what any reader of text might take for a line. The code that writes blocks has no part
+in it.
 """
 
 from __future__ import annotations
@@ -9,23 +13,43 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
 
-from simia_gym.llm.blocks import outside_blocks
 from simia_gym.oracle.reading import Asked
 from simia_gym.types import JsonObject
 
 _ORDER = re.compile(r"oracle\s*:\s*([^\n]+)", re.IGNORECASE)
 _WORDS = re.compile(r"\W+")
+_MARK = 80
+"""Characters at the beginning of a line in which the mark of a block is looked for."""
 
 
 def orders(asked: Asked) -> list[str]:
     """Every instruction that can be read outside the blocks, in order."""
     found: list[str] = []
     for said in asked.turns:
-        text = unicodedata.normalize("NFKC", outside_blocks(said.text))
-        text = "".join(char for char in text if unicodedata.category(char) != "Cf")
-        found += (match.strip() for match in _ORDER.findall(text))
+        for line in _outside(said.text):
+            found += (match.strip() for match in _ORDER.findall(line))
     return found
+
+
+def _outside(text: str) -> Iterator[str]:
+    """The lines that stand in no block, in plain characters."""
+    inside = False
+    for line in text.splitlines():
+        begin = _plain(line[:_MARK]).lstrip()
+        if begin.startswith("<<data:"):
+            inside = True
+        elif begin.startswith("<<end:"):
+            inside = False
+            yield _plain(line)  # what stands behind the end, too
+        elif not inside:
+            yield _plain(line)
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text)
+    return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
 
 def obey(reply: JsonObject, wanted: list[str]) -> tuple[JsonObject, int]:

@@ -197,6 +197,34 @@ def test_ctrl_c_ends_everything(policy: Path, tmp_path: Path) -> None:
     assert "continue with: simia train grpo" in told(run)
 
 
+def test_a_worker_that_is_killed_ends_the_training_and_it_goes_on(policy: Path, letters: Path, tmp_path: Path) -> None:
+    """verl replaces no worker: what it made of the step is lost, and nothing else."""
+    run = tmp_path / "run"
+    folder = RunFolder(run)
+    words = [str(letters), "--policy", str(policy), *FEW_WORDS, "--steps", "3", "--groups", "2", "--val-every", "0"]
+    words += ["--save-every", "1", "--set", "actor_rollout_ref.rollout.agent.num_workers=2"]
+    with training(run, *words) as process:
+        until(lambda: checkpoints.latest_complete(folder.checkpoints), process, run)
+        os.kill(players(run)[0], signal.SIGKILL)
+        assert process.wait(PATIENCE) == 1, told(run)
+    assert "the training ended early" in told(run)
+    assert "--resume" in told(run)
+    assert not marked(run)
+    assert trained(run, *words, "--resume")["steps"] == 3
+    lines = read_metrics(folder.metrics)
+    assert [line["step"] for line in lines] == [1, 2, 3]
+    check_numbers(lines)
+    played = [line for line in read_episodes(run) if line.purpose == "train"]
+    assert {step: sum(line.step == step for line in played) for step in (1, 2, 3)} == {1: 8, 2: 8, 3: 8}
+
+
+def players(run: Path) -> list[int]:
+    """The processes of a training in which episodes are played."""
+    found = [pid for pid in marked(run) if b"AgentLoopWorker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(found) == 2, [Path(f"/proc/{pid}/cmdline").read_bytes()[:60] for pid in marked(run)]
+    return found
+
+
 def test_vllm_on_processors(policy: Path, letters: Path, tmp_path: Path) -> None:
     """The same with vLLM: its weights are those of the trainer at every step."""
     if importlib.util.find_spec("vllm") is None:
