@@ -96,12 +96,25 @@ def test_what_no_rule_detects_is_counted_in_the_record(env: str) -> None:
     assert found["missed"] <= errors["missed_write"]
 
 
-def test_wrong_values_are_refused_by_a_rule_or_counted() -> None:
-    played, errors = mistaken("simia/retail-v0", {"wrong_value_rate": 0.5})
+@pytest.mark.parametrize("env", ENVS)
+def test_wrong_values_are_refused_by_a_rule_or_counted(env: str) -> None:
+    played, errors = mistaken(env, {"wrong_value_rate": 0.5})
     found = notes(played)
     assert errors["wrong_value"] > 10
-    assert found["wrong"] + rejected(played) >= errors["wrong_value"]
-    assert found["spurious"] == found["missed"] == 0
+    assert found["wrong"] > 0
+    # A wrong value may be the one that stood there before: then the write is missed.
+    assert found["wrong"] + found["missed"] + rejected(played) >= errors["wrong_value"]
+    assert found["spurious"] == 0
+
+
+@pytest.mark.parametrize(("judge", "fooled"), [("llm", 0.0), ("llm-all", 1.0)])
+def test_a_lenient_judge_decides_nothing_that_programs_can_check(judge: str, fooled: float) -> None:
+    """Idlers get nothing where programs decide; whoever leaves all of it to such a judge pays them for nothing."""
+    with serve_in_thread(OracleOptions(lenient_judge=True)) as server:
+        suite = suite_of("simia/retail-v0", server.base_url, judge=judge)
+        played = play_all(suite, suite.tasks[:8], "null")
+        assert {outcome.verdict.reward for outcome in played.values()} == {fooled}
+        assert (server.counts["requests"]["judge"] > 0) == (judge == "llm-all")
 
 
 def test_the_world_beside_itself_differs_in_nothing() -> None:
