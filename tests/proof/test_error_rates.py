@@ -114,7 +114,7 @@ def test_a_lenient_judge_decides_nothing_that_programs_can_check(judge: str, foo
         suite = suite_of("simia/retail-v0", server.base_url, judge=judge)
         played = play_all(suite, suite.tasks[:8], "null")
         assert {outcome.verdict.reward for outcome in played.values()} == {fooled}
-        assert (server.counts["requests"]["judge"] > 0) == (judge == "llm-all")
+        assert (server.counts["requests"].get("judge", 0) > 0) == (judge == "llm-all")
 
 
 def test_the_world_beside_itself_differs_in_nothing() -> None:
