@@ -82,13 +82,13 @@ def recorded(trainer: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("recipe", [trl_rollout_func, trl_environment_factory])
 def test_the_examples_train(recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[dict[str, Any]] = []
-    original = EpisodeGRPOTrainer._generate_and_score_completions
+    original = GRPOTrainer._generate_and_score_completions
 
     def record(self: Any, inputs: Any) -> Any:
         batches.append(original(self, inputs))
         return batches[-1]
 
-    monkeypatch.setattr(EpisodeGRPOTrainer, "_generate_and_score_completions", record)
+    monkeypatch.setattr(GRPOTrainer, "_generate_and_score_completions", record)
     short = ["--rows", "4", "--steps", "3", "--imitation-steps", "150", "--out", str(tmp_path)]
     steps = recipe.main([str(LIBRARY), *short])
     assert len(steps) == 3
@@ -110,7 +110,7 @@ def check_masks(tokenizer: Any, batches: list[dict[str, Any]]) -> None:
         ):
             said, read = tokenizer.decode(ids[whole & own]), tokenizer.decode(ids[whole & ~own])
             assert "<tool_response>" not in said
-            assert "<tool_call>" not in read
+            assert "assistant\n<tool_call>" not in read  # answers may say how a call is written
             called, heard = called + said.count("<tool_call>"), heard + read.count("<tool_response>")
     assert called >= heard > 0
 
