@@ -5,9 +5,6 @@ answer, the expert's set phrases. A tokenizer that cannot cross the border of a 
 them. Here words that keep following each other are joined, as in byte-pair encoding but across words, as long as what
 comes out stands in enough conversations. What a policy copies is kept out: a word that it says now and then, such as a
 colour, and every digit, so that values are written in the same tokens wherever they stand.
-
-Where the policy writes names and values in quotation marks, as in a call, no phrase goes on behind one: a field's name
-is then the same token in an answer and in a call, and what follows it in the one is found again for the other.
 """
 
 from __future__ import annotations
@@ -40,12 +37,10 @@ def find_phrases(
     """
     least = max(2, round(share * len(documents)))
     texts = [[list(text) for text in document] for document in documents]
-    talks = [list(words) for words in said]
-    spoken = Counter(word.strip() for words in talks for word in {word.strip(): None for word in words})
-    quotes = any(_quoted(left, right) for words in talks for left, right in pairwise(words))
+    spoken = Counter(word.strip() for words in said for word in {word.strip(): None for word in words})
     values = {word for word, count in spoken.items() if count < least and any(letter.isalpha() for letter in word)}
     for _ in range(_ROUNDS):
-        chosen = _choose(texts, least, values, quotes=quotes)
+        chosen = _choose(texts, least, values)
         if not chosen:
             break
         for document in texts:
@@ -62,9 +57,7 @@ def find_phrases(
     return sorted(cut, key=lambda phrase: (-cut[phrase], phrase))[:most]
 
 
-def _choose(
-    texts: Iterable[Iterable[Sequence[str]]], least: int, values: set[str], *, quotes: bool
-) -> set[tuple[str, str]]:
+def _choose(texts: Iterable[Iterable[Sequence[str]]], least: int, values: set[str]) -> set[tuple[str, str]]:
     """Pairs to join at once: the most frequent ones, none of which has a word that another needs on its other side."""
     counts: Counter[tuple[str, str]] = Counter()
     held: Counter[tuple[str, str]] = Counter()
@@ -81,7 +74,7 @@ def _choose(
         left, right = pair
         if held[pair] < least or left.strip() in values or right.strip() in values:
             continue
-        if not (_may_begin(left) and _may_stand(right)) or (quotes and _quoted(left, right)):
+        if not (_may_begin(left) and _may_stand(right)):
             continue
         if left in second or right in first or left == right or left in first or right in second:
             continue
@@ -104,11 +97,6 @@ def _join(text: Sequence[str], chosen: set[tuple[str, str]]) -> list[str]:
 def _may_begin(word: str) -> bool:
     """A line break before a text belongs to the chat template, so no phrase begins with one."""
     return not word.startswith("\n") and _may_stand(word)
-
-
-def _quoted(left: str, right: str) -> bool:
-    """Whether a word begins here behind a quotation mark: a name or a value."""
-    return left.endswith('"') and right[:1].isalpha()
 
 
 def _may_stand(word: str) -> bool:

@@ -85,23 +85,6 @@ def test_phrases_hold_what_all_say_and_not_what_the_policy_copies() -> None:
     assert find_phrases(with_digit, [[]] * 4, share=0.5, most=10) == ["Page "]
 
 
-def test_a_fields_name_is_the_same_tokens_in_an_answer_and_in_a_call(tokenizer: Any) -> None:
-    answer = tokens(tokenizer, '"items": [{"name": "Lamp", "product_id": "9125214473", "item_id": "5497499063"}]')
-    call = tokens(tokenizer, '<tool_call>\n{"name": "get_product_details", "arguments": {"product_id": "9125214473"}}')
-    for said in (answer, call):
-        assert said[said.index("912") - 1].removesuffix('": "').endswith("id")
-    assert answer[answer.index("912") - 1] == call[call.index("912") - 1]
-
-
-@pytest.mark.parametrize("quoted", [True, False])
-def test_phrases_end_at_quotation_marks_where_the_policy_writes_some(quoted: bool) -> None:
-    documents = [[['{"', "price", '": ', "7", '", "', "colour", '": ', "8"]]] * 4
-    said = [['{"', "price", '": '] if quoted else ["{", "price"]] * 4
-    found = find_phrases(documents, said, share=0.5, most=10)
-    assert any('"price' in phrase or ', "colour' in phrase for phrase in found) != quoted
-    assert any('price": ' in phrase for phrase in found)
-
-
 def test_phrases_make_conversations_short(talks: list[list[dict[str, Any]]], tokenizer: Any) -> None:
     without = train_tokenizer(talks, vocab=2000, phrases=0)
     long, short = (
