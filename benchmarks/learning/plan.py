@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 DECODING = ("greedy", "sampled")
 """How policies are evaluated: with the most probable tokens, and at the temperature of GRPO's episodes."""
@@ -45,7 +46,7 @@ class Recipe:
     test_tasks: int = 240
     temperature: float = 0.7
     turn_tokens: int = 64
-    prompt: str = "compact"
+    prompt: Literal["full", "compact"] = "compact"
     untrained: bool = True
 
 

@@ -59,7 +59,8 @@ def main(record: Path) -> dict[str, Any]:
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": CPUS, "include_dashboard": False})
     ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
     try:
-        watch, made = Watch(nodes), []
+        watch = Watch(nodes)
+        made: list[RayPool] = []
 
         def done(one: Record) -> None:
             watch(made[0])
