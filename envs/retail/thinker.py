@@ -36,10 +36,10 @@ class Thinker(RetailExpert):
         if known:
             parts.append(f"told {' and '.join(known)}")
         asked = [question for question in dict.fromkeys(matter.asked) if question not in matter.said]
-        if self._user_id is None:
-            parts.append("identify")
-        elif matter.why:
+        if matter.why:
             parts.append("refuse")
+        elif self._user_id is None:
+            parts.append("identify")
         elif matter.closed:
             parts.append("done")
         elif matter.proposal is not None:

@@ -247,5 +247,4 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(sums: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: sums[name] for name in ("episodes", "masked", "reward", "success")}
-    return shown | {name: sums[name] for name in ("prompt",) if name in sums}  # lines of former versions have none
+    return {name: sums[name] for name in ("episodes", "masked", "reward", "success", "prompt") if name in sums}

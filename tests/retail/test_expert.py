@@ -48,6 +48,8 @@ def test_the_thinker_is_the_expert_with_a_note_in_front_of_each_action() -> None
             for order in re.findall(r"#W\d+", note):
                 assert order in seen
             wishes.add(note.removeprefix("<think>").partition(",")[0])
+            refuses = any(rest.startswith(words.partition("{")[0]) for words in LINES["sorry"])
+            assert note.endswith(", refuse") or not refuses
             actions.append(rest)
 
         assert one(task, index, watch=listen).success
