@@ -186,7 +186,7 @@ def reset_info(suite: Suite, start: Start) -> dict[str, Any]:
 
 def step_info(step: Step) -> dict[str, Any]:
     """The info of a step."""
-    return {**step.info, "messages": list(step.messages)}
+    return {**step.info, "messages": [dict(message) for message in step.messages]}
 
 
 def transcript_text(messages: list[Message]) -> str:

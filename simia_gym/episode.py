@@ -199,7 +199,7 @@ class Episode:
             raise InputError(f"an action is a text, not a {type(action).__name__}", where="action", fix="Give a str.")
         self.turn += 1
         action = action[: MAX_CHARACTERS + 1]  # what is longer is refused below, and need not fill the record
-        self.ledger.append("action", turn=self.turn, text=action)
+        self.ledger.add("action", {"turn": self.turn, "text": action})
         before = len(self._messages)
         info: JsonObject = {"turn": self.turn}
         try:
@@ -247,8 +247,8 @@ class Episode:
             raise
 
     def _new(self, before: int) -> tuple[Message, ...]:
-        """Copies of the environment's messages since a position."""
-        return tuple([dict(message) for message in self._messages[before:] if message["role"] != "assistant"])
+        """The environment's messages since a position."""
+        return tuple([message for message in self._messages[before:] if message["role"] != "assistant"])
 
     def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
         """End the episode with a fault: no reward, an invalid verdict.

@@ -233,7 +233,7 @@ class Step:
         reward: 0.0 until the end; 0.0 with an invalid verdict too, which is why ``verdict`` must be read.
         terminated: The task came to its own end.
         truncated: The turn limit, or a fault, cut it off.
-        messages: The new messages of the environment.
+        messages: The new messages of the environment, read-only.
         verdict: At the end, else ``None``.
         info: Public facts of the step.
     """

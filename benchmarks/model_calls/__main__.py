@@ -7,6 +7,8 @@ A mock server on one core gives every answer after 100 ms; the client runs on th
 each with one call of the policy's model and one of the world's. Peers are run where DIR holds a virtual environment for
 each: `gem` (gem-llm, openai), `skyrl` (skyrl-gym, openai), `verifiers` (the public repository's package and what it
 needs) and `tau2` (the public repository's package; its data in `tau2/data`).
+
+Each run waits until its core is quiet, and what a neighbour disturbs is run again, three times at most (peers: once).
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.model_calls.growth import TURNS as LONG
-from benchmarks.model_calls.plan import LATENCY, SIGMA, Cell, cells
+from benchmarks.model_calls.plan import LATENCY, PEERS, SIGMA, Cell, cells
+from benchmarks.model_calls.quiet import Quiet
 from benchmarks.model_calls.running import SkippedError, run_cell
 from benchmarks.model_calls.summary import goals, machine, markdown, show, summarise
 from benchmarks.model_calls.workload import prepare
 
+_ATTEMPTS = 3
 _OUT = Path(__file__).parents[1] / "results" / "model_calls.json"
 
 
@@ -46,11 +50,14 @@ def main(arguments: list[str] | None = None) -> None:
         answers = {"episodes": Path(folder) / "episodes.json", "long": Path(folder) / "long.json"}
         prepare(answers["episodes"])
         prepare(answers["long"], turns=LONG)
+        quiet = None if results["quick"] else Quiet()
+        if quiet is not None:
+            quiet.learn()
         for number, cell in enumerate(wanted, 1):
             began = time.monotonic()
             run: dict[str, Any] = {"key": cell.key, "what": cell.what, "repetition": cell.repetition}
             try:
-                run["result"] = run_cell(cell, answers, options.peers)
+                run["result"] = _measured(cell, answers, options.peers, quiet)
             except SkippedError as error:
                 run["skipped"] = str(error)
             except RuntimeError as error:  # the others are worth having; --resume tries this one again
@@ -63,13 +70,19 @@ def main(arguments: list[str] | None = None) -> None:
             shown = (
                 run.get("skipped")
                 or run.get("failed")
-                or {name: run["result"].get(name) for name in ("of_ideal", "cpu_ms_per_turn")}
+                or {name: run["result"].get(name) for name in ("of_ideal", "cpu_ms_per_turn", "core")}
             )
             print(f"[{number}/{len(wanted)}] {cell.key}: {shown} ({time.monotonic() - began:.0f} s)", flush=True)
     show(results["summary"], results["goals"])
     failed = [run["failed"] for run in results["runs"] if "failed" in run]
     if failed:
         raise SystemExit(f"{len(failed)} runs failed, the first: {failed[0]}")
+
+
+def _measured(cell: Cell, answers: dict[str, Path], peers: Path | None, quiet: Quiet | None) -> dict[str, Any]:
+    if quiet is None:
+        return run_cell(cell, answers, peers)
+    return quiet.measured(lambda: run_cell(cell, answers, peers), 1 if cell.what in PEERS else _ATTEMPTS)
 
 
 def _new(*, quick: bool) -> dict[str, Any]:

@@ -14,6 +14,11 @@ from typing import Any
 CLIENT_CORE, SERVER_CORE = 0, 1
 
 
+def two_cores() -> bool:
+    """Whether client and server have a core each."""
+    return {CLIENT_CORE, SERVER_CORE} <= os.sched_getaffinity(0)
+
+
 def pin(core: int) -> None:
     """Keep this process, and what it starts, on one core; where there is only one, nothing changes."""
     if core in os.sched_getaffinity(0):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.model_calls import server
-from benchmarks.model_calls.measure import SERVER_CORE
+from benchmarks.model_calls.measure import SERVER_CORE, two_cores
 from benchmarks.model_calls.plan import PEERS, Cell
 
 _PACKAGE = "benchmarks.model_calls"
@@ -83,6 +83,8 @@ def _served(cell: Cell, answers: Path) -> Iterator[int]:
     """The server of one cell, for as long as it is needed."""
     options = {"answers": answers, "latency": cell.latency, "sigma": cell.sigma, "core": SERVER_CORE}
     listed = [f"--{name}={value}" for name, value in options.items()]
+    if cell.poll and two_cores():
+        listed.append("--poll")
     process = subprocess.Popen([sys.executable, server.__file__, *listed], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -4,7 +4,10 @@ It reads a file of prepared answers and serves `/policy/v1` and `/simulator/v1`.
 the last tool message, or by the customer's opening words; a simulator's by its last message, which holds the state and
 the call. Nothing is worked out while a benchmark runs, so that the server stays far from its own limit.
 
-    python benchmarks/model_calls/server.py --answers FILE [--port 0 --latency 0.1 --sigma 0 --core 1]
+    python benchmarks/model_calls/server.py --answers FILE [--port 0 --latency 0.1 --sigma 0 --core 1 --poll]
+
+With ``--poll`` it looks for requests without ever sleeping. To wake a process that sleeps on another core is work of
+who writes to it, on a virtual machine a dear one; no client does that work for a server on another machine.
 """
 
 from __future__ import annotations
@@ -196,9 +199,16 @@ async def serve(options: argparse.Namespace) -> None:
     listening = socket.create_server(("127.0.0.1", options.port), backlog=_BACKLOG)
     await loop.create_server(lambda: Connection(server, loop.call_later), sock=listening, backlog=_BACKLOG)
     print(json.dumps({"port": listening.getsockname()[1], "loop": type(loop).__module__}), flush=True)
+    if options.poll:
+        _poll(loop)
     parent = os.getppid()
     while os.getppid() == parent:  # it does not outlive the benchmark
         await asyncio.sleep(1)
+
+
+def _poll(loop: asyncio.AbstractEventLoop) -> None:
+    """Have the loop always something to do, so that it never waits for what comes in."""
+    loop.call_soon(_poll, loop)
 
 
 def main() -> None:
@@ -208,6 +218,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--sigma", type=float, default=0.0)
     parser.add_argument("--core", type=int)
+    parser.add_argument("--poll", action="store_true")
     options = parser.parse_args()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})

@@ -39,17 +39,18 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         turn: The present turn.
     """
     usage = reply.usage
-    ledger.append(
-        MODEL_EVENT,
-        turn=turn,
-        role=request.role,
-        purpose=request.purpose,
-        ordinal=request.ordinal,
-        model=reply.model,
-        prompt=request.prompt.digest,
-        prompt_bytes=request.prompt.size,
-        static_bytes=request.prompt.static,
-        reply=reply.raw,
+    prompt = request.prompt
+    fields = {
+        "turn": turn,
+        "role": request.role,
+        "purpose": request.purpose,
+        "ordinal": request.ordinal,
+        "model": reply.model,
+        "prompt": prompt.digest,
+        "prompt_bytes": prompt.size,
+        "static_bytes": prompt.static,
+        "reply": reply.raw,
         # What came from the server's cache depends on who asked before; the same episode must give the same bytes.
-        usage=frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
-    )
+        "usage": frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
+    }
+    ledger.add(MODEL_EVENT, fields)

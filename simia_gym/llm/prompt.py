@@ -83,7 +83,8 @@ class Prompt:
         """Hash of all messages, 16 hex digits; each message is hashed once, also for the forks made after that."""
         if self._hashed < len(self._chunks):
             grown = self._hash.copy()  # forks share it, so it is never changed
-            grown.update(b"".join(self._chunks[self._hashed :]))
+            for chunk in self._chunks[self._hashed :]:
+                grown.update(chunk)
             self._hash, self._hashed = grown, len(self._chunks)
         return self._hash.hexdigest()[:16]
 

@@ -37,7 +37,7 @@ class EncodedTranscript:
             It in the form that servers accept.
         """
         done = len(self._seen)
-        goes_on = [*messages[:done]] == self._seen
+        goes_on = (messages if type(messages) is list else [*messages])[:done] == self._seen
         # What was kept ended before an assistant message; an answer in its place would belong to the turn before.
         if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
             self._seen, self._prompt, done = [], Prompt(), 0

@@ -28,6 +28,9 @@ from simia_gym.verdict import to_json
 
 OnDone = Callable[[Record], None]
 
+_START_ROUNDS = 32
+"""In how many rounds of the loop, about, the first episodes begin."""
+
 
 class Sink(Protocol):
     """Where finished episodes go, such as a `RecordStore`."""
@@ -116,7 +119,10 @@ class Pool:
             with rarer_collection(self._concurrency), self.ticking():
                 for number in range(count):
                     workers.append(asyncio.create_task(self._work(queue, store, several, first=not number)))
-                    await asyncio.sleep(0)  # its first request leaves before the next episode is prepared
+                    # Requests leave before all episodes are prepared; but one a round of the loop would let the first
+                    # episodes run far ahead, and the last ones end alone.
+                    if number % (count // _START_ROUNDS + 1) == 0:
+                        await asyncio.sleep(0)
                 # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
                 # a policy made up.
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)

@@ -27,10 +27,12 @@ from simia_gym.simulators.prefix import Prefix, ledger_prefix
 from simia_gym.simulators.replies import LEDGER_REPLY
 from simia_gym.simulators.told import ToldModel
 from simia_gym.slices import Slice
+from simia_gym.state.frozen import frozen_dict
 from simia_gym.tools import ToolSpec
 from simia_gym.types import JsonObject, ToolCall, Transition
 
 _AFTER = "\nAnswer this call."
+_META = {route: frozen_dict(({"route": route},)) for route in ("llm", "repaired", "escalated", "pin")}
 _SHARED = 4
 """Numbers that are kept for the requests of one pinned answer: answer, repair, escalation, repair."""
 _OWN = 1 << 40
@@ -223,7 +225,7 @@ class LedgerSimulator:
 
     def _transition(self, asked: _Asked, accepted: _Accepted, route: Route | str) -> Transition:
         answer = accepted.answer
-        meta = {"route": route}
+        meta = _META[route]
         if answer.outcome == "error":
             info = public_info(self.domain, asked.scene.state)
             return Transition(

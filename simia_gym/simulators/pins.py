@@ -94,19 +94,20 @@ class MemoryPins:
                     flight = self._flights[key] = Future()
                     flight.set_running_or_notify_cancel()  # so that one who is tired of waiting cannot cancel it
             await asyncio.wrap_future(flight)
+        made: JsonObject | None = None
         try:
             made = await make()
-            with self._lock:
-                self._answers[key] = made
-                self.made += 1
-                while len(self._answers) > self._capacity:
-                    self._answers.popitem(last=False)
-            return made, False
         finally:
             with self._lock:
+                if made is not None:
+                    self._answers[key] = made
+                    self.made += 1
+                    while len(self._answers) > self._capacity:
+                        self._answers.popitem(last=False)
                 waited = flights.pop(key, None)
             if waited is not None:
                 waited.set_result(None)
+        return made, False
 
     def after_fork(self) -> None:
         """In a forked process: nobody here is making the answers that the parent was making."""
