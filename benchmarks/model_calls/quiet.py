@@ -74,8 +74,8 @@ class Quiet:
 
         Returns:
             The result of the quietest attempt, with ``core``: how many times its least time the work took before and
-            after it, the seconds of that least time, and the same of the attempts that were not kept, with what
-            they gave.
+            after it, that least time in milliseconds, and the same of the attempts that were not kept, with the
+            single figures that they gave.
         """
         tried: list[dict[str, Any]] = []
         while len(tried) < attempts:
@@ -88,7 +88,12 @@ class Quiet:
         tried.sort(key=lambda one: max(one["before"], one["after"]))
         kept = tried.pop(0)
         core = {"before": kept["before"], "after": kept["after"], "best_ms": round(1000 * self.best, 3)}
-        return {**kept["result"], "core": {**core, "disturbed": tried}}
+        others = [{**one, "result": _figures(one["result"])} for one in tried]
+        return {**kept["result"], "core": {**core, "disturbed": others}}
+
+
+def _figures(result: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in result.items() if isinstance(value, int | float | str)}
 
 
 class Work:

@@ -6,7 +6,6 @@ import os
 import platform
 import statistics
 import sys
-import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +31,6 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
-        "python_optimized": "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""),
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
         "load_at_start": [round(load, 2) for load in os.getloadavg()],
         "libraries": {name: found for name in _LIBRARIES if (found := _version(name)) is not None},

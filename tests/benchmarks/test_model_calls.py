@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,20 @@ def test_the_server_plays_a_whole_episode_from_what_it_is_sent(port: int, prepar
         messages += [said, {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "..."}]
     after = stats(port)
     assert (after["requests"] - before["requests"], after["misses"] - before["misses"]) == (20, 0)
+
+
+def test_a_server_that_polls_answers_as_well(answers: Path, prepared: dict[str, Any]) -> None:
+    command = [sys.executable, server.__file__, f"--answers={answers}", "--latency=0.01", "--poll"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        at = json.loads(process.stdout.readline())["port"]
+        said = ask(at, "policy", [{"role": "user", "content": prepared["episodes"][0]["opening"]}])
+        used = [stats(at)["cpu_s"]]
+        time.sleep(0.3)
+        used.append(stats(at)["cpu_s"])
+        process.kill()
+    assert said["tool_calls"]
+    assert used[1] - used[0] > 0.03  # it does not sleep while nothing is asked
 
 
 @pytest.mark.parametrize("role", ["policy", "simulator"])
