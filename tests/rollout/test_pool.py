@@ -48,6 +48,28 @@ def test_concurrency_is_the_number_in_flight(roll: Roll, expert: Make, concurren
     assert Waiting.most == concurrency
 
 
+def test_the_first_episodes_do_not_run_far_ahead_while_the_last_ones_begin(roll: Roll) -> None:
+    begun: list[int] = []
+    rounds: list[int] = []
+
+    class Slow:
+        """Waits many rounds of the loop; counts how many had gone by when the others began."""
+
+        async def act(self, messages: Sequence[Message]) -> str:
+            if not begun:
+                begun.append(0)
+                for number in range(400):
+                    rounds.append(number)
+                    await asyncio.sleep(0)
+            else:
+                begun.append(len(rounds))
+            return ""
+
+    roll(Slow, concurrency=192, group=32)
+    assert len(begun) >= 192
+    assert 0 < begun[191] <= 48
+
+
 @pytest.mark.parametrize("temper", [Stuck, Hanging])
 def test_time_limit(roll: Roll, expert: Make, temper: type[Policy]) -> None:
     made: list[Policy] = []
