@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +21,8 @@ import transfer_queue as tq
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.v1.replay_buffer import FILTER_GROUPS_REWARD_METRIC, ReplayBuffer, ReplayBufferAsync
+
+from simia_gym.rl.grpo.worker_watch import WorkerWatch
 
 logger = logging.getLogger("simia_gym")
 
@@ -62,6 +64,7 @@ class _Teaching:
             kwargs |= {"train_batch_size": groups, "max_inflight_gen_batches": int(options.get("at_once", 1))}
         self._step, self._faulty = -1, 0
         self._played: Counter[str] = Counter()
+        self._watch = WorkerWatch(self._workers)
         super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)  # type: ignore[call-arg]
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[KVBatchMeta, dict[str, Any]]:
@@ -92,6 +95,21 @@ class _Teaching:
             tq.kv_clear(keys=batch.keys, partition_id=batch.partition_id)
             self.refill_fn(batch_size)
         raise self._only_faults()
+
+    def _workers(self) -> Sequence[Any]:
+        """The processes in which verl plays; what refills the buffer is a method of its trainer, which knows them."""
+        manager = getattr(getattr(self.refill_fn, "__self__", None), "agent_loop_manager", None)
+        return getattr(manager, "agent_loop_workers", ())
+
+    def _wait_for_next_poll(self, partition_id: str, last_debug_time: float) -> float:
+        """As verl has it; ends the training where a process that plays has died.
+
+        Raises:
+            RuntimeError: One has.
+        """
+        self._watch.look()
+        waited: float = super()._wait_for_next_poll(partition_id, last_debug_time)  # type: ignore[misc]
+        return waited
 
     def _only_faults(self) -> RuntimeError:
         return RuntimeError(

@@ -1,0 +1,68 @@
+"""A process in which episodes are played and that dies is noticed, also while nobody asks it anything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from .libraries import need
+
+need("ray")
+
+import ray
+
+from simia_gym.rl.grpo.worker_watch import WorkerWatch
+
+from .ray_cluster import Cluster
+
+
+@ray.remote(num_cpus=0)
+class Player:
+    """Stands for a worker of verl: asynchronous, and busy with what it was handed."""
+
+    async def pid(self) -> int:
+        return os.getpid()
+
+
+@pytest.fixture
+def players(cluster: Cluster) -> list[Any]:
+    made = [Player.remote() for _ in range(2)]  # type: ignore[attr-defined]
+    ray.get([player.pid.remote() for player in made])
+    return made
+
+
+def look(watch: WorkerWatch, seconds: float) -> None:
+    """Look again and again for a while."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        watch.look()
+        time.sleep(0.02)
+
+
+def test_who_lives_is_left_in_peace(players: list[Any]) -> None:
+    look(WorkerWatch(lambda: players, every=0.0), 1.0)
+
+
+def test_a_worker_that_was_killed_is_told(players: list[Any]) -> None:
+    watch = WorkerWatch(lambda: players, every=0.0)
+    watch.look()
+    os.kill(ray.get(players[1].pid.remote()), signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="a process in which episodes are played has ended"):
+        look(watch, 30.0)
+
+
+def test_it_looks_now_and_then_and_where_there_is_somebody() -> None:
+    asked: list[int] = []
+
+    def nobody() -> list[Any]:
+        asked.append(1)
+        return []
+
+    watch = WorkerWatch(nobody, every=60.0)
+    watch.look()
+    watch.look()
+    assert asked == [1]
