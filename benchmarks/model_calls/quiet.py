@@ -48,20 +48,20 @@ class Quiet:
             self.now()
 
     def now(self) -> float:
-        """How many times its least time the work takes now, 1.0 where it was never faster."""
+        """How many seconds the work takes now; the least of them is remembered."""
         found = []
         for _ in range(_SAMPLES):
             found.append(self._sample())
             self._sleep(_PAUSE)
         middle = statistics.median(found)
         self.best = min(self.best, middle)
-        return middle / self.best
+        return middle
 
     def wait(self) -> float:
-        """Wait until the core is quiet, or patience is at an end; tells how quiet it is then."""
+        """Wait until the core is quiet, or patience is at an end; the seconds that the work takes then."""
         end = self._clock() + _PATIENCE
         found = self.now()
-        while found > BUSY and self._clock() < end:
+        while found > BUSY * self.best and self._clock() < end:
             found = self.now()
         return found
 
@@ -73,23 +73,25 @@ class Quiet:
             attempts: How often at most.
 
         Returns:
-            The result of the quietest attempt, with ``core``: how many times its least time the work took before and
-            after it, that least time in milliseconds, and the same of the attempts that were not kept, with the
+            The result of the quietest attempt, with ``core``: how many times its least time so far the work took before
+            and after it, that least time in milliseconds, and the same of the attempts that were not kept, with the
             single figures that they gave.
         """
-        tried: list[dict[str, Any]] = []
+        tried: list[tuple[float, float, dict[str, Any]]] = []
         while len(tried) < attempts:
             before = self.wait()
             result = run()
             after = self.now()
-            tried.append({"before": round(before, 3), "after": round(after, 3), "result": result})
-            if max(before, after) <= BUSY:
+            tried.append((before, after, result))
+            if max(before, after) <= BUSY * self.best:
                 break
-        tried.sort(key=lambda one: max(one["before"], one["after"]))
-        kept = tried.pop(0)
-        core = {"before": kept["before"], "after": kept["after"], "best_ms": round(1000 * self.best, 3)}
-        others = [{**one, "result": _figures(one["result"])} for one in tried]
-        return {**kept["result"], "core": {**core, "disturbed": others}}
+        tried.sort(key=lambda one: max(one[:2]))  # in seconds: the least time may have become less in between
+        told = [
+            {"before": round(before / self.best, 3), "after": round(after / self.best, 3), "result": _figures(result)}
+            for before, after, result in tried
+        ]
+        core = {"before": told[0]["before"], "after": told[0]["after"], "best_ms": round(1000 * self.best, 3)}
+        return {**tried[0][2], "core": {**core, "disturbed": told[1:]}}
 
 
 def _figures(result: dict[str, Any]) -> dict[str, Any]:

@@ -98,8 +98,8 @@ class _Teaching:
 
     def _workers(self) -> Sequence[Any]:
         """The processes in which verl plays; what refills the buffer is a method of its trainer, which knows them."""
-        manager = getattr(getattr(self.refill_fn, "__self__", None), "agent_loop_manager", None)
-        return getattr(manager, "agent_loop_workers", ())
+        workers: Sequence[Any] = self.refill_fn.__self__.agent_loop_manager.agent_loop_workers
+        return workers
 
     def _wait_for_next_poll(self, partition_id: str, last_debug_time: float) -> float:
         """As verl has it; ends the training where a process that plays has died.

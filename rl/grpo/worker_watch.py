@@ -28,7 +28,7 @@ class WorkerWatch:
     def __init__(self, workers: Callable[[], Sequence[Any]], every: float = EVERY) -> None:
         self._workers, self._every = workers, every
         self._due = 0.0
-        self._calls: list[Any] = []
+        self._calls: dict[int, Any] = {}
 
     def look(self) -> None:
         """Look, if it is time to.
@@ -40,11 +40,13 @@ class WorkerWatch:
         if now < self._due:
             return
         self._due = now + self._every
-        if not self._calls:  # answered at once by who lives, and by Ray for who is dead
-            self._calls = [worker.__ray_ready__.remote() for worker in self._workers()]
+        for number, worker in enumerate(self._workers()):
+            if number not in self._calls:  # answered by who lives, and by Ray for who is dead
+                self._calls[number] = worker.__ray_ready__.remote()
         if not self._calls:
             return
-        ended, self._calls = ray.wait(self._calls, num_returns=len(self._calls), timeout=0)
+        ended, _ = ray.wait(list(self._calls.values()), num_returns=len(self._calls), timeout=0)
+        self._calls = {number: call for number, call in self._calls.items() if call not in ended}
         try:
             ray.get(ended)
         except RayActorError as error:

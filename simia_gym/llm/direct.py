@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
 import httptools
 
@@ -312,7 +312,6 @@ class _Watch:
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, int], Pool]] = WeakKeyDictionary()
-_latest: tuple[ReferenceType[asyncio.AbstractEventLoop], dict[tuple[str, int], Pool]] | None = None
 _heads: dict[tuple[str, int, bool], tuple[Mapping[str, str], bytes, tuple[str, int]]] = {}
 
 
@@ -335,7 +334,10 @@ def send(
         Failure: ``timeout``, ``connection`` or ``bad_reply``.
     """
     start, place = _head(url, headers, post=body is not None)
-    pools = _pools_of(asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    pools = _pools.get(loop)
+    if pools is None:
+        pools = _pools[loop] = {}
     pool = pools.get(place)
     if pool is None:
         pool = pools[place] = Pool(*place, most)
@@ -346,31 +348,14 @@ def send(
     return pool.ask((b"%bContent-Length: %d\r\n\r\n" % (start, sum(map(len, body))), *body), timeout)
 
 
-def _pools_of(loop: asyncio.AbstractEventLoop) -> dict[tuple[str, int], Pool]:
-    """The pools of a loop; nearly always the same loop asks again."""
-    global _latest
-    known = _latest
-    if known is not None and known[0]() is loop:
-        return known[1]
-    pools = _pools.get(loop)
-    if pools is None:
-        pools = _pools[loop] = {}
-    _latest = ref(loop), pools
-    return pools
-
-
 def close_connections() -> None:
     """Close the idle connections of the running loop."""
-    global _latest
-    _latest = None
     for pool in _pools.pop(asyncio.get_running_loop(), {}).values():
         pool.close()
 
 
 def after_fork() -> None:
     """A new process has connections of its own; the inherited ones are the parent's."""
-    global _latest
-    _latest = None
     _pools.clear()
 
 

@@ -7,7 +7,6 @@ import inspect
 import time
 import traceback
 from collections.abc import Callable
-from types import CoroutineType
 
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
@@ -100,7 +99,7 @@ async def play_new(
             role = "policy"
             try:
                 text = policy.act(episode.messages)
-                if type(text) is CoroutineType or inspect.isawaitable(text):
+                if inspect.isawaitable(text):
                     on_wait()
                     text = await text
             except Cut as cut:

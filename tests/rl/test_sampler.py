@@ -85,6 +85,7 @@ class Run:
     ) -> None:
         self.made, self.refilled, self._next = made, 0, 0
         self._fates, self._groups = fates, groups
+        self.agent_loop_manager = SimpleNamespace(agent_loop_workers=[])  # as verl's trainer has it
         options: dict[str, Any] = {"poll_interval": 0.01, "tries": tries}
         if groups is not None:
             options |= {"dynamic": True, "groups": groups, "at_once": 1, "most": most}
