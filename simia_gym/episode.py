@@ -50,6 +50,7 @@ class Episode:
         ledger: The record so far.
         state: The state now.
         verdict: The verdict once the episode has ended, else ``None``.
+        written: The same as JSON values, as it stands in the record.
         fault: The fault that ended the episode, if one did.
         inline: Whether `reset` and `step` never wait.
     """
@@ -79,6 +80,7 @@ class Episode:
         self.turn = 0
         self.ended: str | None = None
         self.verdict: Verdict | None = None
+        self.written: FrozenDict | None = None
         self.fault: Fault | None = None
 
     @property
@@ -107,7 +109,7 @@ class Episode:
             InputError: The task does not fit the domain or the user.
         """
         self.task, self.seed, self.turn = task, seed, 0
-        self.ended, self.verdict, self.fault = "reset", None, None
+        self.ended, self.verdict, self.written, self.fault = "reset", None, None, None
         self.ledger = Ledger()
         try:
             self.initial, digest = self.domain.begin(task)
@@ -246,6 +248,12 @@ class Episode:
             self.ended = "interrupted"
             raise
 
+    def _judged(self, verdict: Verdict) -> None:
+        """Write the verdict down."""
+        fields = to_json(verdict)
+        event = self.ledger.events[self.ledger.add("verdict", fields)]
+        self.written = frozen_dict(({name: event[name] for name in fields},))
+
     def _new(self, before: int) -> tuple[Message, ...]:
         """The environment's messages since a position."""
         return tuple([message for message in self._messages[before:] if message["role"] != "assistant"])
@@ -264,7 +272,7 @@ class Episode:
         self.ledger.append("fault", role=fault.role, kind=fault.kind, message=fault.message)
         if not judged:
             self.ledger.append("end", reason="fault", turn=self.turn, truncated=True)
-        self.ledger.append("verdict", **to_json(self.verdict))
+        self._judged(self.verdict)
         out = dict(info or {"turn": self.turn})
         out.update(self._closing(self.verdict, "fault"))
         return Step(_join(new), 0.0, False, True, tuple(new), self.verdict, out)
@@ -412,7 +420,7 @@ class Episode:
             group=self.group,
         )
         self.verdict = verdict = await self._part("judge", self.reward.score(trace))
-        self.ledger.append("verdict", **to_json(verdict))
+        self._judged(verdict)
         info.update(self._closing(verdict, ended))
         valid = verdict.valid and verdict.reward is not None
         reward = float(verdict.reward) if valid and verdict.reward is not None else 0.0

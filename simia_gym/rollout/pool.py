@@ -24,7 +24,6 @@ from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
 from simia_gym.suite import Suite
 from simia_gym.types import JsonObject
-from simia_gym.verdict import to_json
 
 OnDone = Callable[[Record], None]
 
@@ -266,10 +265,9 @@ def checked_jobs(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[J
 
 def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
     """The record of an episode that has its verdict."""
-    verdict = episode.verdict
-    if verdict is None:
+    verdict, written = episode.verdict, episode.written
+    if verdict is None or written is None:
         raise RuntimeError("the episode has no verdict yet")
-    written = to_json(verdict)
     return Record(
         line=0,
         key=job.key,
