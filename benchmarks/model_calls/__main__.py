@@ -8,7 +8,7 @@ each with one call of the policy's model and one of the world's. Peers are run w
 each: `gem` (gem-llm, openai), `skyrl` (skyrl-gym, openai), `verifiers` (the public repository's package and what it
 needs) and `tau2` (the public repository's package; its data in `tau2/data`).
 
-Each run waits until its core is quiet, and what a neighbour disturbs is run again, three times at most (peers: once).
+Each run waits until its core is quiet, and what a neighbour disturbs is run a second time (peers: not).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.model_calls.running import SkippedError, run_cell
 from benchmarks.model_calls.summary import goals, machine, markdown, show, summarise
 from benchmarks.model_calls.workload import prepare
 
-_ATTEMPTS = 3
+_ATTEMPTS = 2
 _OUT = Path(__file__).parents[1] / "results" / "model_calls.json"
 
 

@@ -20,7 +20,7 @@ BUSY = 1.07
 """From how many times the least time on the core counts as disturbed."""
 _PASSES, _SAMPLES, _PAUSE = 5, 8, 0.02
 _ROWS, _FIELDS = 4000, 20
-_LEARNING, _PATIENCE = 8.0, 40.0
+_LEARNING, _PATIENCE = 8.0, 5.0
 
 
 class Quiet:
