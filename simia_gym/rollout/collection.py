@@ -30,12 +30,14 @@ def rarer_collection(episodes: int = 1) -> Iterator[None]:
     """
     before = gc.get_threshold()
     objects = max(_OBJECTS, _OF_AN_EPISODE * episodes)
-    if 0 < before[0] < objects:
-        gc.set_threshold(objects, *before[1:])
+    if not 0 < before[0] < objects:
+        yield
+        return
+    gc.set_threshold(objects, *before[1:])
     try:
         yield
     finally:
-        if gc.isenabled() and gc.get_count()[0] > before[0] > 0:
+        if gc.isenabled() and gc.get_count()[0] > before[0]:  # else no round is due
             _age()
         gc.set_threshold(*before)
 

@@ -20,7 +20,8 @@ class Knot:
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(collection, "_aged", 0)
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)
@@ -62,7 +63,6 @@ def test_no_round_is_due_when_it_is_over() -> None:
 
 def test_garbage_that_counts_as_old_is_found_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collection, "_MOST_AGED", 12_000)
-    monkeypatch.setattr(collection, "_aged", 0)
     gc.set_threshold(700, 10, 10)
     gc.collect()
     found = []
@@ -72,7 +72,7 @@ def test_garbage_that_counts_as_old_is_found_in_the_end(monkeypatch: pytest.Monk
     assert [one() is None for one in found] == [True, True, True, False]
 
 
-def test_what_is_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_frozen_stays_so() -> None:
     gc.set_threshold(700, 10, 10)
     gc.freeze()
     try:
