@@ -26,13 +26,13 @@ from typing import Any
 import gymnasium as gym
 
 import simia_gym
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_inline
 from simia_gym.episode import Episode
-from simia_gym.loop import run_inline
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play as play_policy
 from simia_gym.state import State
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Task
 
 Script = tuple[Task, int, list[str]]

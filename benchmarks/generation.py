@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play
-from simia_gym.suite import load_suite
 from simia_gym.types import Message
 
 _LENGTH = 4096

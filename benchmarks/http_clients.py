@@ -52,7 +52,7 @@ ROWS = (
     "httpx2",
     "openai",
 )
-"""``direct`` is `simia_gym.llm.direct`: sockets of the loop, read by httptools; for plain HTTP only."""
+"""``direct`` is `simia_gym.llm.transport.direct`: sockets of the loop, read by httptools; for plain HTTP only."""
 
 
 class Answering(asyncio.Protocol):
@@ -147,7 +147,7 @@ async def with_pyreqwest(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
 
 
 async def with_direct(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
-    from simia_gym.llm import direct
+    from simia_gym.llm.transport import direct
 
     async def post(chunks: list[bytes]) -> bytes:
         return (await direct.send(url, HEADERS, (body(chunks),), 60.0, 1_000_000))[1]

@@ -31,15 +31,15 @@ from typing import Any
 from benchmarks.model_calls import server
 from benchmarks.model_calls.workload import config as workload
 from benchmarks.model_calls.workload import endpoint, policy_options, prepare
-from simia_gym.config import EnvConfig
-from simia_gym.parts import Parts
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, load_pool
 from simia_gym.rollout.store import create_store
-from simia_gym.suite import load_suite
 from simia_gym.version import __version__
 
 LATENCY = 0.1
@@ -52,7 +52,7 @@ class Kind:
 
     Attributes:
         config: The environment.
-        parts: Where its models are.
+        resources: Where its models are.
         policy: Who plays.
         options: Where the policy's model is.
         sizes: Few and many episodes. What both take is the same but for the episodes between, so that their difference
@@ -65,7 +65,7 @@ class Kind:
     sizes: tuple[int, int]
     concurrency: int
     group: int = 1
-    parts: Parts = field(default_factory=Parts)
+    resources: Resources = field(default_factory=Resources)
     policy: str = "expert"
     options: PolicyOptions = field(default_factory=PolicyOptions)
 
@@ -82,7 +82,7 @@ def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
     Returns:
         Seconds.
     """
-    suite = load_suite(kind.config, kind.parts)
+    suite = load_suite(kind.config, kind.resources)
     domain = suite.domain
     source = policy_hash(kind.policy, domain.config.policies, folder=domain.folder)
     plan = Plan(suite.config, domain.hash, kind.policy, seed, kind.group, episodes, source)
@@ -181,12 +181,12 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as port:
             world = Kind(EnvConfig("simia/retail-v0", generated=100_000), sized(300, 3300), 8)
-            parts, options = endpoint(port), policy_options(port)
+            resources, options = endpoint(port), policy_options(port)
             model = Kind(
                 workload(),
                 sized(64, 448),
                 64,
-                parts=replace(parts, api_key=None),
+                resources=replace(resources, api_key=None),
                 policy="llm",
                 options=replace(options, api_key=None),
             )

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from simia_gym.common.files import read_yaml
 from simia_gym.errors import DomainError, InputError
-from simia_gym.files import read_yaml
-from simia_gym.rewards.program import Args, Program, find_program
-from simia_gym.rewards.programs import PROGRAMS
+from simia_gym.rewards.programs.builtin import PROGRAMS
+from simia_gym.rewards.programs.program import Args, Program, find_program
 from simia_gym.types import CriterionKind, JsonObject
 
 KINDS: tuple[str, ...] = get_args(CriterionKind)

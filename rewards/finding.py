@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.encoding import encode
-from simia_gym.quick_init import quick_init
-from simia_gym.trace import CallMade, Event, Trace
+from simia_gym.common.json_encoding import encode
+from simia_gym.common.quick_init import quick_init
+from simia_gym.record.finished_episode import CallMade, Event, FinishedEpisode
 from simia_gym.types import Evidence
 
 PASS = 1.0 - 1e-9
@@ -54,27 +54,27 @@ def quote_text(event: int, text: str) -> Evidence:
     return Evidence(event, text[:QUOTE_LENGTH])
 
 
-def quote_call(trace: Trace, call: CallMade) -> Evidence:
+def quote_call(finished: FinishedEpisode, call: CallMade) -> Evidence:
     """Quote a tool call as it stands in the record."""
-    text = encode(trace.events[call.event]["call"]).decode()
+    text = encode(finished.events[call.event]["call"]).decode()
     return Evidence(call.event, text[:QUOTE_LENGTH])
 
 
-def quote_change(trace: Trace, pointer: str) -> tuple[Evidence, ...]:
+def quote_change(finished: FinishedEpisode, pointer: str) -> tuple[Evidence, ...]:
     """Quote the last operation that changed the value at a pointer, something in it, or something around it."""
     below = f"{pointer}/"
-    for index, path in _paths(trace):
+    for index, path in _paths(finished):
         if path == pointer or path.startswith(below) or pointer.startswith(f"{path}/"):
             return (Evidence(index, path),)
     return ()
 
 
-def _paths(trace: Trace) -> list[tuple[int, str]]:
+def _paths(finished: FinishedEpisode) -> list[tuple[int, str]]:
     """The paths of all operations with their events, the last event first; found once for all checks."""
-    paths: list[tuple[int, str]] | None = trace.memo.get(_paths)
+    paths: list[tuple[int, str]] | None = finished.memo.get(_paths)
     if paths is None:
-        changed = [(index, event["ops"]) for index, event in enumerate(trace.events) if event.get("ops")]
-        paths = trace.memo[_paths] = [(index, op["path"]) for index, ops in reversed(changed) for op in ops]
+        changed = [(index, event["ops"]) for index, event in enumerate(finished.events) if event.get("ops")]
+        paths = finished.memo[_paths] = [(index, op["path"]) for index, ops in reversed(changed) for op in ops]
     return paths
 
 
@@ -108,9 +108,9 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(item)
 
 
-def unfounded(trace: Trace, evidence: Iterable[Evidence]) -> Evidence | None:
+def unfounded(finished: FinishedEpisode, evidence: Iterable[Evidence]) -> Evidence | None:
     """Give the first piece of evidence that does not stand in the event it names, if there is one."""
     for piece in evidence:
-        if not 0 <= piece.event < len(trace.events) or not stands_in(trace.events[piece.event], piece.quote):
+        if not 0 <= piece.event < len(finished.events) or not stands_in(finished.events[piece.event], piece.quote):
             return piece
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from simia_gym.trace import Trace
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.types import CriterionResult
 
 
@@ -27,4 +27,4 @@ class Grade:
     reason: str = ""
 
 
-GradeFunction: TypeAlias = Callable[[Trace], Grade]
+GradeFunction: TypeAlias = Callable[[FinishedEpisode], Grade]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.record.finished_episode import LIMITS, FinishedEpisode
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.speech_programs import SaysArgs, says
-from simia_gym.rewards.state_programs import GoalStateArgs, goal_state
-from simia_gym.trace import LIMITS, Trace
+from simia_gym.rewards.programs.speech import SaysArgs, says
+from simia_gym.rewards.programs.state_checks import GoalStateArgs, goal_state
 from simia_gym.types import CriterionResult, Verdict
 
 BASIS = "tau2:db*communicate"
@@ -54,15 +54,15 @@ class OutcomeReward:
             raise InputError(f"the published rule {BASIS} takes no judge", where="judge", fix=fix)
         return cls()
 
-    async def score(self, trace: Trace) -> Verdict:
+    async def score(self, finished: FinishedEpisode) -> Verdict:
         """Judge an episode."""
-        database = goal_state(trace, _EXACT)
-        told = tuple(str(text) for text in trace.task.options.get(COMMUNICATE) or ())
+        database = goal_state(finished, _EXACT)
+        told = tuple(str(text) for text in finished.task.options.get(COMMUNICATE) or ())
         if told:
-            communicate = says(trace, SaysArgs(all=told, mode="substring"))
+            communicate = says(finished, SaysArgs(all=told, mode="substring"))
         else:
             communicate = Finding.of(True, "nothing had to be told")
-        ended = Finding.of(trace.ended not in LIMITS, f"ended by {trace.ended}")
+        ended = Finding.of(finished.ended not in LIMITS, f"ended by {finished.ended}")
         criteria = (
             _result("database", "goal", database),
             _result("communicate", "communication", communicate),

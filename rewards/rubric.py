@@ -16,15 +16,15 @@ from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
+from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
-from simia_gym.goal import check_goal
-from simia_gym.rewards.blind import KIND, NO_STATE, blind, lacks_state
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, unfounded
 from simia_gym.rewards.grade import Grade, GradeFunction
-from simia_gym.rewards.state_programs import STATE_PROGRAMS
-from simia_gym.trace import Trace
+from simia_gym.rewards.judge.blind import KIND, NO_STATE, blind, lacks_state
+from simia_gym.rewards.programs.state_checks import STATE_PROGRAMS
 from simia_gym.types import CriterionResult, Task, Verdict
 
 __all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
@@ -36,13 +36,13 @@ JudgeScope = Literal["llm", "all"]
 class Judge(Protocol):
     """Judges what no program can."""
 
-    async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> Sequence[Finding]:
+    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> Sequence[Finding]:
         """Judge criteria, each on its own.
 
         Args:
-            trace: The episode.
+            finished: The episode.
             criteria: What to judge. Most have a `ModelCheck`; those with a program that a judge gets stand for what the
-                program checks (`simia_gym.rewards.question.question_of` puts them in words).
+                program checks (`simia_gym.rewards.judge.question.question_of` puts them in words).
 
         Returns:
             One finding for each, in order; without a value where unsure.
@@ -203,28 +203,28 @@ class RubricReward:
                 return f"criterion {item.id!r} reads the state, and no judge is set (judge='llm')"
         return None
 
-    async def score(self, trace: Trace) -> Verdict:
+    async def score(self, finished: FinishedEpisode) -> Verdict:
         """Judge an episode.
 
         Raises:
             Fault: A program or the judge failed; names the criterion.
         """
-        criteria = self._criteria_of(trace)
-        seen = blind(trace)
+        criteria = self._criteria_of(finished)
+        seen = blind(finished)
         found = {item.id: self._check(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
         grade, ungraded = self._graded(seen)
         asked = [item for item in criteria if self._is_asked(found.get(item.id))]
-        findings = {**found, **await self._ask(trace, asked)}
+        findings = {**found, **await self._ask(finished, asked)}
         judged = [_Judged(item, findings[item.id]) for item in criteria]
         programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
         return self._conclude(judged, grade, ungraded, programs)
 
-    def _check(self, item: Criterion, trace: Trace) -> Finding:
+    def _check(self, item: Criterion, finished: FinishedEpisode) -> Finding:
         """Run a criterion's program; without a state, one that needs it finds nothing."""
         try:
-            return _run(item, trace)
+            return _run(item, finished)
         except Fault as fault:
-            if fault.kind == KIND and trace.stateless:
+            if fault.kind == KIND and finished.stateless:
                 return Finding.unknown(NO_STATE)
             raise
 
@@ -232,35 +232,35 @@ class RubricReward:
         """Whether a criterion goes to the judge: no program has it, or the program could not see the state."""
         return found is None or self._judges_all or (self._judge is not None and lacks_state(found))
 
-    async def _ask(self, trace: Trace, criteria: Sequence[Criterion]) -> dict[str, Finding]:
+    async def _ask(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> dict[str, Finding]:
         if self._judge is None:
             unknown = Finding.unknown("not judged: it needs a language model and no judge is set")
             return {item.id: unknown for item in criteria}
-        findings = await self._judge.judge(trace, criteria) if criteria else ()
+        findings = await self._judge.judge(finished, criteria) if criteria else ()
         if len(findings) != len(criteria):
             message = f"the judge gave {len(findings)} findings for {len(criteria)} criteria"
             raise Fault("bug", message, role="judge")
-        return {item.id: _founded(item, trace, found) for item, found in zip(criteria, findings, strict=True)}
+        return {item.id: _founded(item, finished, found) for item, found in zip(criteria, findings, strict=True)}
 
     @property
     def _strict(self) -> bool:
         return self.options.value == "strict"
 
-    def _criteria_of(self, trace: Trace) -> tuple[Criterion, ...]:
+    def _criteria_of(self, finished: FinishedEpisode) -> tuple[Criterion, ...]:
         try:
-            return self.criteria(trace.task)
+            return self.criteria(finished.task)
         except InputError as error:
             raise Fault("rubric", str(error), role="judge") from error
 
-    def _graded(self, trace: Trace) -> tuple[Grade | None, str]:
+    def _graded(self, finished: FinishedEpisode) -> tuple[Grade | None, str]:
         """The grade, where the domain has one, or why it cannot be given."""
         if self._grade is None:
             return None, ""
         name = self.options.grade
         try:
-            grade = self._grade(trace)
+            grade = self._grade(finished)
         except Fault as fault:
-            if fault.kind == KIND and trace.stateless:
+            if fault.kind == KIND and finished.stateless:
                 return None, f"grade {name}: {fault.message}"
             raise
         except Exception as error:
@@ -270,7 +270,7 @@ class RubricReward:
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
             raise Fault("bug", f"grade {name} gave {grade!r:.80}, not a Grade with a reward from 0 to 1", role="judge")
         for item in grade.criteria:
-            piece = unfounded(trace, item.evidence)
+            piece = unfounded(finished, item.evidence)
             if piece is not None:
                 message = f"grade {name}, {item.id!r}: the quote {piece.quote[:80]!r} is not in event {piece.event}"
                 raise Fault("evidence", message, role="judge")
@@ -325,7 +325,7 @@ def _find_grade(name: str, folder: Path | None, where: str) -> GradeFunction:
     except InputError as error:
         raise DomainError(f"reward_options.grade: {error.what}", where=where, fix=error.fix) from error
     if not callable(function):
-        fix = "Write `def grade(trace: Trace) -> Grade`."
+        fix = "Write `def grade(finished: FinishedEpisode) -> Grade`."
         raise DomainError(f"reward_options.grade: {name!r} is not a function", where=where, fix=fix)
     return cast(GradeFunction, function)
 
@@ -339,28 +339,28 @@ def _check_tools(item: Criterion, tools: Mapping[str, Any]) -> None:
             raise DomainError(f"check: there is no tool {name!r}", where=item.where, fix=fix)
 
 
-def _run(item: Criterion, trace: Trace) -> Finding:
+def _run(item: Criterion, finished: FinishedEpisode) -> Finding:
     check = item.check
     assert not isinstance(check, ModelCheck)
     try:
-        _check_tools(item, trace.tools)
-        finding = check.program.function(trace, check.args)
+        _check_tools(item, finished.tools)
+        finding = check.program.function(finished, check.args)
     except Fault:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         message = f"criterion {item.id!r}: program {check.program.name} raised {what}"
         raise Fault("bug", message, role="judge") from error
-    return _founded(item, trace, finding)
+    return _founded(item, finished, finding)
 
 
-def _founded(item: Criterion, trace: Trace, finding: Finding) -> Finding:
+def _founded(item: Criterion, finished: FinishedEpisode, finding: Finding) -> Finding:
     """Hold a finding to its evidence: a quote that stands nowhere means that the check cannot be trusted."""
     # A program of somebody's own may return anything; nothing but a finding from 0 to 1 becomes a reward.
     value: object = getattr(finding, "value", math.nan)
     if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
         raise Fault("bug", f"criterion {item.id!r}: {finding!r:.120} is no finding from 0 to 1", role="judge")
-    piece = unfounded(trace, finding.evidence) if finding.evidence else None
+    piece = unfounded(finished, finding.evidence) if finding.evidence else None
     if piece is not None:
         message = f"criterion {item.id!r}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
         raise Fault("evidence", message, role="judge")

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from simia_gym.cli.option_types import (
+from simia_gym.cli.options.option_types import (
     BaseUrl,
     EscalationBaseUrl,
     JudgeBaseUrl,
@@ -214,7 +214,7 @@ def grpo(
 ) -> None:
     """Train a policy by GRPO, with verl and Ray."""
     typed = locals()
-    from simia_gym.cli.model_options import ModelOptions
+    from simia_gym.cli.options.models import ModelOptions
     from simia_gym.rl.grpo.launch import run_grpo
     from simia_gym.rl.grpo.options import GrpoOptions
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 
 
 def labels(configs: Sequence[EnvConfig]) -> list[str]:

@@ -11,19 +11,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from simia_gym.registration import env_ids, register_all
+from simia_gym.domain.registration import env_ids, register_all
 from simia_gym.version import __version__
 
 if TYPE_CHECKING:
-    from simia_gym.config import EnvConfig
+    from simia_gym.assembly.settings import EnvConfig
+    from simia_gym.assembly.suite import Suite, load_suite
     from simia_gym.episode import Episode
-    from simia_gym.suite import Suite, load_suite
 
 _LAZY = {
-    "EnvConfig": "simia_gym.config",
+    "EnvConfig": "simia_gym.assembly.settings",
     "Episode": "simia_gym.episode",
-    "Suite": "simia_gym.suite",
-    "load_suite": "simia_gym.suite",
+    "Suite": "simia_gym.assembly.suite",
+    "load_suite": "simia_gym.assembly.suite",
 }
 
 __all__ = ["EnvConfig", "Episode", "Suite", "__version__", "env_ids", "load_suite", "register_all"]

@@ -10,14 +10,14 @@ from typing import Any, Literal, cast
 
 import gymnasium
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import RESOURCE_NAMES, Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.domain.tasks import task_from_json
 from simia_gym.episode import MAX_CHARACTERS
 from simia_gym.errors import Fault, InputError
-from simia_gym.loop import run_sync
-from simia_gym.parts import PART_NAMES, Parts
 from simia_gym.spaces import TextSpace
-from simia_gym.suite import Suite, load_suite
-from simia_gym.tasks import task_from_json
 from simia_gym.types import Message, Start, Step, Task
 
 logger = logging.getLogger("simia_gym")
@@ -28,27 +28,27 @@ _BOTH: Mapping[str, Callable[[Any], bool]] = {
     "simulator": lambda value: not isinstance(value, str),
     "pins": lambda value: hasattr(value, "answer"),
 }
-"""Names of settings that are also those of live parts, and which values are such parts."""
+"""Names of settings that are also those of live resources, and which values are such resources."""
 
 
-def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Parts]:
-    """Sort the keyword arguments of `gymnasium.make` into settings, live parts and options of the domain's world.
+def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Resources]:
+    """Sort the keyword arguments of `gymnasium.make` into settings, live resources and options of the domain's world.
 
     Raises:
         InputError: A setting has an impossible value.
     """
     if not isinstance(kwargs.get("options", {}), Mapping):
         raise InputError(f"options is {kwargs['options']!r}", where="options", fix="Give a dictionary.")
-    live = {name: value for name, value in kwargs.items() if name in PART_NAMES and name not in _BOTH}
+    live = {name: value for name, value in kwargs.items() if name in RESOURCE_NAMES and name not in _BOTH}
     settings = {name: value for name, value in kwargs.items() if name in _SETTINGS}
     for name, is_part in _BOTH.items():
         if name in settings and is_part(settings[name]):
             live[name] = settings.pop(name)
     options = {
         **kwargs.get("options", {}),
-        **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, *PART_NAMES, "options")},
+        **{k: v for k, v in kwargs.items() if k not in (*_SETTINGS, *RESOURCE_NAMES, "options")},
     }
-    return EnvConfig(env=env_id, options=options, **settings), Parts(**live)
+    return EnvConfig(env=env_id, options=options, **settings), Resources(**live)
 
 
 def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
@@ -114,7 +114,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         env_id: The registered id.
         render_mode: ``ansi`` for the transcript as text.
         on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`.
-        **kwargs: Settings of `EnvConfig` and live parts of `Parts`; any other name is an option of the domain's world.
+        **kwargs: Settings of `EnvConfig` and fields of `Resources`; any other name is an option of the domain's world.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own layout

@@ -1,7 +1,7 @@
 """The episode: the one engine that every face is a view of.
 
-An async state machine. `reset` sets the scene, `step` takes one action of the policy to its consequences: the text is
-parsed by the domain's grammar, goes to the user or to the tools (never both), every consequence becomes a transition
+An async state machine. `reset` begins an episode, `step` takes one action of the policy to its consequences: the text
+is parsed by the domain's grammar, goes to the user or to the tools (never both), every consequence becomes a transition
 with operations on the state, and every event lands in the ledger. Where no part waits for anything (`inline`), both
 coroutines finish without suspending, so that a synchronous face needs no event loop.
 """
@@ -12,18 +12,18 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
-from simia_gym.encoding import spaced_writer
+from simia_gym.assembly.settings import Feedback
+from simia_gym.common.json_encoding import spaced_writer
+from simia_gym.common.secrets import without_secrets
+from simia_gym.contracts import Simulator, StepContext, User
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
-from simia_gym.ledger import Ledger
-from simia_gym.scene import Scene, Simulator, User
-from simia_gym.secrets_filter import without_secrets
+from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, FinishedEpisode, Reward
+from simia_gym.record.ledger import Ledger
+from simia_gym.record.verdict import faulted, to_json
 from simia_gym.state import FrozenDict, State, freeze
 from simia_gym.state.frozen import frozen_dict, frozen_list
-from simia_gym.trace import LIMITS, TOKEN_LIMIT, TURN_LIMIT, Reward, Trace
 from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
-from simia_gym.verdict import faulted, to_json
 
 T = TypeVar("T")
 
@@ -136,12 +136,12 @@ class Episode:
             prompt=self.prompt,
             **names,
         )
-        scene = self._scene(task)
-        self._prepare(scene)
+        context = self._context(task)
+        self._prepare(context)
         if self.user is None:
-            first = await self._part("simulator", self.simulator.open(scene))
+            first = await self._part("simulator", self.simulator.open(context))
         else:
-            first = await self._part("user", self.user.open(scene))
+            first = await self._part("user", self.user.open(context))
         self._commit(first)
         self.ledger.append(
             "message",
@@ -161,14 +161,14 @@ class Episode:
             info["world"] = dict(first.info)
         return Start(first.observation, tuple(map(dict, self._messages)), self.domain.tools, info)
 
-    def _prepare(self, scene: Scene) -> None:
+    def _prepare(self, context: StepContext) -> None:
         """Tell the parts that an episode begins."""
         role: Role = "simulator"
         try:
-            self.simulator.begin(scene)
+            self.simulator.begin(context)
             if self.user is not None:
                 role = "user"
-                self.user.begin(scene)
+                self.user.begin(context)
         except (Fault, InputError):
             raise
         except Exception as error:
@@ -223,7 +223,7 @@ class Episode:
         """End the episode here, as the turn limit does: it is judged as it stands, and truncated.
 
         Args:
-            reason: What is used up; one of `simia_gym.trace.LIMITS`.
+            reason: What is used up; one of `simia_gym.record.finished_episode.LIMITS`.
 
         Returns:
             The last step, with the verdict and no message.
@@ -311,7 +311,7 @@ class Episode:
     async def _say(self, text: str, task: Task) -> str | None:
         """Deliver a message to the user."""
         assert self.user is not None
-        reply = await self._part("user", self.user.reply(text, self._scene(task)))
+        reply = await self._part("user", self.user.reply(text, self._context(task)))
         self._commit(reply)
         self._record(reply, call=None, say=text)
         self._messages.append(_message("assistant", text))
@@ -327,7 +327,7 @@ class Episode:
         as_tool = self.domain.grammar.observation_role == "tool"
         self._messages.append(_assistant(parsed.text, calls) if as_tool else _message("assistant", action))
         for call in calls:
-            transition = await self._part("simulator", self.simulator.call(call, self._scene(task)))
+            transition = await self._part("simulator", self.simulator.call(call, self._context(task)))
             self._commit(transition)
             self._record(transition, call=call, say=None)
             message: Message = {"role": "user"}
@@ -353,8 +353,8 @@ class Episode:
                 return sample
         return ""
 
-    def _scene(self, task: Task) -> Scene:
-        return Scene(task, self.state, self.ledger, self.seed, self.turn, self.digest, self.group)
+    def _context(self, task: Task) -> StepContext:
+        return StepContext(task, self.state, self.ledger, self.seed, self.turn, self.digest, self.group)
 
     def _commit(self, transition: Transition) -> None:
         """Take over the new state, applying the operations where nobody has yet. Reveals count as initial state."""
@@ -406,7 +406,7 @@ class Episode:
         """Judge the end."""
         self.ended = ended
         self.ledger.append("end", reason=ended, turn=self.turn, truncated=truncated)
-        trace = Trace(
+        finished = FinishedEpisode(
             task=task,
             events=self.ledger.events,
             initial=self.initial,
@@ -419,7 +419,7 @@ class Episode:
             digest=self.digest,
             group=self.group,
         )
-        self.verdict = verdict = await self._part("judge", self.reward.score(trace))
+        self.verdict = verdict = await self._part("judge", self.reward.score(finished))
         self._judged(verdict)
         info.update(self._closing(verdict, ended))
         valid = verdict.valid and verdict.reward is not None

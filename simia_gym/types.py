@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from simia_gym.quick_init import quick_init
+from simia_gym.common.quick_init import quick_init
 
 if TYPE_CHECKING:
     from simia_gym.state import State

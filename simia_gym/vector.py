@@ -11,9 +11,9 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from simia_gym.common.event_loop import run_sync
 from simia_gym.env import OnFault, known_on_fault, make_suite, pick_task, reset_info, spaces_of, step_info, tell_once
 from simia_gym.errors import Fault, InputError
-from simia_gym.loop import run_sync
 from simia_gym.types import Step
 
 Flags = NDArray[np.bool_]

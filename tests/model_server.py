@@ -14,8 +14,8 @@ from simia_gym.errors import Role
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.blocks import Block, read_blocks
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.http import close_connections
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.types import JsonObject
 
 

@@ -21,16 +21,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.env import transcript_text
 from simia_gym.errors import Fault
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.oracle import serve_in_thread
-from simia_gym.parts import Parts
 from simia_gym.policies import load_policy
 from simia_gym.rewards.explain import report as explain
 from simia_gym.rollout.play import play
-from simia_gym.suite import load_suite
 
 from .docs_pages import PAGES, Block, blocks, page_id
 
@@ -77,8 +77,8 @@ def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
 
 
 def without_install(line: str) -> str:
-    parts = [part for part in re.split(r"\s*&&\s*", line) if not INSTALLS.match(part)]
-    return " && ".join(part for part in parts if part.strip() not in ("pytest", "bash .ci/run"))
+    resources = [part for part in re.split(r"\s*&&\s*", line) if not INSTALLS.match(part)]
+    return " && ".join(part for part in resources if part.strip() not in ("pytest", "bash .ci/run"))
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def prompt(env_id: str, task_id: str, tool: str) -> str:
     """What a model is sent, with long lines and most of the rules cut, and the tag of the blocks made plain."""
     model = Listening()
     config = EnvConfig(env_id, split="all", simulator="hybrid", routes={tool: "llm"}, model="m")
-    suite = load_suite(config, Parts(models={"simulator": model}))
+    suite = load_suite(config, Resources(models={"simulator": model}))
     policy = load_policy("expert", suite.domain.config.policies)()
     asyncio.run(play(suite.episode(), suite.task(task_id), seed=0, policy=policy))
-    parts = []
+    resources = []
     for message in model.messages:
         text = re.sub(r"(<<(?:data|end):\w+ )\w+>>", r"\1TAG>>", message["content"])
         found = re.search(r"(?m)^<<data:", text)
@@ -142,8 +142,8 @@ def prompt(env_id: str, task_id: str, tool: str) -> str:
         rules = text[:start].strip().splitlines()
         shown = [*rules[:2], *(["[...]"] if len(rules) > 2 else [])]
         data = [line if len(line) <= 170 else f"{line[:160]} [...]" for line in text[start:].splitlines() if line]
-        parts.append("\n".join([message["role"].upper(), *shown, *data]))
-    return "\n\n".join(parts)
+        resources.append("\n".join([message["role"].upper(), *shown, *data]))
+    return "\n\n".join(resources)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import InputError
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simia_gym.encoding import decode, encode
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.ledger import ABSENT, Divergence, Ledger, first_divergence
+from simia_gym.record.ledger import ABSENT, Divergence, Ledger, first_divergence
 
 PROFILE = settings(deadline=None, database=None, max_examples=150)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.quick_init import quick_init
+from simia_gym.common.quick_init import quick_init
 from simia_gym.types import ToolCall, Transition
 
 

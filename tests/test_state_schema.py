@@ -8,7 +8,7 @@ import pytest
 
 from simia_gym.errors import DomainError
 from simia_gym.state import State
-from simia_gym.state_schema import StateSchema, read_state_schema, values_at
+from simia_gym.state.schema import StateSchema, read_state_schema, values_at
 
 SCHEMA: dict[str, Any] = {
     "tables": {

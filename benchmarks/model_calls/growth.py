@@ -9,9 +9,9 @@ from typing import Any
 
 from benchmarks.model_calls.measure import CLIENT_CORE, cpu_seconds, pin, report, settings
 from benchmarks.model_calls.workload import config, endpoint, policy_options
+from simia_gym.assembly.suite import load_suite
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.rollout.play import play
-from simia_gym.suite import load_suite
 from simia_gym.types import Message
 
 TURNS = 100

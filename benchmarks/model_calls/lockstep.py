@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
 from benchmarks.model_calls.scripts import TURNS
 from benchmarks.model_calls.workload import ENV, MODEL, policy_options
-from simia_gym.loop import background_loop
+from simia_gym.common.event_loop import background_loop
 from simia_gym.policies import PolicyStart
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.vector import SimiaVectorEnv

@@ -14,13 +14,13 @@ from typing import Any
 from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, settings
 from benchmarks.model_calls.scripts import TURNS
 from benchmarks.model_calls.workload import config, endpoint, policy_options
-from simia_gym.loop import new_loop
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import new_loop
 from simia_gym.policies.llm import LLMPolicy
+from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import create_store
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Message
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-from simia_gym.loop import run_inline
-from simia_gym.suite import Suite
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_inline
 from simia_gym.types import JsonObject, Message, Task
 
 TURNS = 10

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.model_calls.scripts import TURNS, Script, long_script, make_scripts, world_replies
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode
 from simia_gym.llm.types import ChatRequest, Reply
-from simia_gym.loop import run_sync
-from simia_gym.parts import Parts
 from simia_gym.policies import PolicyOptions
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Task
 
 ENV = "simia/retail-v0"
@@ -30,9 +30,9 @@ def config(turns: int = TURNS) -> EnvConfig:
     return EnvConfig(env=ENV, simulator="llm", model=MODEL, max_turns=turns)
 
 
-def endpoint(port: int) -> Parts:
+def endpoint(port: int) -> Resources:
     """Where the simulator's model is."""
-    return Parts(base_url=f"http://127.0.0.1:{port}/simulator/v1", api_key="none")
+    return Resources(base_url=f"http://127.0.0.1:{port}/simulator/v1", api_key="none")
 
 
 def policy_options(port: int) -> PolicyOptions:
@@ -72,7 +72,7 @@ def prepare(path: Path, *, turns: int = TURNS) -> JsonObject:
         scripts = {tasks[0].id: long_script(world, turns)}
         openings = dict.fromkeys(openings, "long")
     rehearsal = Rehearsal()
-    suite = load_suite(config(turns), Parts(models={"simulator": rehearsal}))
+    suite = load_suite(config(turns), Resources(models={"simulator": rehearsal}))
     prepared: JsonObject = {"openings": openings, "scripts": {}, "replies": {}, "episodes": []}
     for task in tasks:
         script = scripts[task.id]

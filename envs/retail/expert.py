@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from simia_gym.actions import Grammar, get_grammar
 from simia_gym.envs.retail import expert_reading as read
-from simia_gym.envs.retail.expert_desk import Desk, Matter
+from simia_gym.envs.retail.expert_case_file import CaseFile, Intent
 from simia_gym.envs.retail.expert_rules import Step, next_step
 from simia_gym.envs.retail.expert_talk import Voice
 from simia_gym.policies import PolicyStart
@@ -45,8 +45,8 @@ class RetailExpert:
         self._reset()
 
     def _reset(self) -> None:
-        self.desk = Desk()
-        self.matter: Matter | None = None
+        self.case_file = CaseFile()
+        self.intent: Intent | None = None
         self.voice = Voice(self._seed, "")
         self._read = 0
         self._called: ToolCall | None = None
@@ -85,34 +85,34 @@ class RetailExpert:
             if not failed:
                 self._user_id = content
             return
-        matter = self.matter
-        if matter is not None and matter.proposal is not None and call.name == matter.proposal["name"]:
+        intent = self.intent
+        if intent is not None and intent.proposal is not None and call.name == intent.proposal["name"]:
             if failed and self.strict:
-                self._refuse(matter, f"the shop's system declined it ({content.removeprefix('Error: ')}).")
+                self._refuse(intent, f"the shop's system declined it ({content.removeprefix('Error: ')}).")
             else:
                 if not failed:
-                    self.desk.take(call.name, content)
-                matter.state = "written"
+                    self.case_file.take(call.name, content)
+                intent.state = "written"
             return
         if not failed:
-            self.desk.take(call.name, content)
+            self.case_file.take(call.name, content)
 
-    def _refuse(self, matter: Matter, why: str) -> None:
-        matter.why, matter.proposal = why, None
+    def _refuse(self, intent: Intent, why: str) -> None:
+        intent.why, intent.proposal = why, None
 
     def _hear(self, text: str) -> None:
         """Understand what the customer says."""
         self._identity(text)
-        matter = self.matter
-        if matter is None or matter.closed:
-            self._new_wish(text, matter)
+        intent = self.intent
+        if intent is None or intent.closed:
+            self._new_wish(text, intent)
             return
-        matter.text += f"\n{text}"
-        if matter.proposal is not None:
-            self._answer_to_proposal(matter, text)
+        intent.text += f"\n{text}"
+        if intent.proposal is not None:
+            self._answer_to_proposal(intent, text)
         else:
-            for question in matter.asked:
-                matter.said.setdefault(question, text)
+            for question in intent.asked:
+                intent.said.setdefault(question, text)
 
     def _identity(self, text: str) -> None:
         if self._user_id is not None:
@@ -123,7 +123,7 @@ class RetailExpert:
         self._name = read.name_in(text) or self._name
         self._zip = read.zip_in(text) or self._zip
 
-    def _new_wish(self, text: str, before: Matter | None) -> None:
+    def _new_wish(self, text: str, before: Intent | None) -> None:
         """Start on what the text wants; a refused wish may come back in another form, or be insisted on."""
         kind = read.wish_in(text)
         if before is not None and before.why and _AGAIN.search(text):
@@ -132,30 +132,30 @@ class RetailExpert:
             return
         if kind is None:
             return
-        matter = Matter(kind, text, order_id=read.order_in(text))
-        if before is not None and before.why and matter.order_id is None and _RESUMED.search(text):
-            matter.order_id, matter.said = (
+        intent = Intent(kind, text, order_id=read.order_in(text))
+        if before is not None and before.why and intent.order_id is None and _RESUMED.search(text):
+            intent.order_id, intent.said = (
                 before.order_id,
                 {"item": before.said.get("item", before.text), "payment": text},
             )
-        self.matter = matter
+        self.intent = intent
 
-    def _answer_to_proposal(self, matter: Matter, text: str) -> None:
+    def _answer_to_proposal(self, intent: Intent, text: str) -> None:
         """A yes, a change of mind, or the end of the wish."""
         if re.match(r"\s*yes\b", text, re.IGNORECASE):
-            matter.said["yes"] = text
+            intent.said["yes"] = text
             return
-        matter.proposal = None
+        intent.proposal = None
         withdrawn = _WITHDRAWN.search(text)
         if withdrawn is not None:
-            matter.state = "closed"
+            intent.state = "closed"
             self._new_wish(text[withdrawn.end() :], None)
             return
         for question in _ANSWERS:
-            if question in matter.said:
-                matter.said[question] = self._changed(question, matter.said[question], text)
-        if matter.kind == "return" and "gift card" in text.lower():
-            matter.said["payment"] = text
+            if question in intent.said:
+                intent.said[question] = self._changed(question, intent.said[question], text)
+        if intent.kind == "return" and "gift card" in text.lower():
+            intent.said["payment"] = text
 
     def _changed(self, question: str, before: str, text: str) -> str:
         """What now counts as the answer to a question, after the customer corrected something."""
@@ -167,30 +167,30 @@ class RetailExpert:
 
     def _next(self) -> str | JsonObject:
         """The next thing to do."""
-        matter = self.matter
-        if matter is not None and matter.state == "open" and matter.why and matter.insisted:
-            matter.state = "closed"
-            return self.voice.say("sorry_again", why=matter.why)
+        intent = self.intent
+        if intent is not None and intent.state == "open" and intent.why and intent.insisted:
+            intent.state = "closed"
+            return self.voice.say("sorry_again", why=intent.why)
         if self._user_id is None and not self._anonymous:
             who = self._identify()
             if who is not None:
                 return who
-        if self._user_id is not None and self.desk.profile is None:
+        if self._user_id is not None and self.case_file.profile is None:
             return {"name": "get_user_details", "arguments": {"user_id": self._user_id}}
-        if matter is None or matter.closed:
-            if matter is not None:
+        if intent is None or intent.closed:
+            if intent is not None:
                 return self.voice.say("else")
-            profile = self.desk.profile
+            profile = self.case_file.profile
             return self.voice.say("invite", first="dear customer" if profile is None else profile["name"]["first_name"])
-        step: Step = next_step(matter, self.desk, self.voice, strict=self.strict)
+        step: Step = next_step(intent, self.case_file, self.voice, strict=self.strict)
         if step.close:
-            matter.state = "closed"
+            intent.state = "closed"
         if step.why:
-            matter.why = step.why
+            intent.why = step.why
         if step.ask:
-            matter.asked.extend(step.ask)
+            intent.asked.extend(step.ask)
         if step.proposal is not None:
-            matter.proposal = step.proposal
+            intent.proposal = step.proposal
         return step.action
 
     def _identify(self) -> str | JsonObject | None:
@@ -217,6 +217,6 @@ class RetailExpert:
             self._anonymous = True
             return None
         why = "there is no account with these details, so I am not allowed to look at any order, or to cancel it."
-        matter = self.matter = self.matter or Matter("unknown", "")
-        matter.why, matter.state = why, "closed"
+        intent = self.intent = self.intent or Intent("unknown", "")
+        intent.why, intent.state = why, "closed"
         return self.voice.say("sorry", why=why)

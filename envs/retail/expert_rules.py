@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.envs.retail import expert_reading as read
-from simia_gym.envs.retail.expert_desk import Desk, Matter, original_method, paid_total
+from simia_gym.envs.retail.expert_case_file import CaseFile, Intent, original_method, paid_total
 from simia_gym.envs.retail.expert_talk import (
     Voice,
     address_text,
@@ -42,8 +42,8 @@ class Step:
 class _Case:
     """A wish with everything needed to decide about it."""
 
-    matter: Matter
-    desk: Desk
+    intent: Intent
+    case_file: CaseFile
     voice: Voice
     strict: bool
 
@@ -53,12 +53,12 @@ class _Case:
 
     def method_name(self, method_id: str) -> str:
         """A payment method in words; its id where the profile does not have it."""
-        method = self.desk.methods.get(method_id)
+        method = self.case_file.methods.get(method_id)
         return f"account {method_id}" if method is None else method_name(method)
 
     def when(self, method_id: str) -> str:
         """How long a refund to a payment method takes."""
-        method = self.desk.methods.get(method_id)
+        method = self.case_file.methods.get(method_id)
         return "within 5 to 7 business days" if method is None else when_refunded(method)
 
     def ask(self, question: str, line: str, **values: Any) -> Step:
@@ -75,23 +75,23 @@ class _Case:
         return Step(" ".join(parts), proposal=_call(name, **arguments))
 
 
-def next_step(matter: Matter, desk: Desk, voice: Voice, *, strict: bool = True) -> Step:
+def next_step(intent: Intent, case_file: CaseFile, voice: Voice, *, strict: bool = True) -> Step:
     """Decide what comes next for a wish.
 
     Args:
-        matter: The wish.
-        desk: What is known.
+        intent: The wish.
+        case_file: What is known.
         voice: For the wording.
         strict: Whether policy is kept; otherwise whatever is asked for is done.
     """
-    case = _Case(matter, desk, voice, strict)
-    if matter.why:
-        return case.refuse(matter.why)
-    if matter.state == "written":
+    case = _Case(intent, case_file, voice, strict)
+    if intent.why:
+        return case.refuse(intent.why)
+    if intent.state == "written":
         return _report(case)
-    if matter.proposal is not None:
-        return Step(matter.proposal) if "yes" in matter.said else Step(voice.say("go"), proposal=matter.proposal)
-    return _RULES[matter.kind](case)
+    if intent.proposal is not None:
+        return Step(intent.proposal) if "yes" in intent.said else Step(voice.say("go"), proposal=intent.proposal)
+    return _RULES[intent.kind](case)
 
 
 def _call(name: str, **arguments: Any) -> JsonObject:
@@ -100,24 +100,24 @@ def _call(name: str, **arguments: Any) -> JsonObject:
 
 def _order(case: _Case) -> JsonObject | Step:
     """The order that the wish is about, or the step that leads to it."""
-    matter, desk = case.matter, case.desk
-    if matter.order_id is None:
-        matter.order_id = read.order_in(matter.text)
-    if matter.order_id is None:
-        described = matter.said.get("order")
+    intent, case_file = case.intent, case.case_file
+    if intent.order_id is None:
+        intent.order_id = read.order_in(intent.text)
+    if intent.order_id is None:
+        described = intent.said.get("order")
         if described is None:
             return case.ask("order", "ask_order")
-        matter.order_id = desk.order_with(described)
-        if matter.order_id is None:
-            unread = desk.unread_order()
+        intent.order_id = case_file.order_with(described)
+        if intent.order_id is None:
+            unread = case_file.unread_order()
             if unread is not None:
                 return Step(_call("get_order_details", order_id=unread))
-            del matter.said["order"]
+            del intent.said["order"]
             return case.ask("order", "ask_order")
-    key = matter.order_id
-    if case.minds(desk.profile is None or key not in desk.profile["orders"]):
+    key = intent.order_id
+    if case.minds(case_file.profile is None or key not in case_file.profile["orders"]):
         return case.refuse(f"I cannot help with order {key}, because it is not an order of your account.")
-    return desk.orders.get(key) or Step(_call("get_order_details", order_id=key))
+    return case_file.orders.get(key) or Step(_call("get_order_details", order_id=key))
 
 
 def _with_order(rule: Callable[[_Case, JsonObject], Step]) -> Callable[[_Case], Step]:
@@ -138,9 +138,9 @@ def _cancel(case: _Case, order: JsonObject) -> Step:
     key = order["order_id"]
     if case.minds(order["status"] != "pending"):
         return case.refuse(f"I cannot cancel order {key}: only pending orders can be, and {_status(order)}.")
-    if "reason" not in case.matter.said:
+    if "reason" not in case.intent.said:
         return case.ask("reason", "ask_reason")
-    reason = read.reason_in(case.matter.said["reason"])
+    reason = read.reason_in(case.intent.said["reason"])
     if case.minds(reason is None):
         return case.refuse(
             f"I cannot cancel order {key} for that reason. An order can only be cancelled if it is no longer needed, "
@@ -156,11 +156,11 @@ def _cancel(case: _Case, order: JsonObject) -> Step:
 
 
 def _address(case: _Case) -> JsonObject | Step:
-    if "address" not in case.matter.said:
+    if "address" not in case.intent.said:
         return case.ask("address", "ask_address")
-    address = read.address_in(case.matter.said["address"])
+    address = read.address_in(case.intent.said["address"])
     if address is None:
-        del case.matter.said["address"]
+        del case.intent.said["address"]
         return case.ask("address", "ask_address")
     return address
 
@@ -180,24 +180,24 @@ def _user_address(case: _Case) -> Step:
     address = _address(case)
     if isinstance(address, Step):
         return address
-    assert case.desk.profile is not None
+    assert case.case_file.profile is not None
     text = f"I will change the default address of your account to {address_text(address)}. Existing orders keep theirs."
-    return case.propose(text, "modify_user_address", user_id=case.desk.profile["user_id"], **address)
+    return case.propose(text, "modify_user_address", user_id=case.case_file.profile["user_id"], **address)
 
 
 def _method(case: _Case, order: JsonObject, line: str) -> str | Step:
     """The payment method that the customer chose."""
-    if "payment" not in case.matter.said:
+    if "payment" not in case.intent.said:
         return case.ask("payment", line)
-    chosen = read.payment_in(case.matter.said["payment"], case.desk.methods, original_method(order))
+    chosen = read.payment_in(case.intent.said["payment"], case.case_file.methods, original_method(order))
     if chosen is None:
-        del case.matter.said["payment"]
+        del case.intent.said["payment"]
         return case.ask("payment", line)
     return chosen
 
 
 def _covers(case: _Case, method: str, amount: float) -> bool:
-    return float(case.desk.methods.get(method, {}).get("balance", amount)) >= amount
+    return float(case.case_file.methods.get(method, {}).get("balance", amount)) >= amount
 
 
 def _modify_payment(case: _Case, order: JsonObject) -> Step:
@@ -207,7 +207,7 @@ def _modify_payment(case: _Case, order: JsonObject) -> Step:
     chosen = _method(case, order, "ask_new_payment")
     if isinstance(chosen, Step):
         return chosen
-    if case.minds(chosen not in case.desk.methods):
+    if case.minds(chosen not in case.case_file.methods):
         return case.refuse("I cannot use a payment method that is not in your account.")
     name, old = case.method_name(chosen), original_method(order)
     if case.minds(chosen == old):
@@ -223,14 +223,14 @@ def _modify_payment(case: _Case, order: JsonObject) -> Step:
 
 def _items(case: _Case, order: JsonObject, verb: str) -> list[JsonObject] | Step:
     """The items of the order that the customer means."""
-    if "item" not in case.matter.said:
+    if "item" not in case.intent.said:
         if len(order["items"]) == 1:
             return list(order["items"])
         return case.ask("item", "ask_item", verb=verb)
-    names = read.names_in(case.matter.said["item"], [item["name"] for item in order["items"]])
+    names = read.names_in(case.intent.said["item"], [item["name"] for item in order["items"]])
     found = [item for item in order["items"] if item["name"] in names]
     if not found:
-        del case.matter.said["item"]
+        del case.intent.said["item"]
         return case.ask("item", "ask_item", verb=verb)
     return found
 
@@ -246,7 +246,7 @@ def _return(case: _Case, order: JsonObject) -> Step:
     if isinstance(chosen, Step):
         return chosen
     original = original_method(order)
-    method = case.desk.methods.get(chosen)
+    method = case.case_file.methods.get(chosen)
     if case.minds(method is None):
         return case.refuse("I cannot send the refund to somebody else: it must go to a payment method of your account.")
     if case.minds(chosen != original and method is not None and method["source"] != "gift_card"):
@@ -274,10 +274,10 @@ def _swap(case: _Case, order: JsonObject) -> Step:
     if isinstance(items, Step):
         return items
     item = items[0]
-    product = case.desk.products.get(item["product_id"])
+    product = case.case_file.products.get(item["product_id"])
     if product is None:
         return Step(_call("get_product_details", product_id=item["product_id"]))
-    if "variant" not in case.matter.said:
+    if "variant" not in case.intent.said:
         return case.ask("variant", "ask_variant")
     variant = _variant(case, item, product)
     if isinstance(variant, Step):
@@ -285,7 +285,7 @@ def _swap(case: _Case, order: JsonObject) -> Step:
     chosen = _method(case, order, "ask_payment")
     if isinstance(chosen, Step):
         return chosen
-    if case.minds(chosen not in case.desk.methods):
+    if case.minds(chosen not in case.case_file.methods):
         return case.refuse("I cannot use a payment method that is not in your account.")
     return _propose_swap(case, order, item, variant, chosen)
 
@@ -317,12 +317,12 @@ def _propose_swap(case: _Case, order: JsonObject, item: JsonObject, variant: Jso
 
 def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject | Step:
     """The variant that the customer wants instead of an item."""
-    wanted = case.matter.said["variant"]
+    wanted = case.intent.said["variant"]
     titles = [title for title in read.titles_in(wanted) if item["name"].lower() not in title.lower()]
     if titles:
-        if case.desk.types is None:
+        if case.case_file.types is None:
             return Step(_call("list_all_product_types"))
-        others = read.names_in(wanted, [name for name in case.desk.types if name != item["name"]])
+        others = read.names_in(wanted, [name for name in case.case_file.types if name != item["name"]])
         if case.minds(bool(others)):
             return case.refuse(
                 f"I cannot exchange the {item['name']} for a {others[0]}: an item can only be exchanged for another "
@@ -335,7 +335,7 @@ def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject |
         return dict(min(stock, key=lambda v: float(v["price"])))
     named = read.options_in(wanted, product)
     if not named:
-        del case.matter.said["variant"]
+        del case.intent.said["variant"]
         return case.ask("variant", "ask_variant")
     variant = read.variant_with(product, {**item["options"], **named})
     if variant is None or case.minds(not variant["available"]):
@@ -348,8 +348,8 @@ def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject |
 
 def _foreign(case: _Case, wanted: str, name: str) -> JsonObject | Step:
     """A variant of another product, for those who do not mind."""
-    key = (case.desk.types or {})[name]
-    product = case.desk.products.get(key)
+    key = (case.case_file.types or {})[name]
+    product = case.case_file.products.get(key)
     if product is None:
         return Step(_call("get_product_details", product_id=key))
     named = read.options_in(wanted, product)
@@ -378,7 +378,7 @@ def _tell_status(case: _Case, order: JsonObject) -> Step:
 
 
 def _balance(case: _Case) -> Step:
-    cards = [method for method in case.desk.methods.values() if method["source"] == "gift_card"]
+    cards = [method for method in case.case_file.methods.values() if method["source"] == "gift_card"]
     if not cards:
         return case.tell("There is no gift card in your account.")
     return case.tell(f"Your gift card has a balance of {dollars(cards[0]['balance'])}.")
@@ -386,13 +386,13 @@ def _balance(case: _Case) -> Step:
 
 def _product(case: _Case) -> JsonObject | Step:
     """The product that a question names."""
-    if case.desk.types is None:
+    if case.case_file.types is None:
         return Step(_call("list_all_product_types"))
-    names = read.names_in(case.matter.text, case.desk.types)
+    names = read.names_in(case.intent.text, case.case_file.types)
     if not names:
         return case.refuse("I cannot find a product of that name in the shop.")
-    key = case.desk.types[names[0]]
-    return case.desk.products.get(key) or Step(_call("get_product_details", product_id=key))
+    key = case.case_file.types[names[0]]
+    return case.case_file.products.get(key) or Step(_call("get_product_details", product_id=key))
 
 
 def _count(case: _Case) -> Step:
@@ -407,7 +407,7 @@ def _price(case: _Case) -> Step:
     product = _product(case)
     if isinstance(product, Step):
         return product
-    variant = read.variant_with(product, read.options_in(case.matter.text, product))
+    variant = read.variant_with(product, read.options_in(case.intent.text, product))
     if variant is None:
         return case.refuse(f"I cannot find a {product['name']} with these options.")
     stock = "" if variant["available"] else " It is out of stock at the moment."
@@ -423,12 +423,12 @@ def _discount(case: _Case) -> Step:
 
 
 def _transfer(case: _Case) -> Step:
-    return Step(_call("transfer_to_human_agents", summary=case.matter.text.split("\n")[0]), close=True)
+    return Step(_call("transfer_to_human_agents", summary=case.intent.text.split("\n")[0]), close=True)
 
 
 def _report(case: _Case) -> Step:
     """Tell the result of a write."""
-    proposal = case.matter.proposal
+    proposal = case.intent.proposal
     assert proposal is not None
     name, arguments = proposal["name"], proposal["arguments"]
     if name == "modify_user_address":
@@ -436,7 +436,7 @@ def _report(case: _Case) -> Step:
     key = arguments["order_id"]
     if not case.strict:
         return case.tell(f"All done, your wish about order {key} has been fulfilled.")
-    order = case.desk.orders[key]
+    order = case.case_file.orders[key]
     if name == "cancel_pending_order":
         method, amount = original_method(order), dollars(paid_total(order))
         return case.tell(
@@ -446,7 +446,7 @@ def _report(case: _Case) -> Step:
     if name == "modify_pending_order_address":
         return case.tell(f"The shipping address of order {key} has been changed to {address_text(order['address'])}.")
     if name == "modify_pending_order_payment":
-        chosen = method_name(case.desk.methods[arguments["payment_method_id"]])
+        chosen = method_name(case.case_file.methods[arguments["payment_method_id"]])
         return case.tell(f"The payment of order {key} has been changed to your {chosen}.")
     if name == "return_delivered_order_items":
         return case.tell(

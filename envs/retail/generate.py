@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.goal import goal_of
+from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs.retail import generate_words as words
 from simia_gym.envs.retail.generate_cast import Cast, base_state
 from simia_gym.envs.retail.generate_kinds import KINDS, Plan
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.errors import InputError
-from simia_gym.goal import goal_of
-from simia_gym.tasks import task_to_json
 from simia_gym.types import JsonObject, Op, Split, Task, ToolCall
 
 FIRST_SEED: dict[Split, int] = {"train": 1_000_000_000, "test": 2_000_000_000}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.envs.retail import whys
+from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.plain_calls import check_hashable
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
@@ -60,22 +60,24 @@ def plan_swaps(
     have = [item["item_id"] for item in items]
     for item_id in item_ids:
         if item_ids.count(item_id) > have.count(item_id):
-            raise ToolError(absent.format(item_id), "not_found", whys.LINES)
+            raise ToolError(absent.format(item_id), "not_found", error_hints.LINES)
     if len(item_ids) != len(new_item_ids):
-        why = whys.lengths(len(item_ids), len(new_item_ids))
+        why = error_hints.lengths(len(item_ids), len(new_item_ids))
         raise ToolError(f"The number of items to be exchanged should match{stop}", "mismatch", why)
     if not item_ids and not tau2:
-        raise ToolError("There is no item to be exchanged", "nothing_to_do", whys.NOTHING_TO_SWAP)
+        raise ToolError("There is no item to be exchanged", "nothing_to_do", error_hints.NOTHING_TO_SWAP)
     pairs: list[tuple[str, Row]] = []
     positions: list[int] = []
     difference: float = 0
     for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
         if must_differ and item_id == new_item_id:
-            raise ToolError("The new item id should be different from the old item id", "same_item", whys.SAME_ITEM)
+            raise ToolError(
+                "The new item id should be different from the old item id", "same_item", error_hints.SAME_ITEM
+            )
         position = next(i for i, held in enumerate(have) if held == item_id and (tau2 or i not in positions))
         variant = _variant(db, items[position]["product_id"], new_item_id)
         if not variant["available"]:
-            raise ToolError(f"New item {new_item_id} not found or available", "unavailable", whys.STOCK)
+            raise ToolError(f"New item {new_item_id} not found or available", "unavailable", error_hints.STOCK)
         difference += variant["price"] - items[position]["price"]
         pairs.append((item_id, variant))
         positions.append(position)
@@ -85,11 +87,11 @@ def plan_swaps(
 def _variant(db: Draft, product_id: str, item_id: object) -> Row:
     product = db.get("products", product_id)
     if product is None:
-        raise ToolError("Product not found", "not_found", whys.ABSENT["products"])
+        raise ToolError("Product not found", "not_found", error_hints.ABSENT["products"])
     check_hashable(item_id)
     variant: Row | None = product["variants"].get(item_id)
     if variant is None:
-        raise ToolError("Variant not found", "not_found", whys.VARIANT)
+        raise ToolError("Variant not found", "not_found", error_hints.VARIANT)
     return variant
 
 

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simia_gym.domain_data import DomainData
+from simia_gym.common.files import read_json, read_jsonl, read_text
+from simia_gym.domain.data import DomainData
+from simia_gym.domain.goal import goal_of
 from simia_gym.envs.retail.rows import read_tables
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.errors import InputError
-from simia_gym.files import read_json, read_jsonl, read_text
-from simia_gym.goal import goal_of
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Split, Task, ToolCall
 

@@ -25,25 +25,25 @@ class Thinker(RetailExpert):
 
     def _note(self) -> str:
         """What the customer wants, of which order, what is known, and what this turn does about it."""
-        matter = self.matter
-        if matter is None:
+        intent = self.intent
+        if intent is None:
             return "no wish yet"
-        parts = [matter.kind.replace("_", " ")]
-        if matter.order_id is not None:
-            order = self.desk.orders.get(matter.order_id)
-            parts.append(matter.order_id if order is None else f"{matter.order_id} is {order['status']}")
-        known = [question for question in matter.said if question != "yes"]
+        parts = [intent.kind.replace("_", " ")]
+        if intent.order_id is not None:
+            order = self.case_file.orders.get(intent.order_id)
+            parts.append(intent.order_id if order is None else f"{intent.order_id} is {order['status']}")
+        known = [question for question in intent.said if question != "yes"]
         if known:
             parts.append(f"told {' and '.join(known)}")
-        asked = [question for question in dict.fromkeys(matter.asked) if question not in matter.said]
-        if matter.why:
+        asked = [question for question in dict.fromkeys(intent.asked) if question not in intent.said]
+        if intent.why:
             parts.append("refuse")
         elif self._user_id is None:
             parts.append("identify")
-        elif matter.closed:
+        elif intent.closed:
             parts.append("done")
-        elif matter.proposal is not None:
-            parts.append("confirmed" if "yes" in matter.said else "propose")
+        elif intent.proposal is not None:
+            parts.append("confirmed" if "yes" in intent.said else "propose")
         elif asked:
             parts.append(f"ask {' and '.join(asked)}")
         return ", ".join(parts)

@@ -13,8 +13,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from simia_gym.config import Feedback
-from simia_gym.envs.retail import whys
+from simia_gym.assembly.settings import Feedback
+from simia_gym.domain.tools import tool
+from simia_gym.domain.world import World, error_text, error_transition, why_invalid, why_unknown
+from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.address import make_address
 from simia_gym.envs.retail.calculator import evaluate
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name
@@ -25,9 +27,7 @@ from simia_gym.envs.retail.shelves import Shelves
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
-from simia_gym.tools import tool
 from simia_gym.types import JsonObject, Row, ToolCall, Transition
-from simia_gym.world import World, error_text, error_transition, why_invalid, why_unknown
 
 COMPAT = (None, "tau2")
 RENDER = "simia_gym.envs.retail.render"
@@ -104,7 +104,7 @@ class RetailWorld(World):
         """
         found = find_by_email(db, email)
         if not found:
-            raise ToolError("User not found", "not_found", whys.EMAIL)
+            raise ToolError("User not found", "not_found", error_hints.EMAIL)
         return found[0]
 
     @tool(
@@ -122,7 +122,7 @@ class RetailWorld(World):
         """
         found = find_by_name(db, first_name, last_name, zip)
         if not found:
-            raise ToolError("User not found", "not_found", whys.NAME_ZIP)
+            raise ToolError("User not found", "not_found", error_hints.NAME_ZIP)
         return found[0]
 
     @tool(effect="read", reads=("users/{user_id}",), render=SHOW_USER)
@@ -162,7 +162,7 @@ class RetailWorld(World):
         check_hashable(item_id)
         variant = self._shelves.variant(db.state, item_id)
         if variant is None:
-            raise ToolError("Item not found", "not_found", whys.ITEM)
+            raise ToolError("Item not found", "not_found", error_hints.ITEM)
         return variant
 
     @tool(effect="read", reads=("products#name,product_id",), render=f"{RENDER}:product_types")
@@ -186,7 +186,7 @@ class RetailWorld(World):
         except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:
             if self.tau2:
                 raise
-            raise ToolError(_plain_words(error), "bad_expression", whys.EXPRESSION) from error
+            raise ToolError(_plain_words(error), "bad_expression", error_hints.EXPRESSION) from error
 
     @tool(effect="none", terminal=True, render={"text": "Transfer successful"})
     def transfer_to_human_agents(self, db: Draft, summary: str) -> str:
@@ -219,11 +219,11 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "pending":
-            why = whys.status(order, "pending", "cancelled")
+            why = error_hints.status(order, "pending", "cancelled")
             raise ToolError("Non-pending order cannot be cancelled", "wrong_status", why)
         check_hashable(reason)
         if reason not in REASONS:
-            raise ToolError("Invalid reason", "invalid_reason", whys.REASON)
+            raise ToolError("Invalid reason", "invalid_reason", error_hints.REASON)
         if self.tau2:
             due = [(line["payment_method_id"], line["amount"]) for line in order["payment_history"]]
         else:
@@ -278,14 +278,14 @@ class RetailWorld(World):
         history = order["payment_history"]
         if len(history) != 1 or history[0]["transaction_type"] != "payment":
             message = "There should be exactly one payment for a pending order"
-            raise ToolError(message, "already_modified", whys.ONE_PAYMENT)
+            raise ToolError(message, "already_modified", error_hints.ONE_PAYMENT)
         old_id, amount = history[0]["payment_method_id"], history[0]["amount"]
         if old_id == payment_method_id:
             message = "The new payment method should be different from the current one"
-            raise ToolError(message, "same_payment_method", whys.SAME_METHOD)
+            raise ToolError(message, "same_payment_method", error_hints.SAME_METHOD)
         if is_gift_card(method) and method["balance"] < amount:
             message = "Insufficient gift card balance to pay for the order"
-            raise ToolError(message, "insufficient_balance", whys.BALANCE)
+            raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
         old_method = _method(db, user_id, old_id)
         changed = db.edit("orders", order_id)
         changed["payment_history"] += [entry("payment", amount, payment_method_id), entry("refund", amount, old_id)]
@@ -315,13 +315,13 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "pending":
-            why = whys.status(order, "pending", "changed in their items")
+            why = error_hints.status(order, "pending", "changed in their items")
             raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
         swap = plan_swaps(db, order, item_ids, new_item_ids, absent="{} not found", must_differ=True, tau2=self.tau2)
         method = _method(db, order["user_id"], payment_method_id)
         if is_gift_card(method) and method["balance"] < swap.difference:
             message = "Insufficient gift card balance to pay for the new item"
-            raise ToolError(message, "insufficient_balance", whys.BALANCE)
+            raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
         changed = db.edit("orders", order_id)
         kind = "payment" if swap.difference > 0 else "refund"
         changed["payment_history"].append(entry(kind, abs(swap.difference), payment_method_id))
@@ -374,18 +374,18 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "delivered":
-            why = whys.status(order, "delivered", "returned")
+            why = error_hints.status(order, "delivered", "returned")
             raise ToolError("Non-delivered order cannot be returned", "wrong_status", why)
         method = _method(db, order["user_id"], payment_method_id)
         if not is_gift_card(method) and payment_method_id != order["payment_history"][0]["payment_method_id"]:
             message = "Payment method should be the original payment method"
-            raise ToolError(message, "not_original_payment", whys.REFUND)
+            raise ToolError(message, "not_original_payment", error_hints.REFUND)
         have = [item["item_id"] for item in order["items"]]
         for item_id in item_ids:
             if item_ids.count(item_id) > have.count(item_id):
-                raise ToolError("Some item not found", "not_found", whys.LINES)
+                raise ToolError("Some item not found", "not_found", error_hints.LINES)
         if not item_ids and not self.tau2:
-            raise ToolError("Some item not found", "not_found", whys.NO_ITEMS)
+            raise ToolError("Some item not found", "not_found", error_hints.NO_ITEMS)
         changed = db.edit("orders", order_id)
         changed["status"] = "return requested"
         changed["return_items"] = sorted(item_ids)
@@ -421,14 +421,14 @@ class RetailWorld(World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         if order["status"] != "delivered":
-            why = whys.status(order, "delivered", "exchanged")
+            why = error_hints.status(order, "delivered", "exchanged")
             raise ToolError("Non-delivered order cannot be exchanged", "wrong_status", why)
         swap = plan_swaps(db, order, item_ids, new_item_ids, absent="Number of {} not found.", stop=".", tau2=self.tau2)
         difference = round(swap.difference, 2)
         method = _method(db, order["user_id"], payment_method_id)
         if is_gift_card(method) and method["balance"] < difference:
             message = "Insufficient gift card balance to pay for the price difference"
-            raise ToolError(message, "insufficient_balance", whys.BALANCE)
+            raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
         changed = db.edit("orders", order_id)
         changed["status"] = "exchange requested"
         changed["exchange_items"] = sorted(item_ids)
@@ -442,7 +442,7 @@ def _need(db: Draft, table: str, key: object, absent: str) -> Row:
     check_hashable(key)
     row = db.get(table, key) if isinstance(key, str) else None
     if row is None:
-        raise ToolError(absent, "not_found", whys.ABSENT[table])
+        raise ToolError(absent, "not_found", error_hints.ABSENT[table])
     return row
 
 
@@ -451,13 +451,13 @@ def _method(db: Draft, user_id: str, payment_method_id: object) -> Row:
     check_hashable(payment_method_id)
     method: Row | None = user["payment_methods"].get(payment_method_id)
     if method is None:
-        raise ToolError("Payment method not found", "not_found", whys.METHOD)
+        raise ToolError("Payment method not found", "not_found", error_hints.METHOD)
     return method
 
 
 def _check_open(order: Row) -> None:
     if "pending" not in order["status"]:
-        why = whys.status(order, "pending", "modified")
+        why = error_hints.status(order, "pending", "modified")
         raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from simia_gym.envs.webshop.requests import fixed_tasks
+from simia_gym.domain.tasks import task_to_json
+from simia_gym.envs.webshop.catalogue.requests import fixed_tasks
 from simia_gym.envs.webshop.world import WebShopWorld
-from simia_gym.tasks import task_to_json
 from simia_gym.types import Split
 
 FOLDER = Path(__file__).parent

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from simia_gym.envs.webshop.request_reading import Request, read_request
+from simia_gym.envs.webshop.catalogue.request_reading import Request, read_request
 from simia_gym.types import Message
 
 SEP = " [SEP] "

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from simia_gym.envs.webshop.products import NO_ATTRIBUTES
+from simia_gym.envs.webshop.catalogue.products import NO_ATTRIBUTES
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
 

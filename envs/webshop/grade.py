@@ -9,17 +9,17 @@ from typing import Any
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import Score, score
 from simia_gym.errors import Fault
+from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.finding import quote_call
 from simia_gym.rewards.grade import Grade
-from simia_gym.trace import CallMade, Trace
 from simia_gym.types import CriterionResult, Evidence, Row
 
 
-def grade(trace: Trace) -> Grade:
+def grade(finished: FinishedEpisode) -> Grade:
     """Grade an episode; 0 where nothing was bought.
 
     Args:
-        trace: The finished episode.
+        finished: The finished episode.
 
     Returns:
         The reward with the published parts, and a criterion for each attribute, each option and the price. A
@@ -28,18 +28,18 @@ def grade(trace: Trace) -> Grade:
     Raises:
         Fault: The answers came from a simulator that keeps no state, so that nobody can say what was bought.
     """
-    if trace.stateless:
+    if finished.stateless:
         message = "the simulator kept no state, so the purchase cannot be graded"
         raise Fault("no_state", message, role="judge")
-    goal = Goal.from_json(trace.task.options["goal"], where=f"task {trace.task.id!r}")
-    session = trace.final.get("session", "main")
+    goal = Goal.from_json(finished.task.options["goal"], where=f"task {finished.task.id!r}")
+    session = finished.final.get("session", "main")
     if session is None or not session["bought"]:
         return Grade(0.0, {"bought": None}, _unmet(goal), "Nothing was bought.")
-    product = trace.final.get("products", session["asin"])
+    product = finished.final.get("products", session["asin"])
     assert product is not None
     chosen = dict(session["options"])
     result = score(product, goal, chosen)
-    witness = _Witness(trace, session["asin"])
+    witness = _Witness(finished, session["asin"])
     reason = f"Bought {session['asin']}: type factor {result.kind.factor:g}, reward {result.reward:.4g}."
     return Grade(result.reward, _parts(result, goal, session), _criteria(result, product, chosen, witness), reason)
 
@@ -110,26 +110,26 @@ class _Witness:
     """Finds where the record shows something of the product that was bought.
 
     Args:
-        trace: The episode.
+        finished: The episode.
         asin: The product.
     """
 
-    def __init__(self, trace: Trace, asin: str) -> None:
-        self._trace = trace
-        calls = trace.calls
+    def __init__(self, finished: FinishedEpisode, asin: str) -> None:
+        self._finished = finished
+        calls = finished.calls
         clicks = [call for call in calls if call.name == "click" and call.ok]
         opened = [call for call in clicks if str(call.arguments.get("value", "")).upper() == asin]
         self._last = clicks[-1].event if clicks else 0
         self._first = opened[-1].event if opened else 0
         self._pages: list[tuple[int, str]] = [
-            (call.event, trace.events[call.event]["observation"])
+            (call.event, finished.events[call.event]["observation"])
             for call in calls
             if self._first <= call.event < self._last
         ]
         self.purchase = self._of_call(clicks[-1]) if clicks else ()
 
     def _of_call(self, call: CallMade) -> tuple[Evidence, ...]:
-        return (quote_call(self._trace, call),)
+        return (quote_call(self._finished, call),)
 
     def of_text(self, words: str) -> tuple[Evidence, ...]:
         """Where a page of the product shows the words, upper and lower case being the same; else the purchase."""
@@ -141,6 +141,6 @@ class _Witness:
 
     def of_choices(self, chosen: Mapping[str, str]) -> tuple[Evidence, ...]:
         """Where the page after the purchase names the chosen options; else the purchase."""
-        page = self._trace.events[self._last].get("observation", "")
+        page = self._finished.events[self._last].get("observation", "")
         quotes = [json.dumps({name: value})[1:-1] for name, value in chosen.items()]
         return tuple(Evidence(self._last, quote) for quote in quotes if quote in page) or self.purchase

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simia_gym.domain_data import DomainData
-from simia_gym.envs.webshop.catalogue import new_session
+from simia_gym.common.files import read_json
+from simia_gym.domain.data import DomainData
+from simia_gym.envs.webshop.catalogue.catalogue import new_session
+from simia_gym.envs.webshop.catalogue.products import Shelf, shelve
 from simia_gym.envs.webshop.goals import goal_for, make_task, price_words, sample_bound, split_of, usable_attributes
-from simia_gym.envs.webshop.products import Shelf, shelve
 from simia_gym.errors import InputError
-from simia_gym.files import read_json
 from simia_gym.types import JsonObject, Split, Task
 
 _log = logging.getLogger(__name__)

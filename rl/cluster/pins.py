@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 import ray
 
-from simia_gym.encoding import decode, encode
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.rl.cluster.pin_actor import FOUND, YOURS, PinActor
 from simia_gym.simulators.pins import Make, MemoryPins
 from simia_gym.types import JsonObject

@@ -15,23 +15,23 @@ from typing import Any
 
 import ray
 
-from simia_gym.encoding import decode
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.json_encoding import decode
+from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
-from simia_gym.rl.cluster.book import Book, Place
-from simia_gym.rl.cluster.orders import Order, Ready, Reply, settings_of_models
-from simia_gym.rl.cluster.places import places_of
+from simia_gym.record.records import Record, record_from_json
+from simia_gym.rl.cluster.assignments import Book, Place
+from simia_gym.rl.cluster.messages import Order, Ready, Reply, settings_of_models
+from simia_gym.rl.cluster.nodes import places_of
 from simia_gym.rl.cluster.session import graphics_cards, processors, session
 from simia_gym.rl.cluster.shares import Shares
 from simia_gym.rl.cluster.worker import Worker, for_one_of
 from simia_gym.rollout.jobs import Job, Plan, Unmade, job_at, make_jobs
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs
 from simia_gym.rollout.pools import Elsewhere
-from simia_gym.rollout.records import Record, record_from_json
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
-from simia_gym.secrets_filter import without_secrets
-from simia_gym.suite import Suite
 from simia_gym.version import __version__
 
 _AHEAD = 2
@@ -77,7 +77,7 @@ class RayPool(Pool):
         on_done: OnDone | None = None,
     ) -> None:
         super().__init__(suite, plan, _nobody, concurrency=concurrency, timeout=timeout, on_done=on_done)
-        parts = suite.parts
+        parts = suite.resources
         for name in ("client", "clients", "models", "simulator", "cassette", "api_key", "api_keys"):
             if getattr(parts, name):
                 fix = "Leave it out; keys stand in the environment."
@@ -176,7 +176,7 @@ class RayPool(Pool):
             await asyncio.sleep(_LOOK)
 
     def _ordered(self, workers: int, pins: Any) -> Order:
-        parts, plan = self.suite.parts, self.plan
+        parts, plan = self.suite.resources, self.plan
         return Order(
             version=__version__,
             folder=os.getcwd(),

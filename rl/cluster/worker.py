@@ -17,21 +17,21 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.suite import load_suite
+from simia_gym.common.event_loop import new_loop
+from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import InputError, SimiaError
 from simia_gym.llm.accounts import accounts
-from simia_gym.loop import new_loop
-from simia_gym.parts import Parts
 from simia_gym.policies import policy_hash
-from simia_gym.rl.cluster.book import Place
-from simia_gym.rl.cluster.orders import Finished, Order, Ready, Reply, take_over
+from simia_gym.rl.cluster.assignments import Place
+from simia_gym.rl.cluster.messages import Finished, Order, Ready, Reply, take_over
 from simia_gym.rl.cluster.shares import Amounts, Share
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, Unmade, job_at
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
-from simia_gym.secrets_filter import without_secrets
-from simia_gym.suite import load_suite
 from simia_gym.types import JsonObject
 from simia_gym.version import __version__
 
@@ -124,9 +124,9 @@ def _made(order: Order) -> tuple[Order, Pool, Share]:
 
         pins = RayPins(**order.pins)
     budget = share if order.budget else None
-    parts = Parts(base_url=order.base_url, base_urls=order.base_urls, pins=pins, budget=budget)
+    resources = Resources(base_url=order.base_url, base_urls=order.base_urls, pins=pins, budget=budget)
     with foreign_code(order.config.domain or order.config.env):
-        suite = load_suite(order.config, parts)
+        suite = load_suite(order.config, resources)
     plan = Plan(**order.plan)
     if suite.domain.hash != plan.domain_hash:
         what = f"the domain {suite.domain.name} is another one than the driver's"

@@ -12,14 +12,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
-from simia_gym.loop import run_sync
+from simia_gym.record.finished_episode import TURN_LIMIT
 from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.rows import KEY, Beginnings, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
-from simia_gym.suite import Suite
-from simia_gym.trace import TURN_LIMIT
 from simia_gym.types import Action, Calls, End, JsonObject, Say, Task
 
 OVER = "[The episode is over.]"

@@ -13,15 +13,15 @@ from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import new_loop, run_sync
 from simia_gym.errors import InputError
-from simia_gym.loop import new_loop, run_sync
 from simia_gym.rl.chat.play import Limits, Played, play
 from simia_gym.rl.chat.tokens import ChatTokens, Conversation
 from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.engines import Engine, engine_of
 from simia_gym.rl.for_trl.rows import Begin, Beginnings, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.teaching import Teaching
-from simia_gym.suite import Suite
 from simia_gym.types import JsonObject, Task
 
 T = TypeVar("T")

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.domain.tasks import task_from_json, task_to_json
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
 from simia_gym.rl.labels import labels
 from simia_gym.rollout.jobs import episode_seed
-from simia_gym.suite import Suite
-from simia_gym.tasks import task_from_json, task_to_json
 from simia_gym.types import JsonObject, Task
 
 KEY = "episode"

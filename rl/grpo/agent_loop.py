@@ -19,7 +19,7 @@ from uuid import uuid4
 import ray
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import SimiaError
 from simia_gym.rl.chat.play import Limits, Played, play
 from simia_gym.rl.grpo.dataset import Row

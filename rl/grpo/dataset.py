@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.tasks import task_from_json, task_to_json
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.episodes import Purpose
@@ -22,8 +24,6 @@ from simia_gym.rl.grpo.openings import Openings
 from simia_gym.rl.grpo.order import evenly, mixed
 from simia_gym.rl.grpo.worlds import AGENT
 from simia_gym.rl.labels import labels
-from simia_gym.suite import Suite
-from simia_gym.tasks import task_from_json, task_to_json
 from simia_gym.types import JsonObject, Message, Task
 
 _CHUNK = 2_000

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from simia_gym.cli.banner import to_continue
-from simia_gym.cli.output import Output, counted, number, one_line, percent, tell
-from simia_gym.cli.spending import in_short
+from simia_gym.cli.terminal.banner import to_continue
+from simia_gym.cli.terminal.output import Output, counted, number, one_line, percent, tell
+from simia_gym.cli.terminal.spending import in_short
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo import checkpoints

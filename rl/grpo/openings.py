@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from simia_gym.assembly.suite import LLM, Suite, load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError
-from simia_gym.loop import run_sync
 from simia_gym.rl.chat.tokens import ChatTokens, template_message
-from simia_gym.suite import LLM, Suite, load_suite
 from simia_gym.types import Message, Task
 
 _SEEDS = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from simia_gym.suite import Suite
+from simia_gym.assembly.suite import Suite
 
 
 def evenly(sources: Sequence[tuple[Suite, float]], rows: int | None) -> Iterator[tuple[int, int]]:

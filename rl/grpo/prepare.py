@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simia_gym.cli.banner import warnings
-from simia_gym.cli.model_options import check_prices
-from simia_gym.cli.output import Output
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.cli.options.models import check_prices
 from simia_gym.cli.preflight import look_at_models
-from simia_gym.config import EnvConfig
+from simia_gym.cli.terminal.banner import warnings
+from simia_gym.cli.terminal.output import Output
 from simia_gym.errors import InputError
-from simia_gym.parts import Parts
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.episodes import TRAIN, VAL, Purpose
 from simia_gym.rl.grpo.memory import shape_of
@@ -26,7 +27,6 @@ from simia_gym.rl.labels import labels
 from simia_gym.rl.small.card import read_card
 from simia_gym.rl.small.heads import plain_head
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.suite import Suite, load_suite
 
 MOST_ROWS = 4096
 """Rows of training data; a longer training goes through them again, and plays each task with other seeds."""
@@ -60,18 +60,18 @@ def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
     Raises:
         InputError: A setting does not fit; it is named as it was typed.
     """
-    parts = asked.models.parts()
-    train = [(_loaded(asked, config, parts), weight) for config, weight in plan.environments]
-    if not any(suite.model_names for suite, _ in train) and parts.simulator is None:
+    resources = asked.models.resources()
+    train = [(_loaded(asked, config, resources), weight) for config, weight in plan.environments]
+    if not any(suite.model_names for suite, _ in train) and resources.simulator is None:
         asked.models.check_used()
     validation = plan.validation if plan.validation_every else ()
-    return Worlds(train, [(_loaded(asked, config, parts), weight) for config, weight in validation])
+    return Worlds(train, [(_loaded(asked, config, resources), weight) for config, weight in validation])
 
 
-def _loaded(asked: GrpoOptions, config: EnvConfig, parts: Parts) -> Suite:
+def _loaded(asked: GrpoOptions, config: EnvConfig, resources: Resources) -> Suite:
     try:
         with foreign_code(config.domain or config.env):
-            return load_suite(config, parts)
+            return load_suite(config, resources)
     except InputError as error:
         raise asked.models.as_typed(error) from None
 

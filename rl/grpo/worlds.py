@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
-from simia_gym.parts import Parts
 from simia_gym.rl.grpo.episodes import EpisodeLog
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Worlds:
         self.log = EpisodeLog(settings.run, worker, records=settings.records)
         self._suites: dict[str, Suite] = {}
         self._lock = threading.Lock()
-        self._parts: Parts | None = None
+        self._resources: Resources | None = None
 
     def suite(self, config: str) -> Suite:
         """The environment with these settings.
@@ -132,15 +132,15 @@ class Worlds:
         with self._lock:
             if config not in self._suites:
                 read = EnvConfig.from_json(json.loads(config))
-                if self._parts is None:
-                    self._parts = self._make_parts()
+                if self._resources is None:
+                    self._resources = self._make_resources()
                 # An address in an environment without models has no effect, and would be refused.
-                parts = replace(self._parts, base_url=self._parts.base_url if read.roles else None)
+                resources = replace(self._resources, base_url=self._resources.base_url if read.roles else None)
                 with foreign_code(read.domain or read.env):
-                    self._suites[config] = load_suite(read, parts)
+                    self._suites[config] = load_suite(read, resources)
             return self._suites[config]
 
-    def _make_parts(self) -> Parts:
+    def _make_resources(self) -> Resources:
         given = self.settings
         limits = (given.max_calls, given.max_tokens, given.max_cost)
         budget = None
@@ -150,7 +150,7 @@ class Worlds:
             calls, tokens = (None if limit is None else max(1, limit // given.workers) for limit in limits[:2])
             cost = None if given.max_cost is None else given.max_cost / given.workers
             budget = Budget(max_calls=calls, max_tokens=tokens, max_cost=cost)
-        return Parts(base_url=given.base_url, budget=budget, pins=self._pins())
+        return Resources(base_url=given.base_url, budget=budget, pins=self._pins())
 
     def _pins(self) -> PinStore | None:
         """Pinned answers that all processes share; those of one process need no more than its memory."""

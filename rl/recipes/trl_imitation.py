@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError
-from simia_gym.loop import run_sync
 from simia_gym.policies import Policy
 from simia_gym.policies.load import load_policy
 from simia_gym.rl.for_trl.environments import ToolEnvironment, ToolEnvironments
@@ -20,7 +21,6 @@ from simia_gym.rl.for_trl.tokenizers import tool_calling
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
 from simia_gym.rollout.play import play
-from simia_gym.suite import Suite
 from simia_gym.types import Calls, End, JsonObject, Message, Say
 
 LENGTH = 8192

@@ -94,7 +94,7 @@ def sft(
     ] = False,
 ) -> None:
     """Train a policy on trajectories of experts, of rollouts or of a data set; only on what the policy said."""
-    from simia_gym.cli.output import Output
+    from simia_gym.cli.terminal.output import Output
     from simia_gym.rl.extras import require
     from simia_gym.rl.sft.run import check, train_sft
     from simia_gym.rl.sft.settings import SFTSettings

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from simia_gym.domain import Domain
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
-from simia_gym.registration import env_ids
 from simia_gym.rl.sft.files import read_trajectories
 from simia_gym.rl.sft.recorded import is_record_file, recorded_trajectories
 from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_suite
-from simia_gym.suite import Suite, load_suite
 
 TRAJECTORIES = 2_000
 """Expert trajectories where nobody says how many."""

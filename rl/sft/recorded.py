@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.domain import Domain, load_domain
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.errors import InputError
-from simia_gym.registration import domain_path
+from simia_gym.record.records import BEGINNING, Record, read_records
 from simia_gym.rl.sft.trajectories import Trajectory
-from simia_gym.rollout.records import BEGINNING, Record, read_records
 from simia_gym.types import Message
 
 

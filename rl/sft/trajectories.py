@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.cli.envs import resolve_env
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.domain import load_domain
+from simia_gym.common.event_loop import run_inline
+from simia_gym.domain.domain import load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
-from simia_gym.loop import run_inline
 from simia_gym.policies import Policy, PolicyStart
-from simia_gym.registration import domain_path
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Message, Task
 
 _KEPT = ("role", "content", "name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simia_gym.actions.base import Grammar, get_grammar, grammar_names, register_grammar
 from simia_gym.actions.thinking import strip_thinking
 from simia_gym.actions.tools_grammar import ToolsGrammar
-from simia_gym.actions.webshop import WebshopGrammar
+from simia_gym.envs.webshop.grammar import WebshopGrammar
 
 register_grammar(ToolsGrammar())
 register_grammar(WebshopGrammar())

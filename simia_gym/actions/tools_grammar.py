@@ -19,7 +19,7 @@ from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
 from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking, without_surrogates
-from simia_gym.encoding import spaced_writer
+from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from simia_gym.cli.episode_options import MOST, AsJson, DataDir, SplitName, episode_options, with_options
-from simia_gym.cli.extra import INTERRUPTED, Commands, extra_commands
-from simia_gym.cli.oracle import serve_oracle
-from simia_gym.cli.output import complain, tell
+from simia_gym.cli.extra_commands import INTERRUPTED, Commands, extra_commands
+from simia_gym.cli.options.episode import MOST, AsJson, DataDir, SplitName, episode_options, with_options
+from simia_gym.cli.serve_oracle import serve_oracle
+from simia_gym.cli.terminal.output import complain, tell
 from simia_gym.errors import SimiaError
 
 EXIT_INVALID = 1
@@ -97,7 +97,7 @@ def simia(
 @app.command("list")
 def list_(json: AsJson = False) -> None:
     """List the environments: tools, tasks, grammar."""
-    from simia_gym.cli.listing import list_environments
+    from simia_gym.cli.list_envs import list_environments
 
     raise typer.Exit(list_environments(json=json))
 
@@ -179,7 +179,7 @@ def replay(
     json: AsJson = False,
 ) -> None:
     """Run a record again and prove it bit for bit, or show the first divergence."""
-    from simia_gym.cli.replaying import replay_record
+    from simia_gym.cli.replay import replay_record
 
     raise typer.Exit(replay_record(file, data=data, json=json))
 
@@ -192,7 +192,7 @@ def verify_recorded(
     json: AsJson = False,
 ) -> None:
     """Execute recorded rollouts of the real benchmark again and compare every observation and outcome."""
-    from simia_gym.cli.recorded import verify
+    from simia_gym.cli.verify_recorded import verify
 
     raise typer.Exit(verify(domain, data=data, rollouts=rollouts, json=json))
 
@@ -206,7 +206,7 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser."""
-    from simia_gym.cli.checking import check_domain
+    from simia_gym.cli.check import check_domain
 
     raise typer.Exit(check_domain(path, write_tools=write_tools, json=json))
 
@@ -217,7 +217,7 @@ def new_domain(
     json: AsJson = False,
 ) -> None:
     """Write a small, complete, commented domain to start from."""
-    from simia_gym.cli.scaffold import write_domain
+    from simia_gym.cli.new_domain import write_domain
 
     raise typer.Exit(write_domain(path, json=json))
 

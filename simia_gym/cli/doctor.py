@@ -15,18 +15,18 @@ from typing import Any
 
 from rich.table import Table
 
-from simia_gym.cli.listing import describe_environment
-from simia_gym.cli.output import Output
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.cli.list_envs import describe_environment
 from simia_gym.cli.preflight import Target, targets
-from simia_gym.config import EnvConfig
+from simia_gym.cli.terminal.output import Output
+from simia_gym.common.event_loop import run_sync
+from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, probe, summary
 from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
-from simia_gym.loop import run_sync
 from simia_gym.policies import NullPolicy
-from simia_gym.registration import env_ids
 from simia_gym.rollout.play import play
-from simia_gym.suite import load_suite
 from simia_gym.version import __version__
 
 DISTRIBUTION = "simia-gym"
@@ -109,7 +109,7 @@ def _targets(model: str | None, base_url: str | None) -> list[Target]:
 
 
 async def _probed(target: Target) -> list[Found]:
-    from simia_gym.llm.http import close_connections
+    from simia_gym.llm.transport.http import close_connections
 
     # One who waits for an answer here wants to know soon.
     settings = replace(target.settings, timeout=min(target.settings.timeout, _PATIENCE))

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import CUSTOM
+from simia_gym.assembly.settings import CUSTOM
+from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
-from simia_gym.registration import env_ids
 
 
 def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:

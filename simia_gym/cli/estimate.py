@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from simia_gym.cli.spending import compact, dollars
-from simia_gym.encoding import encode
+from simia_gym.assembly.suite import Suite
+from simia_gym.cli.terminal.spending import compact, dollars
+from simia_gym.common.event_loop import run_inline
+from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import StepContext
 from simia_gym.episode import Episode
-from simia_gym.ledger import Ledger
 from simia_gym.llm.settings import ModelSettings
-from simia_gym.loop import run_inline
 from simia_gym.policies import PolicyOptions, load_policy, policy_names
 from simia_gym.prompts import load_prompt
+from simia_gym.record.ledger import Ledger
 from simia_gym.rollout.play import play
-from simia_gym.scene import Scene
 from simia_gym.simulators.hybrid import choose_routes
 from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
 from simia_gym.simulators.world import WorldSimulator
-from simia_gym.suite import Suite
 from simia_gym.types import JsonObject, Task, ToolCall, Transition
 from simia_gym.users import make_user
 
@@ -183,8 +183,8 @@ class _Watching(WorldSimulator):
         hybrid = suite.simulator_name == "hybrid"
         self._routes = choose_routes(domain, suite.config.routes) if hybrid else dict.fromkeys(domain.specs, "llm")
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
-        transition = await super().call(call, scene)
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
+        transition = await super().call(call, context)
         suite, domain, feedback = self._suite, self._suite.domain, self._suite.config.feedback
         refused = transition.error_code in ("unknown_tool", "invalid_arguments")
         if "simulator" not in suite.model_names or refused or self._routes.get(call.name) != "llm":
@@ -192,16 +192,16 @@ class _Watching(WorldSimulator):
         answer = len(encode(transition.observation))
         if suite.strategy == "reference":
             self._said += _WRAPPING
-            size = reference_prefix(domain, scene, feedback).prompt.size + self._said
+            size = reference_prefix(domain, context, feedback).prompt.size + self._said
             self._said += answer
             self._sample.add("simulator", size, _FORM + answer)
             return transition
-        slice_ = domain.slicer(call.name)(scene.state, call)
+        slice_ = domain.slicer(call.name)(context.state, call)
         key = f"{call.name} {slice_.hash} {encode(call.arguments).decode()}"
         if key in self._asked and suite.config.pins:
             return transition
         self._asked.add(key)
-        size = ledger_prefix(domain, scene, feedback).prompt.size + slice_.size + _WRAPPING
+        size = ledger_prefix(domain, context, feedback).prompt.size + slice_.size + _WRAPPING
         ops = [dict(op) for op in transition.ops or ()]
         self._sample.add("simulator", size, _FORM + answer + len(encode(ops)))
         return transition
@@ -253,7 +253,7 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
     state, digest = domain.begin(task)
     feedback = suite.config.feedback
     prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
-    size = prefix(domain, Scene(task, state, Ledger(), 0, 0, digest), feedback).prompt.size
+    size = prefix(domain, StepContext(task, state, Ledger(), 0, 0, digest), feedback).prompt.size
     grown = _WRAPPING * turns
     sample.add("simulator", size + (grown if suite.strategy == "reference" else 4 * _WRAPPING), calls=turns)
     asked = _size_of_prompt(suite, "user") + len(encode(task.user or {}))

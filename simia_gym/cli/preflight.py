@@ -9,14 +9,14 @@ from typing import cast
 
 import orjson
 
-from simia_gym.encoding import encode
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import StepContext
 from simia_gym.errors import InputError, Role
-from simia_gym.ledger import Ledger
 from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.prompts import load_prompt
-from simia_gym.scene import Scene
+from simia_gym.record.ledger import Ledger
 from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
-from simia_gym.suite import Suite
 
 Places = Mapping[str, tuple[ModelSettings, Endpoint]]
 
@@ -80,8 +80,8 @@ def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
 
 
 async def _look(suite: Suite, asked: Iterable[Target]) -> list[str]:
-    from simia_gym.llm.http import close_connections
     from simia_gym.llm.probe import preflight
+    from simia_gym.llm.transport.http import close_connections
 
     worries = []
     try:
@@ -115,7 +115,7 @@ def _static_text(suite: Suite, role: str) -> str:
     if role == "judge":
         return load_prompt("judge", domain.folder).text + domain.policy
     state, digest = domain.begin(task)
-    scene = Scene(task, state, Ledger(), 0, 0, digest)
+    context = StepContext(task, state, Ledger(), 0, 0, digest)
     prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
-    content: str = orjson.loads(prefix(domain, scene, suite.config.feedback).prompt.messages_json())[0]["content"]
+    content: str = orjson.loads(prefix(domain, context, suite.config.feedback).prompt.messages_json())[0]["content"]
     return content

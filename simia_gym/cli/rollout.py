@@ -13,34 +13,34 @@ from typing import Any, Literal, cast
 from rich.console import RenderableType
 from rich.text import Text
 
-from simia_gym.cli.banner import banner, shown_name, to_continue, warnings
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import LLM, Suite, load_suite
 from simia_gym.cli.envs import parse_options, record_path, resolve_env
 from simia_gym.cli.estimate import EXPERT, estimate
-from simia_gym.cli.model_options import POLICY, ModelOptions, check_prices, drop_empty
-from simia_gym.cli.output import Output, counted, tell
+from simia_gym.cli.options.models import POLICY, ModelOptions, check_prices, drop_empty
 from simia_gym.cli.preflight import look_at_models
-from simia_gym.cli.progress import Display
-from simia_gym.cli.results import check_picture, fault_lines, results_json, results_table, write_picture
-from simia_gym.cli.spending import route_lines, spending_json, spending_lines
-from simia_gym.cli.stopping import Terminated, run_until_interrupted
+from simia_gym.cli.terminal.banner import banner, shown_name, to_continue, warnings
+from simia_gym.cli.terminal.output import Output, counted, tell
+from simia_gym.cli.terminal.progress import Display
+from simia_gym.cli.terminal.results import check_picture, fault_lines, results_json, results_table, write_picture
+from simia_gym.cli.terminal.spending import route_lines, spending_json, spending_lines
+from simia_gym.cli.terminal.stopping import Terminated, run_until_interrupted
 from simia_gym.cli.watching import EndpointLostError, Watch, to_play_again
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
-from simia_gym.parts import Parts
 from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
 from simia_gym.policies.extra import extra_policies
+from simia_gym.record.records import Record
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, content_key
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, MakePool, load_pool
-from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore, TakenError, create_store, resume_store, sidecar
 from simia_gym.rollout.summary import Summary
-from simia_gym.suite import LLM, Suite, load_suite
 from simia_gym.types import JsonObject
 
 
@@ -195,11 +195,11 @@ def play_and_show(asked: RolloutOptions, show: Show) -> int:
         raise asked.models.as_typed(error) from None
     _check_files(asked)
     make_pool = _pool_of(asked)
-    parts = asked.models.parts(resume=asked.resume)
+    resources = asked.models.resources(resume=asked.resume)
     try:
-        return _run(output, asked, config, parts, make_pool, show)
+        return _run(output, asked, config, resources, make_pool, show)
     finally:
-        drop_empty(parts.cassette)
+        drop_empty(resources.cassette)
 
 
 def _pool_of(asked: RolloutOptions) -> MakePool | None:
@@ -221,17 +221,22 @@ def _pool_of(asked: RolloutOptions) -> MakePool | None:
 
 
 def _run(
-    output: Output, asked: RolloutOptions, config: EnvConfig, parts: Parts, make_pool: MakePool | None, show: Show
+    output: Output,
+    asked: RolloutOptions,
+    config: EnvConfig,
+    resources: Resources,
+    make_pool: MakePool | None,
+    show: Show,
 ) -> int:
     try:
         with foreign_code(config.domain or config.env):
-            suite = load_suite(config, parts)
+            suite = load_suite(config, resources)
     except InputError as error:
         raise asked.models.as_typed(error) from None
     policy, settings = asked.named_policy()
     own, folder = suite.domain.config.policies, suite.domain.folder
     make_policy, place = _policy(asked, settings, suite)
-    if not suite.model_names and asked.policy != LLM and parts.simulator is None:
+    if not suite.model_names and asked.policy != LLM and resources.simulator is None:
         asked.models.check_used()
     plan = Plan(
         config=plain_config(suite),
@@ -249,7 +254,7 @@ def _run(
     facts: JsonObject = {"policy": policy, "split": asked.split, "prompt": asked.prompt}
     if asked.svg is not None:
         check_picture(asked.svg, path)
-    if parts.budget is not None and parts.budget.max_cost is not None:
+    if resources.budget is not None and resources.budget.max_cost is not None:
         check_prices({**suite.models.places(suite.model_names), **place})
     began = time.monotonic()
     display = Display(output, shown_as, models=bool(suite.model_names or place))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from simia_gym.cli.output import one_line
+from simia_gym.cli.terminal.output import one_line
 from simia_gym.errors import SimiaError
-from simia_gym.llm.failures import no_credit
-from simia_gym.rollout.records import Record
+from simia_gym.llm.transport.failures import no_credit
+from simia_gym.record.records import Record
 from simia_gym.rollout.summary import Summary
 
 TRANSPORT = frozenset(

@@ -16,22 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.domain import Domain, load_domain
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.common.files import read_json
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.goal import check_goal, first_difference
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
 from simia_gym.evaluation.selftests import SelfTest, run_selftests
 from simia_gym.evaluation.slice_check import declaration_problems, gold_problems
-from simia_gym.files import read_json
-from simia_gym.goal import check_goal, first_difference
-from simia_gym.loop import run_sync
 from simia_gym.policies import Policy, load_policy
 from simia_gym.prompts import prompt_problems
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play_new
-from simia_gym.state_schema import read_state_schema
-from simia_gym.suite import Suite, load_suite
+from simia_gym.state.schema import read_state_schema
 from simia_gym.types import Task, ToolCall
 
 IDLE = ("null", "claimer")

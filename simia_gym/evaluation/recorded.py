@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simia_gym.domain import load_domain
+from simia_gym.common.files import read_jsonl
+from simia_gym.domain.domain import load_domain
+from simia_gym.domain.registration import domain_path
+from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
-from simia_gym.files import read_jsonl
-from simia_gym.registration import domain_path
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
-from simia_gym.world import World
 
 BASIS = "database*communicate"
 SHOWN = 5

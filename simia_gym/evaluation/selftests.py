@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simia_gym.encoding import encode
+from simia_gym.common.files import read_jsonl
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
-from simia_gym.files import read_jsonl
 from simia_gym.state import State
 from simia_gym.types import ToolCall
-from simia_gym.world import World
 
 FILE = "selftests.jsonl"
 _EXPECT = ("outcome", "error_code", "observation", "contains", "ops")

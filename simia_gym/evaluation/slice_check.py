@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from simia_gym.domain import Domain
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
-from simia_gym.rollout.records import Record, read_records
+from simia_gym.record.records import Record, read_records
 
 _MOST_LETTERS = 40
 """Most letters of a setting in a label."""

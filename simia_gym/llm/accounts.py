@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.llm.types import Usage
 from simia_gym.types import JsonObject
 

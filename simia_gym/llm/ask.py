@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simia_gym.ledger import Ledger
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+from simia_gym.record.ledger import Ledger
 from simia_gym.state.frozen import frozen_dict
 
 MODEL_EVENT = "model"

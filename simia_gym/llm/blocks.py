@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from simia_gym.encoding import decode, encode
+from simia_gym.common.json_encoding import decode, encode
 
 _BLOCK = re.compile(r"^<<data:([a-z_]+) ([0-9a-f]{12})>>\n([^\n]*)\n<<end:\1 \2>>$", re.MULTILINE)
 _ASCII_SPECIAL = "<>&`\x7f"
@@ -74,7 +74,7 @@ def encoded_block(kind: str, nonce: str, value: bytes) -> str:
     Args:
         kind: What it holds: lower-case letters and underscores.
         nonce: The tag from `make_nonce`.
-        value: What `simia_gym.encoding.encode` has made of the value.
+        value: What `simia_gym.common.json_encoding.encode` has made of the value.
     """
     return f"<<data:{kind} {nonce}>>\n{_safe(value.decode())}\n<<end:{kind} {nonce}>>"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simia_gym.errors import Fault, InputError, Role
-from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.types import JsonObject
 
 FIRST_REPLY = 1000

@@ -15,20 +15,20 @@ from hashlib import sha256
 from typing import Any
 
 from simia_gym.actions.thinking import strip_thinking
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import Fault, Role
-from simia_gym.llm import http, sdk
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.accounts import accounts as default_accounts
 from simia_gym.llm.budget import Budget, Guess, Reservation
-from simia_gym.llm.failures import MAX_WAIT, Failure, of_status, one_line
 from simia_gym.llm.features import Features, features_of
-from simia_gym.llm.http import Answer
-from simia_gym.llm.limit import AdaptiveLimit, limit_of
 from simia_gym.llm.reading import BYTES_PER_TOKEN, Said, estimated, read_completion
-from simia_gym.llm.sdk import Target
 from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of, resolve_model
 from simia_gym.llm.structured import Form, form_of
+from simia_gym.llm.transport import http, sdk
+from simia_gym.llm.transport.failures import MAX_WAIT, Failure, of_status, one_line
+from simia_gym.llm.transport.http import Answer
+from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
+from simia_gym.llm.transport.sdk import Target
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
 _SEED = "\0the seed of the question"

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from simia_gym.llm.failures import Failure
-from simia_gym.llm.forks import fresh_after_fork
 from simia_gym.llm.settings import Structured
+from simia_gym.llm.transport.failures import Failure
+from simia_gym.llm.transport.forks import fresh_after_fork
 
 _LADDER = ("json_schema", "json_object", "none")
 _REFUSING = frozenset({400, 404, 415, 422, 501})

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import orjson
 
 from simia_gym.errors import Fault, InputError, Role
-from simia_gym.llm import http, sdk
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.failures import Failure, no_credit, of_status, one_line
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of
+from simia_gym.llm.transport import http, sdk
+from simia_gym.llm.transport.failures import Failure, no_credit, of_status, one_line
 from simia_gym.llm.types import ChatRequest, ReplySchema
 
 _SHOWN = 8

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 
 _NOTHING = sha256()
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from simia_gym.encoding import decode, encode
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.llm.failures import Failure, text_of
+from simia_gym.llm.transport.failures import Failure, text_of
 from simia_gym.llm.types import Usage
 
 BYTES_PER_TOKEN = 4

@@ -9,9 +9,9 @@ import orjson
 
 from simia_gym.actions.strict_json import JsonProblem, decode_all, decode_at
 from simia_gym.actions.thinking import CLOSE, strip_thinking
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import Fault, Role
-from simia_gym.llm.failures import Failure
+from simia_gym.llm.transport.failures import Failure
 from simia_gym.llm.types import ReplySchema
 from simia_gym.types import JsonObject
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.judge import JudgePart
 from simia_gym.oracle.ledger import answer_ledger

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain, load_domain
-from simia_gym.domain_config import DomainConfig, read_config
-from simia_gym.dotted import load_object
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import Feedback
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import read_yaml
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.config import DomainConfig, read_config
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
+from simia_gym.domain.world import World
 from simia_gym.errors import InputError
-from simia_gym.files import read_yaml
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.reading import Refused, Static
 from simia_gym.prompts import load_prompt
-from simia_gym.registration import domain_path
 from simia_gym.types import JsonObject, Split, Task
-from simia_gym.world import World
 
 _SPLITS: tuple[Split, ...] = ("train", "test")
 

@@ -1,6 +1,6 @@
 """Judges criteria by the domain's own programs, on the world that the record's calls make when executed again.
 
-The record of the prompt becomes a trace: its calls run from the task's beginning, so that the state is the true one
+The record of the prompt becomes a finished: its calls run from the task's beginning, so that the state is the true one
 whatever a simulator made of it. A criterion that no program answers is left ``unsure``, unless its facts name a
 program: ``{"program": "says", "all": [...]}``.
 """
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simia_gym.domain import Domain
-from simia_gym.dotted import load_object
-from simia_gym.encoding import encode
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.world import World
 from simia_gym.errors import InputError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.ledger import read_call, run
 from simia_gym.oracle.reading import Asked, Refused
 from simia_gym.oracle.reference import beginning
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.state import State
-from simia_gym.trace import Trace
 from simia_gym.types import JsonObject, Task
-from simia_gym.world import World
 
 _READ_CRITERION = "simia_gym.rewards.criteria:read_criterion"
 _QUOTE = 160
@@ -39,7 +39,7 @@ class JudgePart:
 
     def __init__(self, domains: Domains, *, lenient: bool = False) -> None:
         self._domains, self._lenient = domains, lenient
-        self._traces: dict[tuple[int, int, bytes], Trace] = {}
+        self._finished: dict[tuple[int, int, bytes], FinishedEpisode] = {}
 
     def answer(self, asked: Asked) -> JsonObject:
         """Answer the last criterion of the prompt.
@@ -62,12 +62,12 @@ class JudgePart:
         if check is None:
             return _reply("unsure", "no program answers this question", [])
         key = id(domain), id(task), encode(entries)
-        trace = self._traces.get(key)
-        if trace is None:
-            if len(self._traces) >= _MOST_TRACES:
-                self._traces.clear()
-            trace = self._traces[key] = rebuild(domain, self._domains.world(named), task, entries)
-        finding = check.program.function(trace, check.args)
+        finished = self._finished.get(key)
+        if finished is None:
+            if len(self._finished) >= _MOST_TRACES:
+                self._finished.clear()
+            finished = self._finished[key] = rebuild(domain, self._domains.world(named), task, entries)
+        finding = check.program.function(finished, check.args)
         if finding.met is None:
             return _reply("unsure", finding.reason, [])
         return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence, item))
@@ -91,8 +91,8 @@ class JudgePart:
         return None
 
 
-def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> Trace:
-    """Make a trace of a record, with the states that its calls lead to.
+def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> FinishedEpisode:
+    """Make a finished of a record, with the states that its calls lead to.
 
     Args:
         domain: The domain.
@@ -117,7 +117,7 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
             events.append({"i": len(events), "type": "unseen", "turn": turn})
         ended = event["reason"] if event["type"] == "end" else ended
         events.append({"i": index, "turn": turn, **event})
-    return Trace(
+    return FinishedEpisode(
         task=task,
         events=events,
         initial=first,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simia_gym.domain import Domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.world import World
 from simia_gym.errors import PatchError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.ledger import read_call, run
@@ -12,7 +13,6 @@ from simia_gym.oracle.prefixes import Conversations
 from simia_gym.oracle.reading import Asked, Refused, Said, blocks_of
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
-from simia_gym.world import World
 
 
 class Moment(NamedTuple):

@@ -13,7 +13,7 @@ import struct
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.oracle.answering import Answer, Fate, Oracle
 from simia_gym.oracle.options import OracleOptions

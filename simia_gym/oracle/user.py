@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simia_gym.encoding import encode
+from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import StepContext, User
 from simia_gym.errors import InputError
-from simia_gym.ledger import Ledger
-from simia_gym.loop import run_sync
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.prefixes import Conversations
 from simia_gym.oracle.reading import Asked, Refused, Said, blocks_of
-from simia_gym.scene import Scene, User
+from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
@@ -66,7 +66,7 @@ class Person:
 
     def open(self, moment: Moment) -> Moment:
         """Say the first words."""
-        said = run_sync(self._user.open(self._scene(moment, Ledger())), inline=True)
+        said = run_sync(self._user.open(self._context(moment, Ledger())), inline=True)
         return Moment(moment.state.apply(said.ops or ()), said, False, 1)
 
     def reply(self, moment: Moment, text: str) -> Moment:
@@ -82,7 +82,7 @@ class Person:
                 call={"name": call.tool, "arguments": dict(call.arguments)},
                 outcome="ok",
             )
-        said = run_sync(self._user.reply(text, self._scene(moment, ledger)), inline=True)
+        said = run_sync(self._user.reply(text, self._context(moment, ledger)), inline=True)
         acts = said.meta.get("acts", ())
         state = moment.state.apply(said.ops or ())
         agreed = "confirm" in acts or (moment.agreed and not settled and self._at(state) == self._at(moment.state))
@@ -105,8 +105,8 @@ class Person:
         row = state.get(TABLE, KEY)
         return 0 if row is None else int(row.get("at", 0))
 
-    def _scene(self, moment: Moment, ledger: Ledger) -> Scene:
-        return Scene(self._task, moment.state, ledger, self._seed, moment.turn)
+    def _context(self, moment: Moment, ledger: Ledger) -> StepContext:
+        return StepContext(self._task, moment.state, ledger, self._seed, moment.turn)
 
 
 class UserPart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.llm.prompt import Prompt
 from simia_gym.policies.transcript import one_call, openai_messages
 from simia_gym.state.frozen import FrozenDict

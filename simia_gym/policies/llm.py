@@ -18,7 +18,7 @@ from simia_gym.actions.tools_grammar import message_text
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
-from simia_gym.llm.cassette import Cassette
+from simia_gym.llm.cassette.cassette import Cassette
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_endpoint, resolve_model
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import InputError
 from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.claimer import ClaimerPolicy

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
 
 
 def policy_hash(

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import InputError
 from simia_gym.state import freeze
-from simia_gym.tasks import task_hash
 from simia_gym.types import JsonObject, Task
 
 _SEED_BITS = 32

@@ -8,13 +8,13 @@ import time
 import traceback
 from collections.abc import Callable
 
+from simia_gym.common.secrets import without_secrets
+from simia_gym.domain.tasks import task_hash
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
 from simia_gym.policies import Policy
 from simia_gym.policies.base import late_start
 from simia_gym.rollout.limit import TimeUpError
-from simia_gym.secrets_filter import without_secrets
-from simia_gym.tasks import task_hash
 from simia_gym.types import Task
 
 _SLOW = 0.02

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from simia_gym.assembly.suite import LLM, Suite
 from simia_gym.policies import Policy, PolicyOptions, load_policy
-from simia_gym.suite import LLM, Suite
 
 
 def make_player(policy: str, options: PolicyOptions, suite: Suite) -> Callable[[], Policy]:
@@ -28,4 +28,4 @@ def make_player(policy: str, options: PolicyOptions, suite: Suite) -> Callable[[
         return load_policy(policy, own, options, folder=folder)
     from simia_gym.policies.llm import LLMPolicy
 
-    return partial(LLMPolicy, options, budget=suite.parts.budget, cassette=suite.parts.cassette)
+    return partial(LLMPolicy, options, budget=suite.resources.budget, cassette=suite.resources.cassette)

@@ -11,18 +11,18 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Protocol
 
+from simia_gym.assembly.suite import Suite
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.policies import Policy
+from simia_gym.record.records import Record
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
 from simia_gym.rollout.play import Turns, play_new, timed_out
-from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
-from simia_gym.suite import Suite
 from simia_gym.types import JsonObject
 
 OnDone = Callable[[Record], None]
@@ -237,7 +237,7 @@ class Pool:
 
 async def _close_connections() -> None:
     """Close what was opened on this loop to ask models, if any were asked; it must not outlive the loop."""
-    module = sys.modules.get("simia_gym.llm.http")
+    module = sys.modules.get("simia_gym.llm.transport.http")
     if module is not None:
         await module.close_connections()
 

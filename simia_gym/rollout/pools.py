@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Protocol
 
+from simia_gym.assembly.suite import Suite
 from simia_gym.errors import InputError
 from simia_gym.policies import PolicyOptions
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import OnDone, Pool
-from simia_gym.suite import Suite
 
 GROUP = "simia_gym.pools"
 EXTRAS = {"ray": 'pip install "simia-gym[ray]"'}

@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import decode, encode
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError
-from simia_gym.ledger import ABSENT, Ledger, first_divergence
-from simia_gym.llm.recorded import RecordedModel
-from simia_gym.loop import run_sync
-from simia_gym.parts import Parts
+from simia_gym.llm.cassette.recorded_model import RecordedModel
+from simia_gym.record.finished_episode import TOKEN_LIMIT
+from simia_gym.record.ledger import ABSENT, Ledger, first_divergence
+from simia_gym.record.records import Record, read_lines
+from simia_gym.record.verdict import to_json
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
-from simia_gym.rollout.records import Record, read_lines
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.state import make_pointer
-from simia_gym.suite import Suite, load_suite
-from simia_gym.trace import TOKEN_LIMIT
 from simia_gym.types import JsonObject, Message, Task
-from simia_gym.verdict import to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Replayer:
         name = encode([config.to_json(), asked])
         if name not in self._suites:
             with foreign_code(config.domain or config.env):
-                parts = Parts(models=dict.fromkeys(asked, self._models), pins=self._pins)
-                self._suites[name] = load_suite(config, parts)
+                resources = Resources(models=dict.fromkeys(asked, self._models), pins=self._pins)
+                self._suites[name] = load_suite(config, resources)
             self._tasks[name] = _Tasks(self._suites[name])
         return self._suites[name], self._tasks[name]
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.common.json_encoding import encode
+from simia_gym.common.locks import take_lock
 from simia_gym.errors import InputError
-from simia_gym.locks import take_lock
+from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
-from simia_gym.rollout.records import Record, read_records
 from simia_gym.types import JsonObject
 
 _LONGEST = 300

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simia_gym.rollout.records import Record
+from simia_gym.record.records import Record
 
 _Z95 = 1.959963984540054
 

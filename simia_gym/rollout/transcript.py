@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from simia_gym.config import EnvConfig
-from simia_gym.domain import Domain
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import InputError
-from simia_gym.rollout.records import Record
-from simia_gym.suite import load_suite
+from simia_gym.record.records import Record
 from simia_gym.types import Calls, End, Message
 
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
 from simia_gym.state import State, identical, make_pointer, pointer_parts
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
+from simia_gym.state.schema import StateSchema, values_at
 from simia_gym.state.state import Patching
-from simia_gym.state_schema import StateSchema, values_at
-from simia_gym.tools import ToolSpec
 from simia_gym.types import Op, Outcome
 
 MAX_OBSERVATION = 40_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from simia_gym.encoding import encode, hash_of
+from simia_gym.common.json_encoding import encode, hash_of
+from simia_gym.contracts import StepContext
 from simia_gym.errors import Fault
 from simia_gym.llm.ask import record
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
-from simia_gym.scene import Scene
 from simia_gym.simulators.checking import Rejected
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Settled(NamedTuple, Generic[T]):
 
 
 async def settle(
-    models: Sequence[ChatModel], question: Question, accept: Callable[[Any], T], scene: Scene
+    models: Sequence[ChatModel], question: Question, accept: Callable[[Any], T], context: StepContext
 ) -> Settled[T]:
     """Ask until an answer is accepted.
 
@@ -75,7 +75,7 @@ async def settle(
         models: The model, and stronger ones to turn to when it fails.
         question: What is asked.
         accept: Takes the decoded reply; raises `Rejected` where it breaks rules.
-        scene: The episode; what was asked and what was rejected goes into its ledger.
+        context: The episode; what was asked and what was rejected goes into its ledger.
 
     Returns:
         The accepted answer.
@@ -92,15 +92,15 @@ async def settle(
             seed, ordinal = derive_seed([*question.seed, asked]), question.ordinal + asked
             request = ChatRequest("simulator", prompt, question.reply, seed, question.scope, ordinal, purpose)
             reply = await model.complete(request)
-            record(request, reply, scene.ledger, scene.turn)
+            record(request, reply, context.ledger, context.turn)
             asked += 1
             try:
                 value = accept(reply.data)
             except Rejected as error:
                 violations = error.violations
-                scene.ledger.append(
+                context.ledger.append(
                     REJECTED_EVENT,
-                    turn=scene.turn,
+                    turn=context.turn,
                     role="simulator",
                     tool=question.tool,
                     purpose=purpose,

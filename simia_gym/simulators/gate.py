@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import Feedback
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.world import error_transition, refuse_call
 from simia_gym.types import ToolCall, Transition
-from simia_gym.world import error_transition, refuse_call
 
 MAX_ARGUMENTS = 10_000
 """Most bytes of a call's arguments that a model is asked about; a flood in a call is a mistake and not a burden."""

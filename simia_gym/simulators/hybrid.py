@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
+from simia_gym.assembly.settings import Feedback
+from simia_gym.contracts import Simulator, StepContext
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import InputError
-from simia_gym.scene import Scene, Simulator
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening
 from simia_gym.types import ToolCall, Transition
@@ -43,23 +43,23 @@ class HybridSimulator:
         self.domain, self.model_side, self.feedback = domain, model_side, feedback
         self.routes = choose_routes(domain, routes or {})
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Begin on the model's side; the world has nothing to begin."""
-        self.model_side.begin(scene)
+        self.model_side.begin(context)
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Give the first observation; code writes it."""
-        return opening(self.domain, scene)
+        return opening(self.domain, context)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call on its tool's side."""
         refusal = gate(self.domain, call, self.feedback)
         if refusal is not None:
             return refusal
         world = self.domain.world
         if world is None or self.routes[call.name] == "llm":
-            return await self.model_side.call(call, scene)
-        transition = world.call(scene.state, call, self.feedback)
+            return await self.model_side.call(call, context)
+        transition = world.call(context.state, call, self.feedback)
         return replace(transition, meta={**transition.meta, "route": "world"})
 
 

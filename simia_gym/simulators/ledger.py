@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
-from simia_gym.encoding import encode, hash_of
+from simia_gym.assembly.settings import Feedback
+from simia_gym.common.json_encoding import encode, hash_of
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.blocks import block, encoded_block
 from simia_gym.llm.types import ChatModel
-from simia_gym.scene import Scene
 from simia_gym.simulators.checking import Answer, Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
@@ -25,11 +26,10 @@ from simia_gym.simulators.opening import opening, public_info
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import Prefix, ledger_prefix
 from simia_gym.simulators.replies import LEDGER_REPLY
-from simia_gym.simulators.told import ToldModel
-from simia_gym.slices import Slice
+from simia_gym.simulators.shared_replies import SharedReplies
 from simia_gym.state.frozen import frozen_dict
-from simia_gym.tools import ToolSpec
 from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.views.slices import Slice
 
 _AFTER = "\nAnswer this call."
 _META = {route: frozen_dict(({"route": route},)) for route in ("llm", "repaired", "escalated", "pin")}
@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
     call: ToolCall
     spec: ToolSpec
     slice: Slice
-    scene: Scene
+    context: StepContext
 
 
 class _Accepted(NamedTuple):
@@ -91,17 +91,17 @@ class LedgerSimulator:
         self._requests = 0
         self._known: dict[str, JsonObject] = {}
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Forget the episode before, and get the beginning of all prompts."""
-        self._prefix = ledger_prefix(self.domain, scene, self.feedback)
+        self._prefix = ledger_prefix(self.domain, context, self.feedback)
         self._requests = 0
         self._known = {}
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Give the first observation; code writes it."""
-        return opening(self.domain, scene)
+        return opening(self.domain, context)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call, with pins as the group does.
 
         Nothing in the record says who of the group asked first: neither seeds nor numbers nor scopes of requests depend
@@ -114,15 +114,17 @@ class LedgerSimulator:
         refusal = gate(domain, call, self.feedback)
         if refusal is not None:
             return refusal
-        asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(scene.state, call), scene)
+        asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(context.state, call), context)
         if pins is None:
-            settled = await self._ask(asked, (scene.group or scene.seed, self._requests), scene.scope, self._requests)
+            settled = await self._ask(
+                asked, (context.group or context.seed, self._requests), context.scope, self._requests
+            )
             return self._transition(asked, settled.value, settled.route)
         key = self._key(asked)
         known = self._known.get(key)
         if known is not None:
             return await self._repeated(asked, known)
-        first, before = int(key[:8], 16) * _SHARED, len(scene.ledger)
+        first, before = int(key[:8], 16) * _SHARED, len(context.ledger)
         own: Settled[_Accepted] | None = None
         asking = False
 
@@ -131,21 +133,21 @@ class LedgerSimulator:
             asking = True
             try:
                 question = self._question(asked, (key,), f"pin:{key}", first)
-                own = await settle(self._models, question, lambda data: self._accept(data, asked), scene)
+                own = await settle(self._models, question, lambda data: self._accept(data, asked), context)
             except Fault as fault:
                 if not self.share_faults:
                     raise
-                return {"fault": {"kind": fault.kind, "message": fault.message}, "events": _events(scene, before)}
+                return {"fault": {"kind": fault.kind, "message": fault.message}, "events": _events(context, before)}
             self._requests += own.asked
             answer = self._known[key] = own.value.answer.to_json()
-            return {"answer": answer, "route": own.route, "events": _events(scene, before)}
+            return {"answer": answer, "route": own.route, "events": _events(context, before)}
 
         held, _ = await pins.answer(key, make)
         if own is not None:
             return self._transition(asked, own.value, own.route)
         if "fault" in held:
             if not asking:
-                _tell(scene, held["events"])
+                _tell(context, held["events"])
             raise Fault(held["fault"]["kind"], held["fault"]["message"], role="simulator")
         try:
             accepted = self._accept(held["answer"], asked)
@@ -154,7 +156,7 @@ class LedgerSimulator:
             settled = await self._ask(asked, (key,), f"pin:{key}", first, told=held["events"])
             self._known[key] = settled.value.answer.to_json()
             return self._transition(asked, settled.value, settled.route)
-        _tell(scene, held["events"])
+        _tell(context, held["events"])
         self._known[key] = held["answer"]
         return self._transition(asked, accepted, held["route"])
 
@@ -163,35 +165,35 @@ class LedgerSimulator:
         try:
             return self._transition(asked, self._accept(known, asked), "pin")
         except Rejected:
-            place = len(asked.scene.ledger)
-            settled = await self._ask(asked, (asked.scene.scope, place), asked.scene.scope, _OWN + place)
+            place = len(asked.context.ledger)
+            settled = await self._ask(asked, (asked.context.scope, place), asked.context.scope, _OWN + place)
             return self._transition(asked, settled.value, settled.route)
 
     def _key(self, asked: _Asked) -> str:
         """Everything that a pinned answer depends on, as one hash."""
-        scene, call = asked.scene, asked.call
-        group = scene.group or scene.scope
-        parts = [group, self.domain.hash, self._begun(scene).digest, asked.slice.hash, call.name, call.arguments]
+        context, call = asked.context, asked.call
+        group = context.group or context.scope
+        parts = [group, self.domain.hash, self._begun(context).digest, asked.slice.hash, call.name, call.arguments]
         return hash_of(encode(["pin", *parts, self.feedback, self._asked_as]))[:32]
 
-    def _begun(self, scene: Scene) -> Prefix:
+    def _begun(self, context: StepContext) -> Prefix:
         if self._prefix is None:
-            self._prefix = ledger_prefix(self.domain, scene, self.feedback)
+            self._prefix = ledger_prefix(self.domain, context, self.feedback)
         return self._prefix
 
     async def _ask(
         self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, told: Sequence[JsonObject] = ()
     ) -> Settled[_Accepted]:
         """Ask the model, and the stronger one after it; what they have said already is taken from events."""
-        models = tuple(ToldModel(told, model) for model in self._models) if told else self._models
+        models = tuple(SharedReplies(told, model) for model in self._models) if told else self._models
         question = self._question(asked, seed, scope, ordinal)
-        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.scene)
+        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)
         self._requests += settled.asked
         return settled
 
     def _question(self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int) -> Question:
         """What a model is asked about a call."""
-        prefix, call = self._begun(asked.scene), asked.call
+        prefix, call = self._begun(asked.context), asked.call
         prompt = prefix.prompt.fork()
         state = encoded_block("state", prefix.nonce, asked.slice.encoded)
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
@@ -205,10 +207,10 @@ class LedgerSimulator:
         Raises:
             Rejected: With what is wrong.
         """
-        spec, scene = asked.spec, asked.scene
-        removed = _removed(scene) if data["reveals"] else frozenset()
+        spec, context = asked.spec, asked.context
+        removed = _removed(context) if data["reveals"] else frozenset()
         rows = asked.slice.tables if spec.reads else None  # who declares nothing must change rows unseen
-        answer = check_answer(data, spec, scene.state, self.domain.state_schema, removed, rows)
+        answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:
@@ -227,9 +229,9 @@ class LedgerSimulator:
         answer = accepted.answer
         meta = _META[route]
         if answer.outcome == "error":
-            info = public_info(self.domain, asked.scene.state)
+            info = public_info(self.domain, asked.context.state)
             return Transition(
-                accepted.text, (), "error", answer.error_code, info=info, meta=meta, state=asked.scene.state
+                accepted.text, (), "error", answer.error_code, info=info, meta=meta, state=asked.context.state
             )
         return Transition(
             accepted.text,
@@ -243,23 +245,23 @@ class LedgerSimulator:
         )
 
 
-def _events(scene: Scene, since: int) -> list[Mapping[str, Any]]:
+def _events(context: StepContext, since: int) -> list[Mapping[str, Any]]:
     """The latest events; another record gives them its own position and turn."""
-    return list(scene.ledger.events[since:])
+    return list(context.ledger.events[since:])
 
 
-def _tell(scene: Scene, events: Iterable[Mapping[str, Any]]) -> None:
+def _tell(context: StepContext, events: Iterable[Mapping[str, Any]]) -> None:
     """Put such events into a record."""
     for event in events:
         fields = {name: value for name, value in event.items() if name not in ("i", "type")}
-        scene.ledger.append(event["type"], **{**fields, "turn": scene.turn})
+        context.ledger.append(event["type"], **{**fields, "turn": context.turn})
 
 
-def _removed(scene: Scene) -> Set[str]:
+def _removed(context: StepContext) -> Set[str]:
     """Pointers of what was removed in this episode."""
     return {
         op["path"]
-        for event in scene.ledger.events
+        for event in context.ledger.events
         if event["type"] in ("transition", "message")
         for op in event["ops"] or ()
         if op["op"] == "remove"

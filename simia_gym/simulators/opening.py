@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simia_gym.domain import Domain
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
-from simia_gym.scene import Scene
 from simia_gym.state import State
 from simia_gym.types import Transition
-from simia_gym.world import World
 
 
-def opening(domain: Domain, scene: Scene) -> Transition:
+def opening(domain: Domain, context: StepContext) -> Transition:
     """Give the first observation, by the domain's world, or by its task where it has none.
 
     Args:
         domain: The domain.
-        scene: The episode at its beginning.
+        context: The episode at its beginning.
 
     Returns:
         What the policy sees first.
@@ -28,29 +28,29 @@ def opening(domain: Domain, scene: Scene) -> Transition:
         InputError: There is no world, and the task has no instruction.
     """
     if domain.world is not None:
-        return world_opening(domain.world, scene)
+        return world_opening(domain.world, context)
     try:
-        text = domain.opening(scene.state, scene.task)
-        info = domain.extras(scene.state)
+        text = domain.opening(context.state, context.task)
+        info = domain.extras(context.state)
     except InputError:
         raise
     except Exception as error:
         raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
     if not text:
         fix = "Give the task an instruction, or the domain a user, a world or an opening."
-        raise InputError("there is nothing to begin with", where=f"task {scene.task.id}", fix=fix)
-    return Transition(text, (), speaker="env", info=info, state=scene.state)
+        raise InputError("there is nothing to begin with", where=f"task {context.task.id}", fix=fix)
+    return Transition(text, (), speaker="env", info=info, state=context.state)
 
 
-def world_opening(world: World, scene: Scene) -> Transition:
+def world_opening(world: World, context: StepContext) -> Transition:
     """Let a world write the first observation; it may get the state ready for it.
 
     Raises:
         Fault: The world's code broke.
     """
-    draft = scene.state.draft()
+    draft = context.state.draft()
     try:
-        text = world.opening(draft, scene.task)
+        text = world.opening(draft, context.task)
     except Exception as error:
         raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
     after, ops = draft.commit()

@@ -18,9 +18,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from simia_gym.encoding import decode, encode
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.types import JsonObject
 
 Make: TypeAlias = Callable[[], Awaitable[JsonObject]]

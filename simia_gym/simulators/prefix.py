@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
+from simia_gym.assembly.settings import Feedback
+from simia_gym.common.files import read_json
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import Fault
-from simia_gym.files import read_json
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.prompts import load_prompt
-from simia_gym.scene import Scene
-from simia_gym.tasks import task_hash
 from simia_gym.types import JsonObject, Task, ToolCall
 
 
@@ -33,18 +33,18 @@ class Prefix:
     digest: str
 
 
-def ledger_prefix(domain: Domain, scene: Scene, feedback: Feedback) -> Prefix:
+def ledger_prefix(domain: Domain, context: StepContext, feedback: Feedback) -> Prefix:
     """The beginning for a model that proposes changes of the state.
 
     Args:
         domain: The domain.
-        scene: The episode.
+        context: The episode.
         feedback: What errors say.
 
     Raises:
         InputError: A prompt file of the domain has a mistake.
     """
-    return _ledger(domain, scene.digest or task_hash(scene.task), feedback)
+    return _ledger(domain, context.digest or task_hash(context.task), feedback)
 
 
 @lru_cache(maxsize=128)
@@ -56,18 +56,18 @@ def _ledger(domain: Domain, digest: str, feedback: Feedback) -> Prefix:
     return _made(domain, "simulator_ledger", digest, feedback, blocks)
 
 
-def reference_prefix(domain: Domain, scene: Scene, feedback: Feedback) -> Prefix:
+def reference_prefix(domain: Domain, context: StepContext, feedback: Feedback) -> Prefix:
     """The beginning for a model that continues a conversation after a reference trajectory.
 
     Args:
         domain: The domain.
-        scene: The episode.
+        context: The episode.
         feedback: What errors say.
 
     Raises:
         InputError: A prompt file of the domain has a mistake.
     """
-    return _reference(domain, scene.task.id, scene.digest or task_hash(scene.task), feedback, _Same(scene.task))
+    return _reference(domain, context.task.id, context.digest or task_hash(context.task), feedback, _Same(context.task))
 
 
 class _Same:

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
-from simia_gym.encoding import encode
+from simia_gym.assembly.settings import Feedback
+from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.world import error_transition
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel
-from simia_gym.scene import Scene
 from simia_gym.simulators.checking import Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
 from simia_gym.simulators.gate import MAX_ARGUMENTS, gate
@@ -24,7 +25,6 @@ from simia_gym.simulators.opening import opening
 from simia_gym.simulators.prefix import reference_prefix
 from simia_gym.simulators.replies import REFERENCE_REPLY
 from simia_gym.types import JsonObject, ToolCall, Transition
-from simia_gym.world import error_transition
 
 MAX_WRITTEN = 100_000
 """Most bytes that the agent may write in an episode, words and arguments together, before its calls are refused: what
@@ -79,16 +79,16 @@ class ReferenceSimulator:
         self._models = (model,) if escalation is None else (model, escalation)
         self._talk: _Talk | None = None
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Begin a new conversation."""
-        prefix = reference_prefix(self.domain, scene, self.feedback)
+        prefix = reference_prefix(self.domain, context, self.feedback)
         self._talk = _Talk(prefix.prompt.fork(), prefix.nonce)
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Give the first observation; code writes it."""
-        return opening(self.domain, scene)
+        return opening(self.domain, context)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call.
 
         Raises:
@@ -98,11 +98,11 @@ class ReferenceSimulator:
         if refusal is not None:
             return refusal
         if self._talk is None:
-            self.begin(scene)
+            self.begin(context)
         talk = self._talk
         assert talk is not None
         talk.prompt.mark_static()  # the conversation so far is the server's already
-        self._catch_up(talk, scene)
+        self._catch_up(talk, context)
         said = {"name": call.name, "arguments": call.arguments}
         talk.written += len(encode(call.arguments))
         if talk.written > MAX_WRITTEN:
@@ -115,11 +115,11 @@ class ReferenceSimulator:
             prompt=talk.prompt.fork(),
             nonce=talk.nonce,
             reply=REFERENCE_REPLY,
-            seed=[scene.group or scene.seed, call.name, call.arguments, talk.asked],
-            scope=scene.scope,
+            seed=[context.group or context.seed, call.name, call.arguments, talk.asked],
+            scope=context.scope,
             ordinal=talk.asked,
         )
-        settled = await settle(self._models, question, _accept, scene)
+        settled = await settle(self._models, question, _accept, context)
         talk.asked += settled.asked
         talk.prompt = settled.prompt.fork()
         talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
@@ -141,9 +141,9 @@ class ReferenceSimulator:
         ends = self.domain.config.ends
         return ends[0].reason if ends and data["done"] and spec.effect == "write" else None
 
-    def _catch_up(self, talk: _Talk, scene: Scene) -> None:
+    def _catch_up(self, talk: _Talk, context: StepContext) -> None:
         """Take in what has happened since the last call: words, and calls that others answered."""
-        events = scene.ledger.events
+        events = context.ledger.events
         for event in events[talk.seen :]:
             kind = event["type"]
             if kind == "message":

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simia_gym.domain import Domain
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault
-from simia_gym.rollout.records import read_records
-from simia_gym.scene import Scene
+from simia_gym.record.records import read_records
 from simia_gym.simulators.opening import public_info
 from simia_gym.state import State, strict_equal, thaw
 from simia_gym.types import ToolCall, Transition
@@ -66,34 +66,34 @@ class ReplaySimulator:
         self._answers: list[Event] = []
         self._next = 0
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Find the episode.
 
         Raises:
             Fault: ``replay_miss``: it was not recorded, or with another content of the task.
         """
-        task, seed = scene.task.id, scene.seed
+        task, seed = context.task.id, context.seed
         events = self.recorded.find(task, seed)
         if events is None:
             raise _miss(f"{self.recorded.path} has no episode of task {task!r} with seed {seed}")
         digest = next((event.get("task_hash") for event in events if event["type"] == "start"), None)
-        if scene.digest and digest is not None and digest != scene.digest:
-            raise _miss(f"task {task!r} was recorded with content {digest}, and is now {scene.digest}")
+        if context.digest and digest is not None and digest != context.digest:
+            raise _miss(f"task {task!r} was recorded with content {digest}, and is now {context.digest}")
         self._opening = next((event for event in events if event["type"] == "message"), None)
         self._answers = [event for event in events if event["type"] == "transition" and event.get("call") is not None]
         self._next = 0
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Give the recorded first observation."""
         event = self._opening
         if event is None:
-            raise _miss(f"the recorded episode of task {scene.task.id!r} has no opening")
+            raise _miss(f"the recorded episode of task {context.task.id!r} has no opening")
         ops = tuple(event["ops"])
-        after = scene.state.apply(ops)
+        after = context.state.apply(ops)
         info = public_info(self.domain, after)
         return Transition(event["text"], ops, speaker="env", info=info, meta=event["meta"], state=after)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Give the recorded answer of the next call.
 
         Raises:
@@ -110,7 +110,7 @@ class ReplaySimulator:
         ops = None if event["ops"] is None else tuple(event["ops"])
         reveals = tuple(event.get("reveals", ()))
         ok = event["outcome"] == "ok"
-        after: State = scene.state.apply(reveals).apply(ops or ())
+        after: State = context.state.apply(reveals).apply(ops or ())
         return Transition(
             event["observation"],
             ops,

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from simia_gym.scene import Scene, Simulator
+from simia_gym.contracts import Simulator, StepContext
+from simia_gym.domain.world import World
 from simia_gym.state import State, make_pointer
 from simia_gym.state.equality import identical
 from simia_gym.types import JsonObject, ToolCall, Transition
-from simia_gym.world import World
 
 _NOTHING = object()
 
@@ -38,20 +38,20 @@ class ShadowedSimulator:
         self.name = simulator.name
         self.stateless: bool = getattr(simulator, "stateless", False)
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Let the simulator get ready."""
-        self.simulator.begin(scene)
+        self.simulator.begin(context)
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Give the simulator's first observation."""
-        return await self.simulator.open(scene)
+        return await self.simulator.open(context)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Give the simulator's answer, with the note."""
-        answer = await self.simulator.call(call, scene)
+        answer = await self.simulator.call(call, context)
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
-        note = compare(scene.state, answer, self.world.call(scene.state, call))
+        note = compare(context.state, answer, self.world.call(context.state, call))
         return replace(answer, meta={**answer.meta, "shadow": note})
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from simia_gym.config import Feedback
-from simia_gym.scene import Scene
+from simia_gym.assembly.settings import Feedback
+from simia_gym.contracts import StepContext
+from simia_gym.domain.world import World
 from simia_gym.simulators.opening import world_opening
 from simia_gym.types import ToolCall, Transition
-from simia_gym.world import World
 
 
 class WorldSimulator:
@@ -23,13 +23,13 @@ class WorldSimulator:
     def __init__(self, world: World, feedback: Feedback = "terse") -> None:
         self.world, self.feedback = world, feedback
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Nothing to get ready: everything is in the state."""
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Give the world's first observation."""
-        return world_opening(self.world, scene)
+        return world_opening(self.world, context)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Run the tool."""
-        return self.world.call(scene.state, call, self.feedback)
+        return self.world.call(context.state, call, self.feedback)

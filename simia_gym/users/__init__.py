@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, cast
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
+from simia_gym.contracts import User
 from simia_gym.errors import InputError
-from simia_gym.scene import User
 
 USERS = {
     "scripted": "simia_gym.users.scripted:ScriptedUser",

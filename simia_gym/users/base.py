@@ -1,5 +1,5 @@
 """The user's contract, under the name that users import it by."""
 
-from simia_gym.scene import Scene, User
+from simia_gym.contracts import StepContext, User
 
-__all__ = ["Scene", "User"]
+__all__ = ["StepContext", "User"]

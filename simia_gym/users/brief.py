@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from simia_gym.contracts import StepContext
 from simia_gym.errors import InputError
-from simia_gym.scene import Scene
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Heard
@@ -65,22 +65,22 @@ class BriefUser:
     def __init__(self, cues: Mapping[str, Any]) -> None:
         self.cues = load_cues(cues)
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Nothing to get ready: the memory is in the state."""
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """State the reason for the call and the known facts."""
-        reason, known = _brief(scene.task)
+        reason, known = _brief(context.task)
         text = " ".join(part for part in (reason, known) if part)
         return _transition(f"Hi. {text}", ["open"], {"asked": 0, "stuck": 0, "refused": 0})
 
-    async def reply(self, text: str, scene: Scene) -> Transition:
+    async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer what the agent said."""
-        row = scene.state.get(TABLE, KEY)
+        row = context.state.get(TABLE, KEY)
         memory = {"asked": 0, "stuck": 0, "refused": 0} if row is None else dict(row)
         heard = self.cues.hear(text)
-        reason, known = _brief(scene.task)
-        return self._answer(heard, memory, reason, known, scene.seed)
+        reason, known = _brief(context.task)
+        return self._answer(heard, memory, reason, known, context.seed)
 
     def _answer(self, heard: Heard, memory: JsonObject, reason: str, known: str, seed: int) -> Transition:
         acts = heard.acts

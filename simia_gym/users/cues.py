@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.users.conversation import ACTS, DEMAND, FIRM, FOUND, NOTICE, WH, YES
-from simia_gym.users.patterns import Cue
-from simia_gym.users.plain import Sentence, plain, sentences
+from simia_gym.language.conversation import ACTS, DEMAND, FIRM, FOUND, NOTICE, WH, YES
+from simia_gym.language.patterns import Cue
+from simia_gym.language.plain import Sentence, plain, sentences
 
 _DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _WEAK = re.compile(r"^(?:confirm|verify)")

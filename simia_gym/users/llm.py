@@ -12,17 +12,17 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from simia_gym.contracts import StepContext
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import ask
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, ReplySchema
 from simia_gym.prompts import load_prompt
-from simia_gym.scene import Scene
 from simia_gym.types import JsonObject, Transition
 
 if TYPE_CHECKING:
-    from simia_gym.domain import Domain
+    from simia_gym.domain.domain import Domain
 
 MAX_MESSAGE = 4_000
 """Most characters that a customer says at once."""
@@ -76,44 +76,44 @@ class LLMUser:
         self._nonce = ""
         self._asked = self._heard = 0
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Forget the last episode.
 
         Raises:
             InputError: The task says nothing about a customer.
         """
-        task = scene.task
+        task = context.task
         if not isinstance(task.user, Mapping) or not task.user:
             fix = "Write a script or a brief as the task's 'user'."
             raise InputError("the task says nothing about a customer", where=f"task {task.id}: user", fix=fix)
-        self._nonce = make_nonce(self.domain.hash, scene.digest)
-        key = task.id, scene.digest
-        if self._opening is None or self._opening[0] != key or not scene.digest:
-            self._opening = key, self._beginning(scene)
+        self._nonce = make_nonce(self.domain.hash, context.digest)
+        key = task.id, context.digest
+        if self._opening is None or self._opening[0] != key or not context.digest:
+            self._opening = key, self._beginning(context)
         self._prompt = self._opening[1].fork()
         self._asked = self._heard = 0
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Say the first words."""
-        said = await self._ask("begin", {}, scene)
+        said = await self._ask("begin", {}, context)
         return _transition(said, ["open"])
 
-    async def reply(self, text: str, scene: Scene) -> Transition:
+    async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer what the agent said; nothing else of the episode is looked at."""
         most = max(LEAST_HEARD, min(MAX_HEARD, MOST_HEARD - self._heard))
         self._heard += min(len(text), most)
-        said = await self._ask("agent", heard(text, most), scene)
+        said = await self._ask("agent", heard(text, most), context)
         return _transition(said, ["confirm"] if said["confirms"] else [])
 
-    def _beginning(self, scene: Scene) -> Prompt:
+    def _beginning(self, context: StepContext) -> Prompt:
         """The instructions and everything that the customer knows: the same for all episodes of the task."""
-        domain, task = self.domain, scene.task
+        domain, task = self.domain, context.task
         rules = self._file.fill(most=str(MAX_MESSAGE)).strip()
         about = {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
         parts = (
             rules,
             block("domain", self._nonce, about),
-            block("task", self._nonce, {"id": task.id, "digest": scene.digest, "split": task.split}),
+            block("task", self._nonce, {"id": task.id, "digest": context.digest, "split": task.split}),
             block("customer", self._nonce, task.user),
         )
         prompt = Prompt()
@@ -121,35 +121,35 @@ class LLMUser:
         prompt.mark_static()
         return prompt
 
-    async def _ask(self, kind: str, value: JsonObject, scene: Scene) -> JsonObject:
+    async def _ask(self, kind: str, value: JsonObject, context: StepContext) -> JsonObject:
         """Ask for the next words; an answer that cannot be used is asked for once more."""
         self._prompt.mark_static()  # the conversation so far is the server's already
         self._prompt.add("user", block(kind, self._nonce, value))
-        said = await self._request(self._prompt, "answer", scene)
+        said = await self._request(self._prompt, "answer", context)
         problem = _problem(said, kind)
         if problem:
             retry = self._prompt.fork()
             retry.add("assistant", block("answer", self._nonce, said))
             retry.add("user", block("violations", self._nonce, [problem]))
-            said = await self._request(retry, "repair", scene)
+            said = await self._request(retry, "repair", context)
             again = _problem(said, kind)
             if again:
                 raise Fault("invalid_reply", f"{again} (asked twice)", role="user")
         self._prompt.add("assistant", block("answer", self._nonce, said))
         return said
 
-    async def _request(self, prompt: Prompt, purpose: str, scene: Scene) -> JsonObject:
+    async def _request(self, prompt: Prompt, purpose: str, context: StepContext) -> JsonObject:
         number, self._asked = self._asked, self._asked + 1
         request = ChatRequest(
             role="user",
             prompt=prompt.fork(),
             reply=REPLY,
-            seed=zlib.crc32(f"user:{scene.seed}:{number}".encode()) >> 1,
-            scope=scene.scope,
+            seed=zlib.crc32(f"user:{context.seed}:{number}".encode()) >> 1,
+            scope=context.scope,
             ordinal=number,
             purpose=purpose,
         )
-        reply = await ask(self.model, request, scene.ledger, scene.turn)
+        reply = await ask(self.model, request, context.ledger, context.turn)
         data: Any = reply.data
         return {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
 

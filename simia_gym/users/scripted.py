@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from simia_gym.encoding import encode
-from simia_gym.scene import Scene
+from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import StepContext
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, mentions
@@ -132,26 +132,26 @@ class ScriptedUser:
     def __init__(self, cues: Mapping[str, Any]) -> None:
         self.cues = load_cues(cues)
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Nothing to get ready: the memory is in the state."""
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Say the opening line; where the script has none, the first request."""
-        script = _script_of(scene.task)
+        script = _script_of(context.task)
         line = script.opening or script.requests[0].say
-        reply = Reply([_pick(line, scene.seed, "opening")], ["open"])
+        reply = Reply([_pick(line, context.seed, "opening")], ["open"])
         stated = () if script.vague else ("request",)
-        return self._transition(reply, Memory(seen=len(scene.ledger.events), known=stated), script)
+        return self._transition(reply, Memory(seen=len(context.ledger.events), known=stated), script)
 
-    async def reply(self, text: str, scene: Scene) -> Transition:
+    async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer what the agent said."""
-        script = _script_of(scene.task)
-        row = scene.state.get(TABLE, KEY)
+        script = _script_of(context.task)
+        row = context.state.get(TABLE, KEY)
         memory = Memory() if row is None else Memory.from_row(row)
-        events = scene.ledger.events
+        events = context.ledger.events
         calls = _calls(events[memory.seen :])
         memory = memory._replace(seen=len(events))
-        turn = _Turn(self.cues, script, self.cues.hear(text), calls, scene.seed)
+        turn = _Turn(self.cues, script, self.cues.hear(text), calls, context.seed)
         reply, memory = turn.answer(memory)
         return self._transition(reply, memory, script)
 

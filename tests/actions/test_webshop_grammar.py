@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar, strip_thinking
-from simia_gym.actions.webshop import available_actions
+from simia_gym.envs.webshop.grammar import available_actions
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Calls, JsonObject, Say, ToolCall
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from simia_gym.assembly.suite import Suite
 from simia_gym.llm.blocks import make_nonce, outside_blocks, read_blocks
-from simia_gym.llm.http import close_connections
-from simia_gym.suite import Suite
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.types import Task
 
 from ..proof.stage import Outcome, outcome_of, suite_of

@@ -10,14 +10,14 @@ import pytest
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.blocks import block
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.http import close_connections
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, ReplySchema
 from simia_gym.oracle import OracleServer
 from simia_gym.oracle.obeying import orders
 from simia_gym.oracle.reading import Reader
-from simia_gym.rewards.judge import REPLY as JUDGEMENT
+from simia_gym.rewards.judge.judge import REPLY as JUDGEMENT
 from simia_gym.simulators.replies import LEDGER_REPLY
 from simia_gym.types import JsonObject
 from simia_gym.users.llm import REPLY as CUSTOMER

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.episode import Episode
 from simia_gym.errors import Role
 from simia_gym.llm.blocks import outside_blocks, read_blocks
 from simia_gym.llm.types import ChatModel
-from simia_gym.parts import Parts
-from simia_gym.rewards.evidence import complaint
-from simia_gym.suite import load_suite
+from simia_gym.rewards.judge.evidence import complaint
 from simia_gym.types import Evidence, JsonObject
 
 from ..model_server import Asked, ModelServer, serving
@@ -62,7 +62,7 @@ async def played(
                 servers[left[0]] = server
                 return await within(left[1:])
         live: dict[str, ChatModel] = {role: server.model(role) for role, server in servers.items()}
-        suite = load_suite(EnvConfig(env=RETAIL, model="m", pins=False, **settings), Parts(models=live))
+        suite = load_suite(EnvConfig(env=RETAIL, model="m", pins=False, **settings), Resources(models=live))
         episode = suite.episode()
         await episode.reset(suite.tasks[0], seed=0)
         for action in actions:

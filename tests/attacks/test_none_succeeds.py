@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 
 from ..proof.stage import Outcome
 from .book import BOOK, Attack

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from simia_gym.config import EnvConfig
-from simia_gym.encoding import clean_text, encode
-from simia_gym.ledger import Ledger
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import clean_text, encode
+from simia_gym.contracts import StepContext
 from simia_gym.llm.blocks import block, encoded_block, make_nonce, outside_blocks, read_blocks, safe_json
 from simia_gym.llm.types import ChatRequest, Reply
-from simia_gym.loop import run_sync
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.record.ledger import Ledger
 from simia_gym.rewards.criteria import Criterion
-from simia_gym.rewards.judge import LLMJudge
-from simia_gym.scene import Scene
+from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.reference import ReferenceSimulator
-from simia_gym.suite import Suite, load_suite
-from simia_gym.trace import Trace
 from simia_gym.types import ToolCall
 from simia_gym.users.llm import LLMUser
 
@@ -71,10 +71,10 @@ def criteria() -> list[Criterion]:
     return list(reward.rubric.for_task(suite().tasks[0].id, suite().tasks[0].criteria))
 
 
-def scene() -> Scene:
+def context() -> StepContext:
     task = suite().tasks[0]
     state, digest = suite().domain.begin(task)
-    return Scene(task, state, Ledger(), 0, 1, digest, "group")
+    return StepContext(task, state, Ledger(), 0, 1, digest, "group")
 
 
 def values(messages: list[dict[str, str]], part: str, kind: str) -> list[Any]:
@@ -130,7 +130,7 @@ def test_ordinary_writing_stays_readable() -> None:
 @example(text="\ud800")
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_ledger(text: str) -> None:
-    model, here = Kept("ledger"), scene()
+    model, here = Kept("ledger"), context()
     simulator = LedgerSimulator(suite().domain, model)
     simulator.begin(here)
     run_sync(simulator.call(ToolCall("get_order_details", {"order_id": text}), here), inline=True)
@@ -143,7 +143,7 @@ def test_the_prompts_of_the_ledger(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_reference_strategy(text: str) -> None:
-    model, here = Kept("reference", observation=f"Error: no {clean_text(text)}"), scene()
+    model, here = Kept("reference", observation=f"Error: no {clean_text(text)}"), context()
     simulator = ReferenceSimulator(suite().domain, model)
     simulator.begin(here)
     here.ledger.append("transition", call=None, say=text, observation=text, meta={})
@@ -159,7 +159,7 @@ def test_the_prompts_of_the_reference_strategy(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_user(text: str) -> None:
-    model, here = Kept("user", message=f"You said {clean_text(text)}"), scene()
+    model, here = Kept("user", message=f"You said {clean_text(text)}"), context()
     user = LLMUser(suite().domain, model)
     user.begin(here)
     run_sync(user.open(here), inline=True)
@@ -173,7 +173,7 @@ def test_the_prompts_of_the_user(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_judge(text: str) -> None:
-    model, here = Kept("judge"), scene()
+    model, here = Kept("judge"), context()
     here.ledger.append(
         "transition",
         turn=1,
@@ -186,8 +186,10 @@ def test_the_prompts_of_the_judge(text: str) -> None:
         ops=[],
         meta={},
     )
-    trace = Trace(here.task, here.ledger.events, here.state, here.state, "user_stop", 1, digest=here.digest)
-    run_sync(LLMJudge(suite().domain, model).judge(trace, criteria()[:2]), inline=False)
+    finished = FinishedEpisode(
+        here.task, here.ledger.events, here.state, here.state, "user_stop", 1, digest=here.digest
+    )
+    run_sync(LLMJudge(suite().domain, model).judge(finished, criteria()[:2]), inline=False)
     assert len(model.prompts) == 2
     for messages in model.prompts:
         ((entry, *_),) = values(messages, "judge", "record")
@@ -195,7 +197,7 @@ def test_the_prompts_of_the_judge(text: str) -> None:
 
 
 def test_the_tag_is_not_what_the_agent_sees() -> None:
-    domain, here = suite().domain, scene()
+    domain, here = suite().domain, context()
     tag = make_nonce(domain.hash, here.digest)
     episode = suite().episode()
     run_sync(episode.reset(here.task, seed=0), inline=True)

@@ -13,9 +13,9 @@ import pytest
 from benchmarks.learning import running
 from benchmarks.learning.plan import RECIPES, Stage, quick, stages
 from benchmarks.learning.summary import markdown, summarise_run
-from simia_gym.config import EnvConfig
-from simia_gym.suite import load_suite
-from simia_gym.tasks import task_to_json
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.tasks import task_to_json
 
 _SIMIA = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
 

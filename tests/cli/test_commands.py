@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from simia_gym import env_ids
-from simia_gym.registration import domain_path
+from simia_gym.domain.registration import domain_path
 
 from .conftest import Simia
 

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.errors import InputError
 
 from .conftest import Simia

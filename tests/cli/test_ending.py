@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from simia_gym.cli import progress
-from simia_gym.cli.output import Output
+from simia_gym.cli.terminal import progress
+from simia_gym.cli.terminal.output import Output
 from simia_gym.cli.watching import EndpointLostError, Watch
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
-from simia_gym.llm.cassette import Cassette
-from simia_gym.llm.failures import of_status
+from simia_gym.llm.cassette.cassette import Cassette
+from simia_gym.llm.transport.failures import of_status
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.rollout.records import Record, read_records
+from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.store import TakenError, create_store
 
 from .conftest import Simia

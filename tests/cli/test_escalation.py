@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.roles import RoleModels
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError
-from simia_gym.loop import run_sync
-from simia_gym.models import Models
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.parts import Parts
 from simia_gym.policies.load import load_policy
+from simia_gym.record.records import read_records
 from simia_gym.rollout.play import play
-from simia_gym.rollout.records import read_records
-from simia_gym.suite import load_suite
 
 from .conftest import Simia
 
@@ -45,8 +45,8 @@ def test_the_stronger_model_answers_where_the_first_one_fails_twice(
 ) -> None:
     roles = BIG if escalates else {}
     urls = {"simulator": weak.base_url, "escalation": strong.base_url}
-    parts = Parts(base_urls=urls if escalates else {"simulator": weak.base_url})
-    suite = load_suite(EnvConfig(RETAIL, simulator="llm", model="small", roles=roles), parts)
+    resources = Resources(base_urls=urls if escalates else {"simulator": weak.base_url})
+    suite = load_suite(EnvConfig(RETAIL, simulator="llm", model="small", roles=roles), resources)
     policy = load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)
     episode = suite.episode()
     run_sync(play(episode, suite.tasks[0], seed=0, policy=policy(), env=RETAIL), inline=episode.inline)
@@ -116,7 +116,7 @@ def test_arguments_go_before_variables(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    place = Models(EnvConfig(RETAIL, roles=BIG), Parts(base_url="http://given/v1")).endpoint("escalation")
+    place = RoleModels(EnvConfig(RETAIL, roles=BIG), Resources(base_url="http://given/v1")).endpoint("escalation")
     assert (place.base_url, place.api_key) == where
 
 
@@ -136,7 +136,7 @@ def test_its_own_variable_goes_before_the_simulators(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert Models(EnvConfig(RETAIL, roles=BIG), Parts()).endpoint("escalation").base_url == where
+    assert RoleModels(EnvConfig(RETAIL, roles=BIG), Resources()).endpoint("escalation").base_url == where
 
 
 def test_what_cannot_work_names_it(weak: OracleServer, simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,5 +153,5 @@ def test_what_cannot_work_names_it(weak: OracleServer, simia: Simia, monkeypatch
     with pytest.raises(InputError, match=says):
         load_suite(
             EnvConfig(RETAIL, simulator="llm", model="small", roles=BIG),
-            Parts(base_urls={"simulator": weak.base_url}),
+            Resources(base_urls={"simulator": weak.base_url}),
         )

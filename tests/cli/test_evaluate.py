@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simia_gym.oracle import OracleServer
-from simia_gym.rollout.records import read_records
+from simia_gym.record.records import read_records
 
 from .conftest import Simia
 

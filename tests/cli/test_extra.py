@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.cli.extra import extra_commands
+from simia_gym.cli.extra_commands import extra_commands
 
 from .conftest import Simia
 

@@ -8,7 +8,7 @@ from typing import Any
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.oracle.options import FAULTS
-from simia_gym.rollout.records import Record, read_records
+from simia_gym.record.records import Record, read_records
 
 from .conftest import Simia
 

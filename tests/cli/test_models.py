@@ -12,20 +12,20 @@ import gymnasium as gym
 import pytest
 from rich.console import Console
 
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.estimate import estimate
-from simia_gym.cli.output import Output
-from simia_gym.cli.progress import Display
-from simia_gym.cli.spending import dollars, in_short, spending_lines
-from simia_gym.config import EnvConfig
+from simia_gym.cli.terminal.output import Output
+from simia_gym.cli.terminal.progress import Display
+from simia_gym.cli.terminal.spending import dollars, in_short, spending_lines
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import Accounts, accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.parts import Parts
 from simia_gym.policies import PolicyOptions
-from simia_gym.rollout.records import read_records
+from simia_gym.record.records import read_records
 from simia_gym.simulators.pins import MemoryPins
-from simia_gym.suite import load_suite
 
 from .conftest import Simia
 from .servers import PAGE, answering, completion
@@ -376,7 +376,9 @@ UNKNOWN = "; cost unknown: give --role {0}.price_in=... and {0}.price_out=..."
     ],
 )
 def test_prices_that_are_missing_are_asked_for(roles: dict[str, Any], address: str, end: str) -> None:
-    suite = load_suite(EnvConfig(RETAIL, simulator="llm", user="llm", model="m", roles=roles), Parts(base_url=address))
+    suite = load_suite(
+        EnvConfig(RETAIL, simulator="llm", user="llm", model="m", roles=roles), Resources(base_url=address)
+    )
     line = str(estimate(suite, 4))
     assert line.endswith(f"without thinking){end}")
     assert ("$" in line) is (len(roles) == 2 and not end)

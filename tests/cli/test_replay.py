@@ -137,7 +137,7 @@ def test_generated_task_that_is_missing_is_not_searched_for(simia: Simia) -> Non
 def test_changed_domain_is_named(record: Path, simia: Simia) -> None:
     policy = Path("desk/policy.md")
     policy.write_text(policy.read_text() + "\nBe kind.\n")
-    from simia_gym import domain
+    from simia_gym.domain import domain
 
     domain._load.cache_clear()  # another process would not have it
     result = simia("replay", record)
@@ -200,7 +200,7 @@ def test_domain_without_recordings_says_so(simia: Simia) -> None:
 
 
 def test_answers_that_differ_are_short_lines(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.cli import recorded
+    from simia_gym.cli import verify_recorded as recorded
 
     call = {"name": "get_order", "arguments": {"id": "x" * 200}}
     same = "same words " * 40

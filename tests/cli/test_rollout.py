@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from simia_gym import env_ids
-from simia_gym.rollout.records import read_records
+from simia_gym.record.records import read_records
 from simia_gym.rollout.transcript import transcript
 
 from .conftest import Simia
@@ -110,7 +110,7 @@ def test_rates_are_null_without_a_valid_episode(desk: str, simia: Simia) -> None
 
 
 def test_many_kinds_stand_together() -> None:
-    from simia_gym.cli.results import results_table
+    from simia_gym.cli.terminal.results import results_table
     from simia_gym.rollout.summary import Summary, Tally
 
     kinds = {f"{word}_{n}": Tally(2, 2, 1, 1.0, 8) for word in ("move", "ask") for n in range(9)} | {"pay_now": Tally()}
@@ -208,11 +208,11 @@ def test_no_secret_is_written(desk: str, simia: Simia, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("env", [*env_ids(), "desk"])
 @pytest.mark.parametrize("policy", ["expert", "random", "claimer"])
 def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, simia: Simia) -> None:
+    from simia_gym.assembly.suite import load_suite
     from simia_gym.cli.rollout import RolloutOptions
-    from simia_gym.loop import run_sync
+    from simia_gym.common.event_loop import run_sync
     from simia_gym.policies import load_policy
     from simia_gym.rollout.play import play
-    from simia_gym.suite import load_suite
 
     value = simia("rollout", env, "--policy", policy, "--episodes", 4, "--json").json
     suite = load_suite(RolloutOptions(env=env).config())
@@ -311,7 +311,7 @@ def test_tools_of_a_policy_are_its_own(desk: str, simia: Simia) -> None:
 
 def test_task_generator_that_breaks_is_told_after_everything_else(desk: str, simia: Simia) -> None:
     Path(desk, "more.py").write_text(
-        "from simia_gym.tasks import task_from_json\n\n\ndef generate(split, index):\n"
+        "from simia_gym.domain.tasks import task_from_json\n\n\ndef generate(split, index):\n"
         "    if index == 2:\n        raise SystemExit(0)\n"
         "    return task_from_json({'id': f'{split}-g{index}', 'split': split, 'kind': 'more', 'instruction': '?',\n"
         "        'goal': []}, 'here')\n"

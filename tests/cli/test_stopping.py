@@ -127,7 +127,7 @@ def test_interrupt_is_heard_between_slow_turns(
 def test_other_commands_say_that_they_were_interrupted(
     simia: Simia, desk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from simia_gym.cli import checking
+    from simia_gym.cli import check as checking
 
     def stop(*words: object, **named: object) -> None:
         raise KeyboardInterrupt

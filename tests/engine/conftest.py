@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_inline
 from simia_gym.episode import Episode
-from simia_gym.loop import run_inline
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Step
 
 DOMAIN = """\
@@ -33,8 +33,8 @@ ends:
 WORLD = '''\
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
-from simia_gym.tools import tool
-from simia_gym.world import World
+from simia_gym.domain.tools import tool
+from simia_gym.domain.world import World
 
 
 class Counter(World):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.errors import Cut, EpisodeOver, Fault, InputError
+from simia_gym.record.finished_episode import LIMITS, FinishedEpisode
 from simia_gym.rollout.play import play
-from simia_gym.suite import Suite, load_suite
-from simia_gym.trace import LIMITS, Trace
 from simia_gym.types import Message, Verdict
 
 
@@ -69,8 +69,8 @@ async def test_a_judge_that_fails_then_is_a_fault(retail: Suite) -> None:
     class Broken:
         io = False
 
-        async def score(self, trace: Trace) -> Verdict:
-            assert trace.ended in LIMITS
+        async def score(self, finished: FinishedEpisode) -> Verdict:
+            assert finished.ended in LIMITS
             raise Fault("timeout", "the judge is gone", role="judge")
 
     episode = retail.episode()
@@ -83,7 +83,7 @@ async def test_a_judge_that_fails_then_is_a_fault(retail: Suite) -> None:
 
 async def test_a_policy_cuts_by_raising(retail: Suite) -> None:
     episode = retail.episode()
-    trace = await play(episode, retail.tasks[0], seed=0, policy=Silent())
-    assert trace is None
+    finished = await play(episode, retail.tasks[0], seed=0, policy=Silent())
+    assert finished is None
     assert episode.verdict is not None
     assert (episode.verdict.valid, episode.ended, episode.turn) == (True, "token_limit", 1)

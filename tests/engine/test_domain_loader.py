@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from simia_gym.domain import load_domain
+from simia_gym.domain.domain import load_domain
 from simia_gym.errors import DomainError, InputError
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_inline, run_sync
+from simia_gym.contracts import StepContext
 from simia_gym.episode import Episode
 from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
-from simia_gym.ledger import Ledger
-from simia_gym.loop import run_inline, run_sync
-from simia_gym.scene import Scene
-from simia_gym.suite import Suite
-from simia_gym.trace import Trace
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.record.ledger import Ledger
+from simia_gym.record.verdict import from_json, to_json
 from simia_gym.types import Step, ToolCall, Transition, Verdict
-from simia_gym.verdict import from_json, to_json
 
 Call = Callable[..., str]
 Take = Callable[[Episode, str], Step]
@@ -144,13 +144,13 @@ class Waiting:
     def __init__(self, fail: bool = False) -> None:
         self.fail = fail
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         pass
 
-    async def open(self, scene: Scene) -> Transition:
-        return Transition(scene.task.instruction or "", speaker="env")
+    async def open(self, context: StepContext) -> Transition:
+        return Transition(context.task.instruction or "", speaker="env")
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         await asyncio.sleep(0.001)
         if self.fail:
             raise Fault("timeout", "no answer", role="simulator")
@@ -193,21 +193,21 @@ class Broken:
     def __init__(self, error: Exception, at: str = "call") -> None:
         self.error, self.at = error, at
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         pass
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         if self.at == "open":
             raise self.error
         return Transition("hello", speaker="user")
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         raise self.error
 
-    async def reply(self, text: str, scene: Scene) -> Transition:
+    async def reply(self, text: str, context: StepContext) -> Transition:
         raise self.error
 
-    async def score(self, trace: Trace) -> Verdict:
+    async def score(self, finished: FinishedEpisode) -> Verdict:
         raise self.error
 
 
@@ -258,7 +258,7 @@ def test_a_flood_is_an_invalid_action_and_fills_no_record(episode: Episode, step
 class Slow(Waiting):
     """A simulator that takes its time."""
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         await asyncio.sleep(30)
         return Transition("late")
 
@@ -279,9 +279,9 @@ def test_an_interrupted_step_ends_with_its_call(suite: Suite, make_call: Call) -
 class Revealing(Waiting):
     """A simulator that fills in a row that was missing."""
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         row = {"op": "add", "path": "/counters/z", "value": {"value": 7}}
-        return Transition("7", (), reveals=() if scene.state.has("counters", "z") else (row,))
+        return Transition("7", (), reveals=() if context.state.has("counters", "z") else (row,))
 
 
 def test_reveals_count_as_initial_state(suite: Suite, make_call: Call) -> None:

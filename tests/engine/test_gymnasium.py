@@ -114,7 +114,7 @@ def _in_child(queue: Any) -> None:
 
 
 def test_a_forked_worker_works() -> None:
-    from simia_gym.loop import background_loop, run_sync
+    from simia_gym.common.event_loop import background_loop, run_sync
 
     async def value() -> int:
         return 7

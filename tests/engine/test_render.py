@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import simia_gym.render as render_module
+import simia_gym.views.render as render_module
 from simia_gym.errors import InputError, PatchError
-from simia_gym.render import compile_render, render_arguments
 from simia_gym.state import State
 from simia_gym.types import ToolCall
+from simia_gym.views.render import compile_render, render_arguments
 
 STATE = State.from_tables(
     {

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.errors import Fault, InputError
-from simia_gym.slices import Slice, compile_reads
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
+from simia_gym.views.slices import Slice, compile_reads
 
 TABLES: dict[str, dict[str, JsonObject]] = {
     "orders": {

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.domain import load_domain
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
+from simia_gym.domain.domain import load_domain
+from simia_gym.domain.goal import first_difference
+from simia_gym.domain.registration import domain_folders
+from simia_gym.domain.tools import ToolSpec, spec_from_entry
+from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, InputError
 from simia_gym.evaluation.check import check_folder
-from simia_gym.goal import first_difference
-from simia_gym.registration import domain_folders
-from simia_gym.tools import ToolSpec, spec_from_entry
 from simia_gym.types import JsonObject, ToolCall
-from simia_gym.world import World
 
 from ..worldless import copy_without_world
 

@@ -10,8 +10,8 @@ import pytest
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import listed_ks, make_report
 from simia_gym.evaluation.trials import read_series
+from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import content_key
-from simia_gym.rollout.records import Record
 
 
 def line(task: str, member: int, success: bool | None, *, policy: str = "p", seed: int = 0, **more: Any) -> bytes:

@@ -12,9 +12,9 @@ from aiohttp import web
 
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.http import close_connections
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, ReplySchema
 from simia_gym.types import JsonObject
 

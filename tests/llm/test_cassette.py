@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.cassette import Cassette
+from simia_gym.llm.cassette.cassette import Cassette
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatRequest
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from simia_gym.llm import direct
-from simia_gym.llm.failures import Failure
+from simia_gym.llm.transport import direct
+from simia_gym.llm.transport.failures import Failure
 
 HEADERS = {"Content-Type": "application/json"}
 MOST = 1000

@@ -14,8 +14,8 @@ from simia_gym.errors import Fault
 from simia_gym.llm import endpoint_model
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import seed_of
-from simia_gym.llm.limit import limit_of
 from simia_gym.llm.settings import Endpoint
+from simia_gym.llm.transport.limits import limit_of
 from simia_gym.llm.types import Usage
 
 from .server import FORM, SECRET, Answer, ChatServer, drips, error, model, raw, request, resets, says, truncates, waits

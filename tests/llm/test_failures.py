@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simia_gym.llm.failures import of_status, one_line, retry_after
+from simia_gym.llm.transport.failures import of_status, one_line, retry_after
 
 DEEP = b"[" * 1000 + b"]" * 1000
 LONG = "context_length"

@@ -18,8 +18,8 @@ import pytest
 from aiohttp import web
 
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm import http
 from simia_gym.llm.settings import Endpoint
+from simia_gym.llm.transport import http
 
 from .server import SECRET, ChatServer, completion, model, request, says, serving
 
@@ -273,7 +273,7 @@ FORKING = """
 import asyncio, os, sys
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.accounts import accounts
-from simia_gym.llm.http import close_connections
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.types import ChatRequest

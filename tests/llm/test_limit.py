@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from simia_gym.llm.limit import AdaptiveLimit, limit_of, limits
+from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of, limits
 
 from .server import ChatServer, error, model, request, says, waits
 

@@ -10,8 +10,8 @@ import openai
 import pytest
 
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm import http, sdk
 from simia_gym.llm.settings import Endpoint, resolve_endpoint
+from simia_gym.llm.transport import http, sdk
 
 from .server import FORM, SECRET, ChatServer, drips, error, model, raw, request, resets, says
 

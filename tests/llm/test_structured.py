@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simia_gym.errors import Fault
-from simia_gym.llm.failures import Failure
 from simia_gym.llm.structured import find_json, fits_strict, form_of, read_reply
+from simia_gym.llm.transport.failures import Failure
 
 from .server import FORM
 

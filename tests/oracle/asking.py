@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from simia_gym.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.oracle import OracleServer
-from simia_gym.registration import domain_path
 from simia_gym.types import JsonObject, Task
 
 NONCE = make_nonce("secret")

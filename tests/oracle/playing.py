@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.contracts import User
 from simia_gym.episode import Episode
-from simia_gym.loop import run_sync
 from simia_gym.policies.load import load_policy
 from simia_gym.rollout.play import play
-from simia_gym.scene import User
-from simia_gym.suite import Suite
 from simia_gym.types import Task
 
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain
+from simia_gym.domain.domain import Domain
 from simia_gym.episode import Episode
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.rewards.judge_record import judge_record
-from simia_gym.trace import Trace
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards.judge.judge_record import judge_record
 from simia_gym.types import CriterionResult, JsonObject, Task
 
 from .asking import Messages, about, about_task, ask, data, human, retail, system
 from .playing import played, suite_of
 
 
-def trace_of(episode: Episode, task: Task) -> Trace:
-    return Trace(
+def trace_of(episode: Episode, task: Task) -> FinishedEpisode:
+    return FinishedEpisode(
         task=task,
         events=episode.ledger.events,
         initial=episode.initial,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain
+from simia_gym.domain.domain import Domain
 from simia_gym.oracle import OracleServer
 from simia_gym.types import JsonObject, Task
 

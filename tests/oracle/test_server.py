@@ -206,7 +206,7 @@ def test_a_bug_in_a_world_is_no_server_error(tmp_path: Path) -> None:
         "reward: a:b\nworld: world.py:Broken\n"
     )
     (tmp_path / "world.py").write_text(
-        "from simia_gym.tools import tool\nfrom simia_gym.world import World\n\n\nclass Broken(World):\n"
+        "from simia_gym.domain.tools import tool\nfrom simia_gym.domain.world import World\n\n\nclass Broken(World):\n"
         '    @tool()\n    def look(self, db) -> str:\n        """Look."""\n'
         '        return db.row("things", "a")["name"]\n'
     )

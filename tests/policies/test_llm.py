@@ -15,7 +15,7 @@ from aiohttp import web
 
 from simia_gym.actions import get_grammar
 from simia_gym.errors import Fault
-from simia_gym.llm.http import close_connections
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
 from simia_gym.policies.llm import LLMPolicy, resolve_options
 from simia_gym.policies.transcript import openai_messages

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.episode import Episode
-from simia_gym.llm.http import close_connections
-from simia_gym.parts import Parts
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Task, Verdict
 
 MODEL = "oracle"
@@ -55,7 +55,7 @@ def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
     live = {name: settings.pop(name) for name in ("cassette", "budget", "clients") if name in settings}
     if base_url is not None:
         settings.setdefault("model", MODEL)
-    return load_suite(EnvConfig(env=env, **settings), Parts(base_url=base_url, **live))
+    return load_suite(EnvConfig(env=env, **settings), Resources(base_url=base_url, **live))
 
 
 def play_all(

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.parts import Parts
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.rollout.play import play
-from simia_gym.suite import load_suite
 from simia_gym.types import Message
 
 from ..model_server import Asked, serving
@@ -118,7 +118,7 @@ async def test_a_model_carries_it_alone(folder: Path) -> None:
 
     async with serving(kept) as server:
         config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", judge="llm", model="m")
-        suite = load_suite(config, Parts(base_url=server.url))
+        suite = load_suite(config, Resources(base_url=server.url))
         assert suite.strategy == "reference"
         episode = suite.episode()
         assert await play(episode, suite.tasks[0], seed=0, policy=Waiter()) is None
@@ -136,7 +136,7 @@ async def test_a_model_carries_it_alone(folder: Path) -> None:
 async def test_without_a_judge_the_verdict_is_open_and_no_zero(folder: Path) -> None:
     async with serving(answer) as server:
         config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
-        suite = load_suite(config, Parts(base_url=server.url))
+        suite = load_suite(config, Resources(base_url=server.url))
         episode = suite.episode()
         await play(episode, suite.tasks[0], seed=0, policy=Waiter())
     assert episode.verdict is not None

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.registration import env_ids
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.thread import serve_in_thread
-from simia_gym.parts import Parts
-from simia_gym.registration import env_ids
 from simia_gym.simulators.shadow import ShadowedSimulator
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.state import pointer_parts
-from simia_gym.suite import load_suite
 
 from .stage import Outcome, play_all, suite_of
 
@@ -123,7 +123,7 @@ def test_the_world_beside_itself_differs_in_nothing() -> None:
     world = suite.domain.world
     assert world is not None
     make = partial(ShadowedSimulator, WorldSimulator(world), world)
-    watched = load_suite(EnvConfig(env="simia/retail-v0", split="all"), Parts(simulator=make))
+    watched = load_suite(EnvConfig(env="simia/retail-v0", split="all"), Resources(simulator=make))
     found = notes(play_all(watched, list(watched.tasks)[:10]))
     assert found["answers"] > 20
     assert not any(found[name] for name in ("wrong", "missed", "spurious"))

@@ -15,15 +15,15 @@ from gymnasium.utils.env_checker import check_env
 
 import simia_gym  # noqa: F401 - registers the environments
 from simia_gym.cli.app import run
+from simia_gym.contracts import StepContext
+from simia_gym.domain.registration import env_ids
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
-from simia_gym.registration import env_ids
-from simia_gym.rollout.records import read_records
+from simia_gym.record.records import read_records
 from simia_gym.rollout.replay import replay_file
-from simia_gym.scene import Scene
 from simia_gym.types import ToolCall, Transition
 
 from .stage import MODEL
@@ -142,14 +142,14 @@ class Parrot:
     name = "parrot"
     io = False
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, context: StepContext) -> None:
         """Nothing to get ready."""
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """Say hello."""
         return Transition("hello", speaker="env")
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Say the tool's name."""
         return Transition(call.name)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from simia_gym.config import CUSTOM
-from simia_gym.domain import load_domain
+from simia_gym.assembly.settings import CUSTOM
+from simia_gym.domain.domain import load_domain
+from simia_gym.domain.registration import domain_path, env_ids
 from simia_gym.oracle.server import OracleServer
-from simia_gym.registration import domain_path, env_ids
 
 from .stage import Outcome, play_all, suite_of
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
-from simia_gym.parts import Parts
 from simia_gym.policies import load_policy
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.replay import replay_file
 from simia_gym.rollout.store import create_store
 from simia_gym.simulators.pins import MemoryPins
-from simia_gym.suite import load_suite
 
 from .stage import play_all, suite_of
 
@@ -27,7 +27,7 @@ ENV = "simia/retail-v0"
 
 
 def roll(config: EnvConfig, base_url: str, path: Path, **plan: Any) -> None:
-    suite = load_suite(config, Parts(base_url=base_url))
+    suite = load_suite(config, Resources(base_url=base_url))
     make = load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)
 
     async def run() -> None:
@@ -69,7 +69,7 @@ def test_pins_are_not_shared_between_models(knowing_oracle: OracleServer) -> Non
     pins, made = MemoryPins(), []
     for settings in ({"model": "a"}, {"model": "a", "timeout": 9}, {"model": "a", "temperature": 1}, {"model": "b"}):
         config = EnvConfig(env=ENV, simulator="llm", roles={"simulator": settings})
-        suite = load_suite(config, Parts(base_url=knowing_oracle.base_url, pins=pins))
+        suite = load_suite(config, Resources(base_url=knowing_oracle.base_url, pins=pins))
         (outcome,) = play_all(suite, suite.tasks[:1]).values()
         assert {event["model"] for event in outcome.events if event["type"] == "model"} == {settings["model"]}
         made.append(pins.made)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import cast
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.retail.generate import generate
 from simia_gym.envs.retail.generate_kinds import KINDS
 from simia_gym.episode import Episode
-from simia_gym.loop import run_inline
 from simia_gym.policies import Policy, PolicyStart, load_policy
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Message, Split, Task, Verdict
 
 ENV = "simia/retail-v0"

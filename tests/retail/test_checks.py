@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from simia_gym.envs.retail.checks import OwnDataArgs, own_data
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.state import State
-from simia_gym.trace import Trace
 from simia_gym.types import JsonObject, Task
 
 BASE = State.from_tables(
@@ -30,7 +30,7 @@ ADA: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "a"}, "ad
 BOB: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "b"}, "bob_2")
 
 
-def _trace(*calls: tuple[str, JsonObject, str]) -> Trace:
+def _trace(*calls: tuple[str, JsonObject, str]) -> FinishedEpisode:
     events: list[dict[str, Any]] = []
     for i, (name, arguments, observation) in enumerate(calls):
         outcome = "error" if observation.startswith("Error") else "ok"
@@ -47,7 +47,7 @@ def _trace(*calls: tuple[str, JsonObject, str]) -> Trace:
             }
         )
     task = Task(id="t", split="train", kind="k")
-    return Trace(task=task, events=events, initial=BASE, final=BASE, ended="user_stop", turns=9, tools=TOOLS)
+    return FinishedEpisode(task=task, events=events, initial=BASE, final=BASE, ended="user_stop", turns=9, tools=TOOLS)
 
 
 @pytest.mark.parametrize(

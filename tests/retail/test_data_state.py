@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
 from simia_gym.envs.retail.build import STATE_FILE, TOOLS_FILE, build, load_tables, to_text, tools_text
 from simia_gym.envs.retail.catalogue import LINES, TYPES, fresh_name, get_type, make_product
 from simia_gym.envs.retail.ids import ids_in_use

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import load_domain
+from simia_gym.domain.domain import load_domain
+from simia_gym.domain.world import World
 from simia_gym.state import State
 from simia_gym.types import ToolCall
-from simia_gym.world import World
 
 from .test_slices import FOLDER, arguments_for
 

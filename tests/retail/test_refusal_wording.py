@@ -8,8 +8,8 @@ import pytest
 
 from simia_gym.envs.retail.generate_kinds import KINDS
 from simia_gym.envs.retail.generate_refusals import REFUSED
-from simia_gym.rewards.claim import claim_in
-from simia_gym.rewards.refusal import refusal_in
+from simia_gym.language.claim import claim_in
+from simia_gym.language.refusal import refusal_in
 from tests.retail.play import fixed
 
 REFUSALS: dict[str, tuple[str, ...]] = {

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
-from simia_gym.domain import Domain, load_domain
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.envs.retail.build import STATE_FILE
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.state import State
-from simia_gym.suite import load_suite
 from simia_gym.types import JsonObject, Task, ToolCall
 
 from .play import Play, fixed, generated, suite

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import simia_gym.envs.retail
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.goal import first_difference
+from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs.retail import generate as generator
 from simia_gym.envs.retail.generate import FIRST_SEED, FIXED, FIXED_SEED, SPAN, fixed_tasks, generate, to_lines
 from simia_gym.envs.retail.generate_kinds import KINDS
 from simia_gym.errors import InputError
-from simia_gym.goal import first_difference
 from simia_gym.rewards.criteria import Rubric
-from simia_gym.tasks import task_to_json
 from simia_gym.types import JsonObject, Task
 from tests.retail.play import SPLITS, fixed, forbidden, generated, suite
 

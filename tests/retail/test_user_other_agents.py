@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.retail import expert_talk
-from simia_gym.loop import run_inline
 from simia_gym.types import Task
 from tests.retail.play import Play, fixed, generated, suite
 

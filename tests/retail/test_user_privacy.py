@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.retail.expert_talk import LINES
-from simia_gym.loop import run_inline
 from simia_gym.types import Task
 from tests.retail.paraphrases import ASKS, SILENT
 from tests.retail.play import fixed, generated, suite

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simia_gym.dotted import load_object
+from simia_gym.common.dotted_names import load_object
 from simia_gym.envs.retail import invariants
 from simia_gym.envs.retail.build import load_tables
 from simia_gym.envs.retail.world import RetailWorld

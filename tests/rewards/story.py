@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from simia_gym.ledger import Ledger
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.record.ledger import Ledger
 from simia_gym.rewards.finding import Finding, unfounded
-from simia_gym.rewards.program import Args
-from simia_gym.rewards.programs import PROGRAMS
+from simia_gym.rewards.programs.builtin import PROGRAMS
+from simia_gym.rewards.programs.program import Args
 from simia_gym.state import State
-from simia_gym.trace import Trace
 from simia_gym.types import JsonObject, Op, Task
 
 TABLES: dict[str, dict[str, JsonObject]] = {
@@ -125,14 +125,14 @@ class Story:
         }
         self.ledger.append("transition", **{**event, **fields})
 
-    def trace(
+    def finished(
         self,
         ended: str = "user_stop",
         *,
         goal: Iterable[Op] | None = (),
         criteria: Iterable[JsonObject] = (),
         options: Mapping[str, Any] | None = None,
-    ) -> Trace:
+    ) -> FinishedEpisode:
         self.ledger.append("end", reason=ended, turn=self.turn, truncated=ended == "turn_limit")
         task = Task(
             "t",
@@ -142,15 +142,15 @@ class Story:
             criteria=tuple(criteria),
             options=dict(options or {}),
         )
-        return Trace(task, self.ledger.events, self.initial, self.state, ended, self.turn, TOOLS)
+        return FinishedEpisode(task, self.ledger.events, self.initial, self.state, ended, self.turn, TOOLS)
 
 
-def run(trace: Trace, program: str, **given: Any) -> Finding:
+def run(finished: FinishedEpisode, program: str, **given: Any) -> Finding:
     """Run a program as a rubric would, and hold it to its evidence."""
     known = PROGRAMS[program]
     args = known.read_args(given, "test")
     assert isinstance(args, Args)
-    finding = known.function(trace, args)
-    assert unfounded(trace, finding.evidence) is None, finding
+    finding = known.function(finished, args)
+    assert unfounded(finished, finding.evidence) is None, finding
     assert finding.reason
     return finding

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simia_gym.domain.goal import check_goal, first_difference, goal_of, same
 from simia_gym.errors import InputError
-from simia_gym.goal import check_goal, first_difference, goal_of, same
 from simia_gym.state import State
 
 from .story import BASE, holds

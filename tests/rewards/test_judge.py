@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import outside_blocks, read_blocks
-from simia_gym.registration import domain_path
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import read_criterion
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.judge import LLMJudge
-from simia_gym.trace import Trace
+from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.types import JsonObject
 
 from ..model_server import Asked, serving
@@ -46,9 +46,9 @@ def story() -> Story:
     return it
 
 
-def trace(it: Story | None = None, **fields: Any) -> Trace:
+def finished(it: Story | None = None, **fields: Any) -> FinishedEpisode:
     it = it or story()
-    return replace(it.trace(), ledger=it.ledger, digest="d", **fields)
+    return replace(it.finished(), ledger=it.ledger, digest="d", **fields)
 
 
 def says(verdict: str, *evidence: tuple[int, str], reason: str = "so it is") -> JsonObject:
@@ -61,13 +61,13 @@ def domain() -> Domain:
 
 
 async def judged(
-    domain: Domain, item: Mapping[str, Any], *replies: Any, of: Trace | None = None, **options: Any
+    domain: Domain, item: Mapping[str, Any], *replies: Any, of: FinishedEpisode | None = None, **options: Any
 ) -> tuple[Finding, list[Asked]]:
     """Judge one criterion; the last reply is given for ever."""
     left = list(replies)
     async with serving(lambda asked: left.pop(0) if len(left) > 1 else left[0]) as server:
         judge = LLMJudge(domain, server.model("judge"), **options)
-        (finding,) = await judge.judge(of or trace(), [criterion(item)])
+        (finding,) = await judge.judge(of or finished(), [criterion(item)])
     return finding, server.asked
 
 
@@ -93,7 +93,7 @@ async def test_the_record_is_what_happened_and_nothing_else(domain: Domain) -> N
     it.say("Hello there.", "Hm.", ["confirm"], slots=["email"]).malformed()
     it.call("cancel_order", error="not_pending", observation="Error: no", order_id="#W1")
     it.ledger.append("answer", turn=9, text="42")
-    _, (asked,) = await judged(domain, GOAL, says("unsure"), of=trace(it))
+    _, (asked,) = await judged(domain, GOAL, says("unsure"), of=finished(it))
     assert asked.value("record") == [
         {"event": 1, "by": "user", "text": "Hi."},
         {"event": 4, "by": "agent", "call": {"name": "get_order", "arguments": {}}},
@@ -115,8 +115,8 @@ async def test_one_criterion_a_call_and_the_rest_is_shared(domain: Domain) -> No
     async with serving(lambda asked: says("unsure")) as server:
         judge = LLMJudge(domain, server.model("judge"))
         for seed in (1, 2):
-            await judge.judge(trace(seed=seed), [criterion(item) for item in (GOAL, TOLD, RUDE)])
-        other = trace()
+            await judge.judge(finished(seed=seed), [criterion(item) for item in (GOAL, TOLD, RUDE)])
+        other = finished()
         await judge.judge(replace(other, digest="another"), [criterion(GOAL)])
     assert len(server.asked) == 7
     bodies = [json.dumps(asked.body["messages"]) for asked in server.asked[:6]]
@@ -140,7 +140,7 @@ async def test_answers_are_recorded_in_the_order_of_the_criteria(domain: Domain)
 
     async with serving(answer) as server:
         judge = LLMJudge(domain, server.model("judge"))
-        first, second = trace(), trace()
+        first, second = finished(), finished()
         findings = await judge.judge(first, [criterion(item) for item in items])
         await judge.judge(second, [criterion(item) for item in items])
     recorded = [(e["ordinal"], e["purpose"]) for e in first.events if e["type"] == "model"]
@@ -272,7 +272,7 @@ async def test_a_claim_alone_convinces_nobody(domain: Domain, words: str, item: 
 
     lazy = Story(opening="Please cancel order #W1.").say(words, "Hm?")
     async with serving(credulous) as server:
-        (finding,) = await LLMJudge(domain, server.model("judge")).judge(trace(lazy), [criterion(item)])
+        (finding,) = await LLMJudge(domain, server.model("judge")).judge(finished(lazy), [criterion(item)])
     assert finding.value is None
     assert len(server.asked) == 2
 
@@ -303,7 +303,7 @@ async def test_words_stay_in_their_entry(domain: Domain, name: str, where: str) 
     else:
         it._act(text)
         it.ledger.append("invalid", turn=it.turn, code="no_call", text=f"Error: {text}")
-    finding, asked = await judged(domain, GOAL, says("met", (3, text)), of=trace(it))
+    finding, asked = await judged(domain, GOAL, says("met", (3, text)), of=finished(it))
     assert [item.kind for item in asked[0].blocks] == ["domain", "task", "record", "criterion"]
     assert outside_blocks(asked[0].contents[1]).strip() == ""
     record = asked[0].value("record")
@@ -319,7 +319,7 @@ async def test_words_stay_in_their_entry(domain: Domain, name: str, where: str) 
 
 async def test_a_long_record_is_cut_where_tools_spoke(domain: Domain) -> None:
     it = Story(opening="Hi.").call("get_order", observation="begin " + "x" * 50_000 + " end").say("y" * 3_000, "ok")
-    _, (asked,) = await judged(domain, GOAL, says("unsure"), of=trace(it), max_record=30_000)
+    _, (asked,) = await judged(domain, GOAL, says("unsure"), of=finished(it), max_record=30_000)
     record = asked.value("record")
     tool = next(entry for entry in record if entry["by"] == "tool")
     assert tool["text"].startswith("begin ")
@@ -333,14 +333,14 @@ async def test_a_long_record_is_cut_where_tools_spoke(domain: Domain) -> None:
 async def test_what_was_left_out_can_still_be_quoted_to_the_letter(domain: Domain) -> None:
     it = Story(opening="Hi.").call("get_order", observation="a" * 20_000 + "in the middle" + "b" * 20_000)
     short = {"max_record": 10_000}
-    assert (await judged(domain, GOAL, says("met", (3, "in the middle")), of=trace(it), **short))[0].met is True
+    assert (await judged(domain, GOAL, says("met", (3, "in the middle")), of=finished(it), **short))[0].met is True
     mark = says("met", (3, "aaa [left out] bbb"))
-    assert (await judged(domain, GOAL, mark, of=trace(it), **short))[0].value is None
+    assert (await judged(domain, GOAL, mark, of=finished(it), **short))[0].value is None
 
 
 async def test_a_flood_of_the_agents_is_cut_too(domain: Domain) -> None:
     it = Story(opening="Hi.").say("z" * 90_000, "What?").call("cancel_order", note="n" * 90_000).say("Fine.", "ok")
-    _, (asked,) = await judged(domain, GOAL, says("unsure"), of=trace(it), max_record=30_000)
+    _, (asked,) = await judged(domain, GOAL, says("unsure"), of=finished(it), max_record=30_000)
     said, called = [entry for entry in asked.value("record") if entry["by"] == "agent"][:2]
     assert said["left_out"] > 0
     assert called["call"]["left_out"] > 0
@@ -351,7 +351,7 @@ async def test_a_flood_of_calls_that_change_nothing_spares_nobody(domain: Domain
     it = Story(opening="Hi.")
     for number in range(300):
         it.call("cancel_order" if number == 150 else "get_order", observation="x" * 500)
-    _, asked = await judged(domain, GOAL, says("unsure"), of=trace(it), max_record=20_000)
+    _, asked = await judged(domain, GOAL, says("unsure"), of=finished(it), max_record=20_000)
     record = asked[0].value("record")
     assert sum(entry.get("idle", 0) for entry in record) + len({e["event"] for e in record if "event" in e}) == 302
     assert [entry["call"]["name"] for entry in record if "call" in entry].count("cancel_order") == 1
@@ -363,7 +363,7 @@ async def test_a_record_that_is_too_long_even_so_is_a_fault(domain: Domain) -> N
     for _ in range(30):
         it.call("cancel_order", observation="x" * 500)
     with pytest.raises(Fault, match="5000") as caught:
-        await judged(domain, GOAL, says("unsure"), of=trace(it), max_record=5_000)
+        await judged(domain, GOAL, says("unsure"), of=finished(it), max_record=5_000)
     assert (caught.value.kind, caught.value.role) == ("record_too_large", "judge")
 
 
@@ -421,7 +421,7 @@ async def test_a_judge_that_fails_is_a_fault(domain: Domain, reply: Any, kind: s
 
 async def test_one_failure_does_not_leave_the_others_running_or_unrecorded(domain: Domain) -> None:
     items = [criterion({**GOAL, "id": name}) for name in ("a", "b", "c")]
-    it = trace()
+    it = finished()
     async with serving(lambda asked: 500 if asked.value("criterion")["id"] == "a" else says("not_met")) as server:
         before = asyncio.all_tasks()
         with pytest.raises(Fault):
@@ -434,7 +434,7 @@ async def test_one_failure_does_not_leave_the_others_running_or_unrecorded(domai
 
 async def test_nothing_to_judge_costs_nothing(domain: Domain) -> None:
     async with serving(lambda asked: 500) as server:
-        assert await LLMJudge(domain, server.model("judge")).judge(trace(), []) == []
+        assert await LLMJudge(domain, server.model("judge")).judge(finished(), []) == []
     assert not server.asked
 
 

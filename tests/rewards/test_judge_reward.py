@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
-from simia_gym.registration import domain_path
-from simia_gym.rewards.blind import NO_STATE, blind
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.judge import LLMJudge
+from simia_gym.rewards.judge.blind import NO_STATE, blind
+from simia_gym.rewards.judge.judge import LLMJudge
+from simia_gym.rewards.judge.question import question_of
 from simia_gym.rewards.outcome import OutcomeReward
-from simia_gym.rewards.question import question_of
 from simia_gym.rewards.rubric import JudgeScope, RubricReward
-from simia_gym.trace import Trace
 from simia_gym.types import JsonObject, Verdict
-from simia_gym.verdict import from_json, to_json
 
 from ..model_server import Asked, serving
 from .story import CANCEL, Story, holds
@@ -41,19 +41,19 @@ class Notes:
     def __init__(self, value: float | None = 1.0) -> None:
         self.value = value
         self.ids: list[str] = []
-        self.seen: list[Trace] = []
+        self.seen: list[FinishedEpisode] = []
 
-    async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> list[Finding]:
+    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
         self.ids += [item.id for item in criteria]
-        self.seen.append(trace)
+        self.seen.append(finished)
         return [Finding(self.value, "as the judge says") for _ in criteria]
 
 
-def episode(*, stateless: bool = False) -> Trace:
+def episode(*, stateless: bool = False) -> FinishedEpisode:
     it = Story().say("Cancel #W1 for $12.50?", "Yes.", ["confirm"])
     it.call("cancel_order", None if stateless else CANCEL, observation='{"status": "cancelled"}', order_id="#W1")
     it.say("Done, you get $12.50.", "Thank you.", end="user_stop")
-    return replace(it.trace(goal=GOAL), ledger=it.ledger, digest="d")
+    return replace(it.finished(goal=GOAL), ledger=it.ledger, digest="d")
 
 
 def values(verdict: Verdict) -> dict[str, float | None]:
@@ -110,7 +110,7 @@ def test_a_scope_that_does_not_exist_is_refused() -> None:
 
 async def test_a_judge_that_forgets_a_criterion_is_a_fault() -> None:
     class Forgetful(Notes):
-        async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> list[Finding]:
+        async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
             return []
 
     with pytest.raises(Fault, match="0 findings for 1"):
@@ -138,23 +138,23 @@ async def test_the_judge_decides_what_needs_the_state_and_programs_the_rest(
     said: float | None, reward: float | None
 ) -> None:
     judge = Notes(said)
-    trace = episode(stateless=True)
-    verdict = await RubricReward([*ITEMS, POLITE], judge=judge).score(trace)
+    finished = episode(stateless=True)
+    verdict = await RubricReward([*ITEMS, POLITE], judge=judge).score(finished)
     assert judge.ids == ["state", "polite"]
-    assert judge.seen == [trace]
+    assert judge.seen == [finished]
     assert (verdict.reward, verdict.valid) == (reward, reward is not None)
 
 
 async def test_a_forbidden_act_gates_without_any_state() -> None:
     it = Story().call("cancel_order", None, order_id="#W1").say("Done, $12.50.")
-    verdict = await RubricReward(ITEMS, judge=Notes(1.0)).score(it.trace(goal=GOAL))
+    verdict = await RubricReward(ITEMS, judge=Notes(1.0)).score(it.finished(goal=GOAL))
     assert (verdict.reward, verdict.valid) == (0.0, True)
 
 
 async def test_a_task_without_a_goal_is_no_matter_for_the_judge() -> None:
     judge = Notes()
-    trace = replace(episode(stateless=True), task=replace(episode().task, goal=None))
-    verdict = await RubricReward(ITEMS, judge=judge).score(trace)
+    finished = replace(episode(stateless=True), task=replace(episode().task, goal=None))
+    verdict = await RubricReward(ITEMS, judge=judge).score(finished)
     assert judge.ids == []
     assert "states no goal" in verdict.reason
 
@@ -164,19 +164,19 @@ from simia_gym.errors import Fault
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.grade import Grade
 
-def sees_state(trace, args):
-    return Finding.of(trace.final.get("orders", "#W1") is not None, "it is there")
+def sees_state(finished, args):
+    return Finding.of(finished.final.get("orders", "#W1") is not None, "it is there")
 
-def sees_record(trace, args):
-    return Finding.of(len(trace.calls) == 1, "one call")
+def sees_record(finished, args):
+    return Finding.of(len(finished.calls) == 1, "one call")
 
-def graded(trace):
-    return Grade(1.0 if trace.final.get("orders", "#W1")["status"] == "cancelled" else 0.0)
+def graded(finished):
+    return Grade(1.0 if finished.final.get("orders", "#W1")["status"] == "cancelled" else 0.0)
 
-def by_record(trace):
+def by_record(finished):
     return Grade(0.5)
 
-def refuses(trace):
+def refuses(finished):
     raise Fault("no_state", "I cannot see it", role="judge")
 """
 
@@ -221,8 +221,8 @@ async def test_with_a_state_such_a_fault_is_a_fault(folder: Path) -> None:
 
 
 def test_episodes_with_a_state_are_seen_as_they_are() -> None:
-    trace = episode()
-    assert blind(trace) is trace
+    finished = episode()
+    assert blind(finished) is finished
     hidden = blind(episode(stateless=True))
     with pytest.raises(Fault, match="kept no state"):
         hidden.final.rows("orders")
@@ -233,9 +233,9 @@ def test_episodes_with_a_state_are_seen_as_they_are() -> None:
 # ---- criteria as questions
 
 
-def question(item: JsonObject, trace: Trace | None = None) -> Any:
-    (read,) = RubricReward([item, own_goal()]).criteria((trace or episode()).task)[:1]
-    return question_of(read, trace or episode())
+def question(item: JsonObject, finished: FinishedEpisode | None = None) -> Any:
+    (read,) = RubricReward([item, own_goal()]).criteria((finished or episode()).task)[:1]
+    return question_of(read, finished or episode())
 
 
 def own_goal() -> JsonObject:
@@ -306,12 +306,12 @@ async def test_a_stateless_episode_is_judged_by_a_model(domain: Domain, scope: J
 
     async with serving(answer) as server:
         judge = LLMJudge(domain, server.model("judge"))
-        trace = episode(stateless=True)
-        verdict = await RubricReward([*ITEMS, POLITE], judge=judge, judge_scope=scope).score(trace)
+        finished = episode(stateless=True)
+        verdict = await RubricReward([*ITEMS, POLITE], judge=judge, judge_scope=scope).score(finished)
     assert (verdict.reward, verdict.valid) == (1.0, True)
     assert sorted(request.value("criterion")["id"] for request in server.asked) == sorted(asked)
     goal = next(request for request in server.asked if request.value("criterion")["id"] == "state")
     assert goal.value("criterion")["facts"]["goal"] == [dict(GOAL[0])]
-    assert [event["role"] for event in trace.events if event["type"] == "model"] == ["judge"] * len(asked)
+    assert [event["role"] for event in finished.events if event["type"] == "model"] == ["judge"] * len(asked)
     if scope == "all":
         assert verdict.parts == {"programs": {"state": None, "told": 1.0, "confirmed": 1.0}}

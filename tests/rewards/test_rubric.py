@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from simia_gym.errors import DomainError, Fault
+from simia_gym.record.finished_episode import FinishedEpisode, Reward
+from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
 from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.grade import Grade
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
-from simia_gym.trace import Reward, Trace
 from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
-from simia_gym.verdict import from_json, to_json
 
 from .story import CANCEL, TOOLS, Story, holds, op
 
@@ -34,8 +34,8 @@ def good() -> Story:
     return Story().say("Cancel #W1 for $12.50?", "Yes.", ["confirm"]).cancel().say("Done.", "Bye", end="user_stop")
 
 
-async def score(trace: Trace, items: list[Any] | None = None, **options: Any) -> Verdict:
-    verdict = await RubricReward(ITEMS if items is None else items, options).score(trace)
+async def score(finished: FinishedEpisode, items: list[Any] | None = None, **options: Any) -> Verdict:
+    verdict = await RubricReward(ITEMS if items is None else items, options).score(finished)
     assert from_json(to_json(verdict)) == verdict
     for item in verdict.criteria:
         for piece in item.evidence:
@@ -51,34 +51,34 @@ def passed(verdict: Verdict) -> dict[str, bool | None]:
 
 
 async def test_everything_met() -> None:
-    verdict = await score(good().trace(goal=GOAL))
+    verdict = await score(good().finished(goal=GOAL))
     assert (verdict.reward, verdict.success, verdict.valid, verdict.score) == (1.0, True, True, 1.0)
     assert verdict.basis == "rubric:strict"
 
 
 async def test_a_missed_requirement_fails_and_the_score_says_how_much_was_met() -> None:
     silent = Story().say("Cancel #W1?", "Yes.", ["confirm"]).cancel()
-    verdict = await score(silent.trace(goal=GOAL))
+    verdict = await score(silent.finished(goal=GOAL))
     assert (verdict.reward, verdict.success, verdict.score) == (0.0, False, 0.75)
-    weighted = await score(silent.trace(goal=GOAL), value="weighted")
+    weighted = await score(silent.finished(goal=GOAL), value="weighted")
     assert (weighted.reward, weighted.success, weighted.basis) == (0.75, False, "rubric:weighted")
 
 
 async def test_what_is_not_required_costs_score_only() -> None:
-    verdict = await score(good().malformed().trace(goal=GOAL))
+    verdict = await score(good().malformed().finished(goal=GOAL))
     assert (verdict.reward, verdict.score) == (1.0, 0.75)
     assert passed(verdict)["form"] is False
 
 
 @pytest.mark.parametrize("value", ["strict", "weighted"])
 async def test_the_right_state_by_a_forbidden_way_is_worth_nothing(value: str) -> None:
-    verdict = await score(Story().cancel().say("You get $12.50.").trace(goal=GOAL), value=value)
+    verdict = await score(Story().cancel().say("You get $12.50.").finished(goal=GOAL), value=value)
     assert passed(verdict) == {"state": True, "told": True, "confirmed": False, "form": True}
     assert (verdict.reward, verdict.score, verdict.success, verdict.valid) == (0.0, 0.0, False, True)
 
 
 async def test_the_turn_limit_leaves_the_verdict_valid() -> None:
-    verdict = await score(Story().say("Hm").trace("turn_limit", goal=GOAL))
+    verdict = await score(Story().say("Hm").finished("turn_limit", goal=GOAL))
     assert (verdict.reward, verdict.valid) == (0.0, True)
 
 
@@ -88,37 +88,37 @@ async def test_lazy_agents_fail_a_task_that_must_be_refused() -> None:
         {"id": "refused", "kind": "communication", "check": {"program": "refused", "about": "cancel"}},
         {"id": "no_writes", "kind": "forbidden", "check": {"program": "no_writes", "attempts": True}},
     ]
-    assert (await score(Story().trace(goal=()), items)).reward == 0.0
-    assert (await score(Story().malformed("empty_action").trace(goal=()), items)).reward == 0.0
-    assert (await score(Story().say("Done, I have cancelled it.").trace(goal=()), items)).reward == 0.0
+    assert (await score(Story().finished(goal=()), items)).reward == 0.0
+    assert (await score(Story().malformed("empty_action").finished(goal=()), items)).reward == 0.0
+    assert (await score(Story().say("Done, I have cancelled it.").finished(goal=()), items)).reward == 0.0
     tried = Story().call("cancel_order", error="not_pending").say("I can't cancel it, it was delivered.")
-    assert (await score(tried.trace(goal=()), items)).reward == 0.0
+    assert (await score(tried.finished(goal=()), items)).reward == 0.0
     undone = Story().cancel().call("undeclared", [op("/orders/#W1/status", "pending")]).say("I can't cancel that.")
-    assert (await score(undone.trace(goal=()), items)).reward == 0.0
-    assert (await score(Story().say("I can't cancel it, it was delivered.").trace(goal=()), items)).reward == 1.0
+    assert (await score(undone.finished(goal=()), items)).reward == 0.0
+    assert (await score(Story().say("I can't cancel it, it was delivered.").finished(goal=()), items)).reward == 1.0
 
 
 # ---- what cannot be judged
 
 
 async def test_without_a_judge_the_verdict_is_invalid() -> None:
-    for trace in (good().trace(goal=GOAL), Story().trace(goal=GOAL)):
-        verdict = await score(trace, [*ITEMS, JUDGED])
+    for finished in (good().finished(goal=GOAL), Story().finished(goal=GOAL)):
+        verdict = await score(finished, [*ITEMS, JUDGED])
         assert (verdict.reward, verdict.valid, verdict.success, verdict.score) == (None, False, False, None)
         assert "'polite'" in verdict.reason
         assert passed(verdict)["polite"] is None
 
 
 async def test_what_does_not_matter_need_not_be_judged() -> None:
-    verdict = await score(good().trace(goal=GOAL), [*ITEMS, {**JUDGED, "required": False, "weight": 0}])
+    verdict = await score(good().finished(goal=GOAL), [*ITEMS, {**JUDGED, "required": False, "weight": 0}])
     assert (verdict.reward, verdict.valid) == (1.0, True)
     assert passed(verdict)["polite"] is None
     for item in ({**JUDGED, "required": False}, {**JUDGED, "weight": 0}, {**JUDGED, "kind": "forbidden"}):
-        assert not (await score(good().trace(goal=GOAL), [*ITEMS, item])).valid
+        assert not (await score(good().finished(goal=GOAL), [*ITEMS, item])).valid
 
 
 async def test_state_that_was_not_kept_is_not_judged() -> None:
-    verdict = await score(good().call("get_order", None).trace(goal=GOAL))
+    verdict = await score(good().call("get_order", None).finished(goal=GOAL))
     assert not verdict.valid
     assert "'state'" in verdict.reason
 
@@ -128,7 +128,7 @@ class Lenient:
         self.finding = finding
         self.asked: list[str] = []
 
-    async def judge(self, trace: Trace, criteria: Sequence[Criterion]) -> list[Finding]:
+    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
         self.asked = [item.id for item in criteria]
         return [self.finding] * len(criteria)
 
@@ -137,16 +137,16 @@ async def test_a_judge_decides_what_programs_cannot() -> None:
     judge = Lenient(Finding.of(True, "it was", [Evidence(3, "Cancel #W1")]))
     reward = RubricReward([*ITEMS, JUDGED], judge=judge)
     assert reward.io
-    assert (await reward.score(good().trace(goal=GOAL))).reward == 1.0
+    assert (await reward.score(good().finished(goal=GOAL))).reward == 1.0
     assert judge.asked == ["polite"]
     unsure = RubricReward([*ITEMS, JUDGED], judge=Lenient(Finding.unknown("the judge was unsure")))
-    assert not (await unsure.score(good().trace(goal=GOAL))).valid
+    assert not (await unsure.score(good().finished(goal=GOAL))).valid
 
 
 async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
     judge = Lenient(Finding.of(True, "it was", [Evidence(3, "words that nobody said")]))
     with pytest.raises(Fault, match=r"'polite'.*does not occur in event 3") as caught:
-        await RubricReward([*ITEMS, JUDGED], judge=judge).score(good().trace(goal=GOAL))
+        await RubricReward([*ITEMS, JUDGED], judge=judge).score(good().finished(goal=GOAL))
     assert (caught.value.kind, caught.value.role) == ("evidence", "judge")
 
 
@@ -155,46 +155,46 @@ async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
 OWN = """
 from simia_gym.rewards.finding import Finding, Evidence
 from simia_gym.rewards.grade import Grade
-from simia_gym.rewards.program import Args
+from simia_gym.rewards.programs.program import Args
 from simia_gym.types import CriterionResult
 
 class HowMany(Args):
     turns: int
 
-def short(trace, args: HowMany):
-    return Finding.of(trace.turns <= args.turns, "short enough")
+def short(finished, args: HowMany):
+    return Finding.of(finished.turns <= args.turns, "short enough")
 
-def any_args(trace, args):
+def any_args(finished, args):
     return Finding(args["value"], "as given")
 
-def broken(trace, args):
+def broken(finished, args):
     return 1 / 0
 
-def invents(trace, args):
+def invents(finished, args):
     return Finding.of(True, "made up", [Evidence(0, "nowhere")])
 
-def beyond(trace, args):
+def beyond(finished, args):
     return Finding.of(True, "made up", [Evidence(99, "x")])
 
-def number(trace, args):
+def number(finished, args):
     return 1.0
 
-def half(trace):
+def half(finished):
     return Grade(0.5, {"attributes": 0.5}, reason="Half of it.")
 
-def full(trace):
+def full(finished):
     return Grade(1.0)
 
-def made_up(trace):
+def made_up(finished):
     part = CriterionResult("price", "goal", 1.0, False, 1.0, True, "cheap", (Evidence(0, "nowhere"),))
     return Grade(1.0, criteria=(part,))
 
-def too_much(trace):
+def too_much(finished):
     return Grade(7.0)
 
 NOT_A_FUNCTION = 3
-def unknown_type(trace, args: "NoSuchType"): ...
-def one_argument(trace): ...
+def unknown_type(finished, args: "NoSuchType"): ...
+def one_argument(finished): ...
 """
 
 
@@ -209,11 +209,11 @@ def own(name: str, **args: Any) -> JsonObject:
 
 
 async def test_programs_of_ones_own(folder: Path) -> None:
-    trace = Story().say("Hello").trace()
+    finished = Story().say("Hello").finished()
     short = RubricReward([own("short", turns=1)], folder=folder)
-    assert (await short.score(trace)).reward == 1.0
+    assert (await short.score(finished)).reward == 1.0
     some = RubricReward([own("any_args", value=0.25)], {"value": "weighted"}, folder=folder)
-    assert (await some.score(trace)).reward == 0.25
+    assert (await some.score(finished)).reward == 0.25
     with pytest.raises(DomainError, match=r"own.*check\.turns.*needs this argument"):
         RubricReward([own("short")], folder=folder)
 
@@ -229,7 +229,7 @@ async def test_programs_of_ones_own(folder: Path) -> None:
 )
 async def test_a_broken_program_is_a_fault_and_no_zero(folder: Path, name: str, message: str) -> None:
     with pytest.raises(Fault) as caught:
-        await RubricReward([own(name)], folder=folder).score(Story().trace())
+        await RubricReward([own(name)], folder=folder).score(Story().finished())
     assert message in str(caught.value)
     assert caught.value.role == "judge"
 
@@ -237,15 +237,15 @@ async def test_a_broken_program_is_a_fault_and_no_zero(folder: Path, name: str, 
 async def test_a_value_outside_its_range_is_a_fault(folder: Path) -> None:
     for value in (7, -1, float("nan"), "1"):
         with pytest.raises(Fault, match="no finding from 0 to 1"):
-            await RubricReward([own("any_args", value=value)], folder=folder).score(Story().trace())
+            await RubricReward([own("any_args", value=value)], folder=folder).score(Story().finished())
 
 
 async def test_a_misspelt_tool_never_passes_silently() -> None:
     item = {"id": "no_transfer", "kind": "forbidden", "check": {"program": "not_called", "tool": "trasnfer"}}
     reward = RubricReward([STATE, item])
     with pytest.raises(Fault, match="no tool 'trasnfer'"):
-        await reward.score(Story().trace())
-    (problem,) = reward.problems(Story().trace().task, TOOLS)
+        await reward.score(Story().finished())
+    (problem,) = reward.problems(Story().finished().task, TOOLS)
     assert "trasnfer" in str(problem)
     assert "transfer" in problem.fix
 
@@ -255,25 +255,25 @@ async def test_a_misspelt_tool_never_passes_silently() -> None:
 
 async def test_a_grade_is_the_reward_unless_something_forbidden_happened(folder: Path) -> None:
     options = {"grade": "own.py:half", "name": "shop"}
-    verdict = await RubricReward([CONFIRMED], options, folder=folder).score(good().trace())
+    verdict = await RubricReward([CONFIRMED], options, folder=folder).score(good().finished())
     assert (verdict.reward, verdict.success, verdict.parts) == (0.5, False, {"attributes": 0.5})
     assert verdict.basis == "grade:shop (success: 1)"
     assert passed(verdict) == {"confirmed": True, "grade": False}
     assert "Half of it." in report(verdict)
-    gated = await RubricReward([CONFIRMED], options, folder=folder).score(Story().cancel().trace())
+    gated = await RubricReward([CONFIRMED], options, folder=folder).score(Story().cancel().finished())
     assert (gated.reward, gated.score, gated.valid) == (0.0, 0.0, True)
-    full = await RubricReward([], {"grade": "own.py:full"}, folder=folder).score(Story().trace())
+    full = await RubricReward([], {"grade": "own.py:full"}, folder=folder).score(Story().finished())
     assert (full.reward, full.success) == (1.0, True)
 
 
 async def test_a_grade_that_invents_its_evidence_is_a_fault(folder: Path) -> None:
     with pytest.raises(Fault, match="'price': the quote 'nowhere' is not in event 0"):
-        await RubricReward([], {"grade": "own.py:made_up"}, folder=folder).score(Story().trace())
+        await RubricReward([], {"grade": "own.py:made_up"}, folder=folder).score(Story().finished())
 
 
 async def test_a_grade_beyond_its_range_is_a_fault(folder: Path) -> None:
     with pytest.raises(Fault, match=r"own\.py:too_much"):
-        await RubricReward([], {"grade": "own.py:too_much"}, folder=folder).score(Story().trace())
+        await RubricReward([], {"grade": "own.py:too_much"}, folder=folder).score(Story().finished())
 
 
 def test_a_grade_holds_its_parts_as_criteria() -> None:
@@ -286,11 +286,11 @@ def test_a_grade_holds_its_parts_as_criteria() -> None:
 
 async def test_a_tasks_own_criteria() -> None:
     override: JsonObject = {"id": "told", "check": {"program": "says", "all": ["Done"]}}
-    verdict = await score(good().trace(goal=GOAL, criteria=[override, {"id": "form", "drop": True}]))
+    verdict = await score(good().finished(goal=GOAL, criteria=[override, {"id": "form", "drop": True}]))
     assert passed(verdict) == {"state": True, "told": True, "confirmed": True}
     assert verdict.criteria[1].kind == "communication"
     more: JsonObject = {"id": "twice", "kind": "goal", "check": {"program": "called", "tool": "cancel_order", "min": 2}}
-    assert (await score(good().trace(goal=GOAL, criteria=[more]))).reward == 0.0
+    assert (await score(good().finished(goal=GOAL, criteria=[more]))).reward == 0.0
 
 
 def task(*criteria: JsonObject, goal: Any = ()) -> Task:
@@ -330,7 +330,7 @@ def test_a_tasks_criteria_are_read_once() -> None:
         ({**STATE, "check": {"program": "no_such.module:check"}}, ["'state'", "no_such"]),
         ({**STATE, "check": {"program": "own.py:NOT_A_FUNCTION"}}, ["NOT_A_FUNCTION", "not a function"]),
         ({**STATE, "check": {"program": "own.py:unknown_type"}}, ["unknown_type", "NoSuchType"]),
-        ({**STATE, "check": {"program": "own.py:one_argument"}}, ["one_argument", "(trace, args)"]),
+        ({**STATE, "check": {"program": "own.py:one_argument"}}, ["one_argument", "(finished, args)"]),
         ({**STATE, "check": {"program": "goal_state", "ignroe": "x"}}, ["check.ignroe", "tolerance, ignore"]),
         ({**STATE, "check": {"program": "called"}}, ["check.tool", "needs this argument"]),
         ({**STATE, "check": {"program": "called", "tool": "x", "min": -1}}, ["check.min", "-1"]),
@@ -381,7 +381,7 @@ def test_mistakes_in_a_tasks_criteria(criteria: list[JsonObject], words: list[st
 
 async def test_mistakes_that_are_found_only_while_scoring_are_faults() -> None:
     with pytest.raises(Fault, match="drop"):
-        await score(Story().trace(criteria=[{"id": "nope", "drop": True}]))
+        await score(Story().finished(criteria=[{"id": "nope", "drop": True}]))
 
 
 def test_problems_of_a_task() -> None:
@@ -422,7 +422,7 @@ def test_a_rubric_from_a_file(tmp_path: Path) -> None:
 
 
 async def test_a_report_explains_every_point() -> None:
-    verdict = await score(Story().malformed().cancel().say("You get $12.50.").trace(goal=GOAL), [*ITEMS])
+    verdict = await score(Story().malformed().cancel().say("You get $12.50.").finished(goal=GOAL), [*ITEMS])
     assert report(verdict).splitlines() == [
         "reward 0 (no success, score 0, rubric:strict)",
         "+ state      [goal, weight 2, required]  the goal holds and nothing else changed",
@@ -436,7 +436,7 @@ async def test_a_report_explains_every_point() -> None:
         "- form       [format, weight 1]  1 invalid actions, at most 0 allowed",
         '             event 3: "malformed_call"',
     ]
-    invalid = report(await score(good().trace(goal=GOAL), [STATE, JUDGED]))
+    invalid = report(await score(good().finished(goal=GOAL), [STATE, JUDGED]))
     assert invalid.startswith("no reward (invalid verdict, rubric:strict)\n  because criterion 'polite'")
     assert "? polite" in invalid
 
@@ -456,17 +456,19 @@ async def test_a_report_explains_every_point() -> None:
 )
 async def test_the_published_outcome(said: str, cancelled: bool, ended: str, reward: float) -> None:
     story = Story().say(said)
-    trace = (story.cancel() if cancelled else story).trace(ended, goal=GOAL, options={"communicate_info": ["12.50"]})
-    verdict = await OutcomeReward.for_domain(ITEMS, {"value": "weighted"}).score(trace)
+    finished = (story.cancel() if cancelled else story).finished(
+        ended, goal=GOAL, options={"communicate_info": ["12.50"]}
+    )
+    verdict = await OutcomeReward.for_domain(ITEMS, {"value": "weighted"}).score(finished)
     assert (verdict.reward, verdict.valid, verdict.basis) == (reward, True, "tau2:db*communicate")
     assert from_json(to_json(verdict)) == verdict
 
 
 async def test_the_published_outcome_needs_state_and_goal() -> None:
-    told = await OutcomeReward().score(Story().trace(goal=()))
+    told = await OutcomeReward().score(Story().finished(goal=()))
     assert (told.reward, told.parts) == (1.0, {"database": 1.0, "communicate": 1.0})
-    for trace in (Story().trace(goal=None), Story().call("get_order", None).trace(goal=())):
-        assert not (await OutcomeReward().score(trace)).valid
+    for finished in (Story().finished(goal=None), Story().call("get_order", None).finished(goal=())):
+        assert not (await OutcomeReward().score(finished)).valid
 
 
 def test_both_are_rewards() -> None:
@@ -484,7 +486,7 @@ async def test_scoring_is_fast() -> None:
     story.say("Shall I cancel #W1? You would get $12.50 back. " * 5, "Yes, go ahead.", ["confirm"]).call(
         "cancel_order", CANCEL, order_id="#W1"
     )
-    trace = story.trace(goal=GOAL)
+    finished = story.finished(goal=GOAL)
     items = [
         *ITEMS,
         {"id": "first", "kind": "forbidden", "check": FIRST},
@@ -494,7 +496,15 @@ async def test_scoring_is_fast() -> None:
     reward = RubricReward(items)
     times: list[float] = []
     for _ in range(60):
-        fresh = Trace(trace.task, trace.events, trace.initial, trace.final, trace.ended, trace.turns, trace.tools)
+        fresh = FinishedEpisode(
+            finished.task,
+            finished.events,
+            finished.initial,
+            finished.final,
+            finished.ended,
+            finished.turns,
+            finished.tools,
+        )
         start = time.perf_counter()
         assert (await reward.score(fresh)).reward == 1.0
         times.append(time.perf_counter() - start)

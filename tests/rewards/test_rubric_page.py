@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from simia_gym.rewards.explain import report
-from simia_gym.rewards.programs import PROGRAMS
+from simia_gym.rewards.programs.builtin import PROGRAMS
 from simia_gym.rewards.rubric import RubricReward
 
 PAGE = "docs/rubrics.md"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simia_gym.rewards.consent import consents
-from simia_gym.rewards.refusal import refusal_in
-from simia_gym.rewards.wording import Reading, contains_plainly, wanted
+from simia_gym.language.consent import consents
+from simia_gym.language.refusal import refusal_in
+from simia_gym.language.wording import Reading, contains_plainly, wanted
 
 SAID = [
     ("12.50", "Your refund is $12.50.", True),

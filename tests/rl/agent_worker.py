@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import EnvConfig
-from simia_gym.loop import run_sync
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.policies import PolicyOptions, load_policy
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, write_dataset
@@ -19,7 +20,6 @@ from simia_gym.rl.grpo.episodes import Purpose, training_job
 from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rollout.jobs import world_group
 from simia_gym.rollout.play import play
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Message
 
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"

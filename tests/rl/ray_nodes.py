@@ -16,14 +16,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.policies import PolicyOptions, policy_hash
+from simia_gym.record.records import Record
 from simia_gym.rl.cluster.pool import RayPool
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pools import Elsewhere
-from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import create_store
-from simia_gym.suite import load_suite
 
 CPUS, GROUP = 2, 150
 """Processors of each node, and episodes of each task: enough for a node to come and go meanwhile."""

@@ -16,16 +16,16 @@ from .libraries import need
 need("torch", "ray", "pyarrow", "verl")
 need("verl.experimental.agent_loop.agent_loop")
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.record.records import read_records
 from simia_gym.rl.chat.play import Limits, play
 from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.grpo.episodes import read_episodes, training_job
 from simia_gym.rollout.jobs import world_group
-from simia_gym.rollout.records import read_records
 from simia_gym.rollout.replay import replay_file
-from simia_gym.suite import Suite, load_suite
 
 from .agent_worker import RETAIL, WEBSHOP, play_rows, suite_of, tokenizer
 
@@ -47,11 +47,11 @@ def chain(*turns: list[int]) -> list[int]:
 
 def simulated(base_url: str, env: str = RETAIL, simulator: str = "llm", **settings: object) -> Suite:
     """An environment whose tools are played by a model."""
-    from simia_gym.parts import Parts
+    from simia_gym.assembly.resources import Resources
 
     roles = {"simulator": {"model": "oracle", "retries": 0}}
     config = EnvConfig(env=env, prompt="compact", simulator=simulator, roles=roles, **settings)  # type: ignore[arg-type]
-    return load_suite(config, Parts(base_url=base_url))
+    return load_suite(config, Resources(base_url=base_url))
 
 
 def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from .trl_parts import LIBRARY
 
 need("torch", "verl", "hydra")
 
-from simia_gym.cli.model_options import ModelOptions
+from simia_gym.cli.options.models import ModelOptions
 from simia_gym.rl.grpo.checkpoints import check_saving
 from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate, verl_config_folder
 from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of

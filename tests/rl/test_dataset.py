@@ -17,15 +17,15 @@ need("pyarrow", "tokenizers", "transformers")
 
 import pyarrow.parquet as pq
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
-from simia_gym.parts import Parts
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, played_config, write_dataset
 from simia_gym.rl.grpo.episodes import Purpose
 from simia_gym.rl.labels import labels
-from simia_gym.suite import load_suite
-from simia_gym.tasks import task_to_json
 
 from .agent_worker import RETAIL, WEBSHOP, suite_of, tokenizer
 from .trl_parts import LIBRARY
@@ -153,7 +153,7 @@ def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SIMIA_SIMULATOR_MODEL", "oracle")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-written")
     config = EnvConfig(env=RETAIL, prompt="compact", simulator="auto", user="llm", judge="llm", model="small")
-    suite = load_suite(config, Parts(base_url="http://127.0.0.1:9/v1", api_key="sk-neither-this"))
+    suite = load_suite(config, Resources(base_url="http://127.0.0.1:9/v1", api_key="sk-neither-this"))
     path = tmp_path / "train.parquet"
     write_dataset(path, [(suite, 1.0)], tokenizer(), purpose="train", max_prompt_length=4096, rows=2)  # asks nobody
     row = rows_of(path)[0]
@@ -167,7 +167,7 @@ def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyP
 
 
 def test_relative_paths_are_written_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.registration import domain_path
+    from simia_gym.domain.registration import domain_path
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").symlink_to(domain_path(WEBSHOP))

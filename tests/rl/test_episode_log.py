@@ -111,7 +111,11 @@ def test_limits_are_divided_among_the_processes(tmp_path: Path) -> None:
     worlds = Worlds(settings)
     suite = worlds.suite(config)
     assert worlds.suite(config) is suite
-    assert suite.parts.budget is not None
-    assert (suite.parts.budget.max_calls, suite.parts.budget.max_tokens, suite.parts.budget.max_cost) == (2, None, 0.5)
-    assert suite.parts.pins is not None  # answers are shared beyond this process
-    assert Worlds(RunSettings(run=str(tmp_path))).suite(config).parts.pins is None
+    assert suite.resources.budget is not None
+    assert (suite.resources.budget.max_calls, suite.resources.budget.max_tokens, suite.resources.budget.max_cost) == (
+        2,
+        None,
+        0.5,
+    )
+    assert suite.resources.pins is not None  # answers are shared beyond this process
+    assert Worlds(RunSettings(run=str(tmp_path))).suite(config).resources.pins is None

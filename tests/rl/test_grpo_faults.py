@@ -16,8 +16,9 @@ from .libraries import need
 
 need("torch", "verl", "ray", "transfer_queue", "hydra")
 
-from simia_gym.config import EnvConfig
-from simia_gym.loop import run_sync
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.grpo.episodes import EpisodeLine, read_episodes
@@ -25,7 +26,6 @@ from simia_gym.rl.grpo.metrics import read_metrics
 from simia_gym.rl.grpo.process import marked
 from simia_gym.rl.grpo.run_folder import RunFolder
 from simia_gym.rl.small.build import build_policy
-from simia_gym.suite import load_suite
 from simia_gym.types import Message
 
 from .test_grpo_runs import RETAIL, letters, trained

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.cli.output import Output
+from simia_gym.cli.terminal.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.curve import draw_curve, points
@@ -422,7 +422,7 @@ def test_a_dry_run_writes_into_no_run(tmp_path: Path) -> None:
 
 
 def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.cli.model_options import ModelOptions
+    from simia_gym.cli.options.models import ModelOptions
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     models = ModelOptions(model="m", base_url="http://user:pass@host/v1")
@@ -529,7 +529,7 @@ def test_a_policy_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> None:
-    from simia_gym.cli.model_options import ModelOptions
+    from simia_gym.cli.options.models import ModelOptions
     from simia_gym.rl.grpo.prepare import addresses
 
     models = ModelOptions(base_url="http://a/v1", judge_base_url="http://b/v1")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.errors import Fault, InputError
 from simia_gym.rl.chat.play import Limits, Played, play
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Message
 
 END = 0

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import Fault
 from simia_gym.llm.budget import Budget
-from simia_gym.rl.cluster.book import Book, Place
+from simia_gym.rl.cluster.assignments import Book, Place
 from simia_gym.rl.cluster.shares import Amounts, Share, Shares
 from simia_gym.rollout.jobs import Job, Plan, job_at, make_jobs
-from simia_gym.suite import load_suite
 
 
 def places(count: int) -> list[Place]:
@@ -82,7 +82,7 @@ def test_what_took_two_workers_along_is_played_alone_and_given_up_after_the_thir
 
 
 def test_episodes_are_numbered_in_the_order_of_the_local_pool() -> None:
-    from simia_gym.rl.cluster.places import places_of
+    from simia_gym.rl.cluster.nodes import places_of
 
     suite = load_suite(EnvConfig("simia/webshop-v0"))
     for group, episodes in ((1, None), (3, None), (2, 97), (4, 10)):

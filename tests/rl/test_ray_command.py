@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.cli.scaffold import write_domain
-from simia_gym.rollout.records import read_records
+from simia_gym.cli.new_domain import write_domain
+from simia_gym.record.records import read_records
 
 from .libraries import need
 

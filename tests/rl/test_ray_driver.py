@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import InputError
-from simia_gym.parts import Parts
 from simia_gym.policies import PolicyOptions
+from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere
-from simia_gym.rollout.records import Record
 from simia_gym.rollout.store import create_store
-from simia_gym.suite import load_suite
 
 from .libraries import need
 
 need("ray")
 
-from simia_gym.rl.cluster.book import Book
-from simia_gym.rl.cluster.orders import Finished, Reply
-from simia_gym.rl.cluster.places import places_of
+from simia_gym.rl.cluster.assignments import Book
+from simia_gym.rl.cluster.messages import Finished, Reply
+from simia_gym.rl.cluster.nodes import places_of
 from simia_gym.rl.cluster.pool import RayPool, check_cards
 from simia_gym.rl.cluster.shares import Amounts
 
@@ -70,7 +70,7 @@ def test_all_that_is_written_is_counted_before_the_run_is_ended(tmp_path: Path) 
 @pytest.mark.parametrize(("settings", "name"), [({}, "world"), ({"simulator": "llm", "model": "m"}, "llm")])
 def test_workers_play_the_simulator_that_the_driver_has_resolved(settings: dict[str, Any], name: str) -> None:
     config = EnvConfig("simia/webshop-v0", **settings)
-    suite = load_suite(config, Parts(base_url="http://127.0.0.1:1/v1") if settings else Parts())
+    suite = load_suite(config, Resources(base_url="http://127.0.0.1:1/v1") if settings else Resources())
     order = RayPool(suite, Plan(config, suite.domain.hash, "expert"), EXPERT)._ordered(1, None)
     assert order.config.simulator == name
     assert order.plan["config"] == config  # what the record says is not changed

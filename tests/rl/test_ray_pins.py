@@ -170,7 +170,7 @@ class Player:
     def __init__(self, run: str) -> None:
         from simia_gym.rl.grpo.worlds import RunSettings, Worlds
 
-        self._pins: Any = Worlds(RunSettings(run=run, workers=2)).suite('{"env":"simia/webshop-v0"}').parts.pins
+        self._pins: Any = Worlds(RunSettings(run=run, workers=2)).suite('{"env":"simia/webshop-v0"}').resources.pins
 
     def ask(self, log: str) -> tuple[JsonObject, bool]:
         async def make() -> JsonObject:

@@ -14,21 +14,21 @@ from typing import Any
 
 import pytest
 
-from simia_gym.cli.scaffold import write_domain
-from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.cli.new_domain import write_domain
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget
 from simia_gym.oracle.thread import serve_in_thread
-from simia_gym.parts import Parts
 from simia_gym.policies import PolicyOptions, policy_hash
+from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, load_pool
-from simia_gym.rollout.records import Record, read_records
 from simia_gym.rollout.store import create_store, resume_store
-from simia_gym.suite import Suite, load_suite
 
 from .libraries import need
 
@@ -221,7 +221,7 @@ def test_groups_share_answers_over_all_workers_and_the_models_are_accounted_for(
         counts, answers = {}, 0
         for name in ("here", "ray"):
             accounts().after_fork()
-            suite = load_suite(config, Parts(base_url=oracle.base_url))
+            suite = load_suite(config, Resources(base_url=oracle.base_url))
             runs = Runs(suite, "expert", group=6, episodes=48)
             pool = runs.ray(tmp_path / "ray.jsonl") if name == "ray" else runs.here(tmp_path / "here.jsonl")
             assert pool.summary.all.valid == 48
@@ -234,7 +234,7 @@ def test_a_budget_holds_for_all_workers_together(tmp_path: Path) -> None:
     with serve_in_thread() as oracle:
         accounts().after_fork()
         config = EnvConfig("simia/webshop-v0", simulator="llm", model="oracle", pins=False)
-        suite = load_suite(config, Parts(base_url=oracle.base_url, budget=Budget(max_calls=60)))
+        suite = load_suite(config, Resources(base_url=oracle.base_url, budget=Budget(max_calls=60)))
 
         def halt(pool: Any, record: Record) -> None:
             if record.fault and record.fault["kind"] == "budget":
@@ -267,6 +267,6 @@ def test_another_version_of_a_policy_is_refused(desk: Path) -> None:
 
 
 def test_live_parts_that_cannot_travel_are_refused() -> None:
-    suite = load_suite(EnvConfig("simia/webshop-v0"), Parts(api_key="sk-1"))
-    with pytest.raises(InputError, match=r"parts\.api_key: it cannot be had in other processes"):
+    suite = load_suite(EnvConfig("simia/webshop-v0"), Resources(api_key="sk-1"))
+    with pytest.raises(InputError, match=r"resources\.api_key: it cannot be had in other processes"):
         Runs(suite, "expert").ray(Path("never.jsonl"))

@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from simia_gym.cli.scaffold import write_domain
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.encoding import decode
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.cli.new_domain import write_domain
+from simia_gym.common.json_encoding import decode
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
-from simia_gym.rl.cluster.book import Place
-from simia_gym.rl.cluster.orders import Order, Reply, settings_of_models
-from simia_gym.rl.cluster.places import places_of
+from simia_gym.record.records import record_from_json
+from simia_gym.rl.cluster.assignments import Place
+from simia_gym.rl.cluster.messages import Order, Reply, settings_of_models
+from simia_gym.rl.cluster.nodes import places_of
 from simia_gym.rl.cluster.shares import Amounts
 from simia_gym.rl.cluster.worker import Worker, for_one_of
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.records import record_from_json
 from simia_gym.rollout.store import create_store
-from simia_gym.suite import load_suite
 from simia_gym.version import __version__
 
 NO_LIMIT = Amounts(None, None, None)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.cli.app import run as main
-from simia_gym.config import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.rl.sft.files import read_trajectories, write_trajectories
 from simia_gym.rl.sft.gather import from_experts, from_files

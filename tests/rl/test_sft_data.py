@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from simia_gym.cli.app import run as main
-from simia_gym.domain import load_domain
+from simia_gym.domain.domain import load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.errors import InputError
-from simia_gym.registration import domain_path
 from simia_gym.rl.sft.files import read_trajectories, write_trajectories
 from simia_gym.rl.sft.gather import from_experts, from_files
 

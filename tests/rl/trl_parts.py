@@ -7,11 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from simia_gym.contracts import StepContext
+from simia_gym.domain.world import World
 from simia_gym.errors import Fault
-from simia_gym.scene import Scene
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import ToolCall, Transition
-from simia_gym.world import World
 
 LIBRARY = Path(__file__).resolve().parent.parent.parent / "simia_gym" / "cli" / "templates" / "library"
 """A small domain with short messages."""
@@ -24,17 +24,17 @@ class BreakingSimulator(WorldSimulator):
         super().__init__(world)
         self.at = at
 
-    async def open(self, scene: Scene) -> Transition:
+    async def open(self, context: StepContext) -> Transition:
         """The first message."""
         if self.at == "reset":
             raise Fault("timeout", "nobody answers", role="simulator")
-        return await super().open(scene)
+        return await super().open(context)
 
-    async def call(self, call: ToolCall, scene: Scene) -> Transition:
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """A call."""
         if self.at == "call":
             raise Fault("timeout", "nobody answers", role="simulator")
-        return await super().call(call, scene)
+        return await super().call(call, context)
 
 
 def breaking(world: World, places: Sequence[str]) -> Callable[[], WorldSimulator]:

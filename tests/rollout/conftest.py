@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from simia_gym.cli.scaffold import write_domain
-from simia_gym.config import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.cli.new_domain import write_domain
 from simia_gym.policies import Policy, load_policy
+from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.records import Record, read_records
 from simia_gym.rollout.store import create_store, resume_store
 from simia_gym.rollout.summary import Summary
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import Message
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.errors import InputError
 from simia_gym.rollout import jobs as module
 from simia_gym.rollout.jobs import Job, Plan, episode_seed

@@ -11,7 +11,7 @@ import pytest
 
 from simia_gym.errors import InputError
 from simia_gym.policies import NullPolicy, Policy
-from simia_gym.rollout.records import read_records
+from simia_gym.record.records import read_records
 from simia_gym.rollout.store import create_store, resume_store, sidecar
 
 from .conftest import Roll
@@ -207,7 +207,7 @@ def test_wrong_fields_are_named(roll: Roll, expert: Make, name: str, value: Any)
 
 
 def test_record_survives_a_round_trip(roll: Roll, expert: Make) -> None:
-    from simia_gym.encoding import encode
+    from simia_gym.common.json_encoding import encode
 
     roll(expert, episodes=2)
     for raw, record in zip(roll.path.read_bytes().splitlines(), roll.records, strict=True):
@@ -218,8 +218,8 @@ def test_record_survives_a_round_trip(roll: Roll, expert: Make) -> None:
 @pytest.mark.parametrize("unusual", ["\ud800 alone", 2**70, [1e16, 2**64], "plain", {"deep": ["\U0001f600", None]}])
 def test_line_is_the_record_encoded(roll: Roll, expert: Make, unusual: Any) -> None:
     """However unusual an event is: what was hashed is what is written, and reads back as it was."""
-    from simia_gym.encoding import decode, encode
-    from simia_gym.ledger import Ledger
+    from simia_gym.common.json_encoding import decode, encode
+    from simia_gym.record.ledger import Ledger
 
     roll(expert, episodes=2)
     ledger = Ledger()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.types import Task
 
 from .desk import Server, task_of, write_domain

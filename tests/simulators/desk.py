@@ -9,16 +9,16 @@ from typing import Any
 
 from aiohttp import web
 
-from simia_gym.domain import Domain
-from simia_gym.ledger import Ledger
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.tasks import task_hash
 from simia_gym.llm.blocks import Block, read_blocks
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.http import close_connections
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, Reply
-from simia_gym.scene import Scene
+from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
-from simia_gym.tasks import task_hash
 from simia_gym.types import Task, ToolCall, Transition
 
 CONFIG = """\
@@ -93,8 +93,8 @@ import json
 
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
-from simia_gym.tools import tool
-from simia_gym.world import World
+from simia_gym.domain.tools import tool
+from simia_gym.domain.world import World
 
 
 class Desk(World):
@@ -194,20 +194,24 @@ def task_of(domain: Domain) -> Task:
     return domain.tasks["train"][0]
 
 
-def scene_of(domain: Domain, *, state: State | None = None, seed: int = 1, group: str = "", turn: int = 1) -> Scene:
+def context_of(
+    domain: Domain, *, state: State | None = None, seed: int = 1, group: str = "", turn: int = 1
+) -> StepContext:
     """An episode's present, with a record of its own."""
     task = task_of(domain)
-    return Scene(task, domain.base if state is None else state, Ledger(), seed, turn, task_hash(task), group)
+    return StepContext(task, domain.base if state is None else state, Ledger(), seed, turn, task_hash(task), group)
 
 
-def after(scene: Scene, transition: Transition, call: ToolCall | None = None, *, say: str | None = None) -> Scene:
+def after(
+    context: StepContext, transition: Transition, call: ToolCall | None = None, *, say: str | None = None
+) -> StepContext:
     """The present after a transition, taken over and recorded as an episode does it."""
     state = transition.state
     if state is None:
-        state = scene.state.apply(transition.reveals).apply(transition.ops or ())
-    scene.ledger.append(
+        state = context.state.apply(transition.reveals).apply(transition.ops or ())
+    context.ledger.append(
         "transition",
-        turn=scene.turn,
+        turn=context.turn,
         speaker=transition.speaker,
         call=None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id},
         say=say,
@@ -218,7 +222,9 @@ def after(scene: Scene, transition: Transition, call: ToolCall | None = None, *,
         end=transition.end,
         meta=dict(transition.meta),
     )
-    return Scene(scene.task, state, scene.ledger, scene.seed, scene.turn + 1, scene.digest, scene.group)
+    return StepContext(
+        context.task, state, context.ledger, context.seed, context.turn + 1, context.digest, context.group
+    )
 
 
 def ok(observation: str = "done", *ops: dict[str, Any], reveals: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simia_gym.domain import Domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault
 from simia_gym.simulators.checking import MAX_OBSERVATION, MAX_OPS, MAX_VALUE, Rejected, check_answer
 from simia_gym.state import identical
-from simia_gym.state_schema import StateSchema, read_state_schema
-from simia_gym.tools import ToolSpec
+from simia_gym.state.schema import StateSchema, read_state_schema
 
 from .desk import failed, ok, put
 

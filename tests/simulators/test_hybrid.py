@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.domain import Domain, load_domain
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite
+from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.errors import InputError
-from simia_gym.parts import Parts
 from simia_gym.simulators.hybrid import HybridSimulator, choose_routes
 from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.simulators.world import WorldSimulator
-from simia_gym.suite import Suite
 from simia_gym.types import ToolCall
 
-from .desk import Double, Server, after, ok, put, scene_of, tool_call, write_domain
+from .desk import Double, Server, after, context_of, ok, put, tool_call, write_domain
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
@@ -37,7 +37,7 @@ def test_a_tool_may_be_declared_to_be_played_by_a_model(tmp_path: Path) -> None:
     assert choose_routes(load_domain(folder), {})["get_book"] == "llm"
     assert choose_routes(load_domain(folder), {"get_book": "world"})["get_book"] == "world"
     (folder / "world.py").write_text(code.replace('@tool(effect="read",', '@tool(route="world", effect="read",'))
-    from simia_gym.domain import _load
+    from simia_gym.domain.domain import _load
 
     _load.cache_clear()
     with pytest.raises(InputError, match="played by the world only"):
@@ -61,29 +61,29 @@ async def test_every_call_says_where_it_went(coded: Domain, server: Server) -> N
     server.say(ok("poked"), ok("bad", put("/books/b1/copies", 1)), ok("renamed", put("/books/b1/title", "Lake")))
     side = LedgerSimulator(coded, server.model(), pins=MemoryPins())
     simulator = HybridSimulator(coded, side, {"rename": "llm"})
-    scene = scene_of(coded, group="g")
-    simulator.begin(scene)
+    context = context_of(coded, group="g")
+    simulator.begin(context)
     routes = Counter[str]()
     for call in (GET, POKE, RENAME, GET, POKE, ToolCall("fly", {}), ToolCall("poke", {"x": 1})):
-        transition = await simulator.call(call, scene)
+        transition = await simulator.call(call, context)
         routes[transition.meta["route"]] += 1
-        scene = after(scene, transition, call)
+        context = after(context, transition, call)
     assert routes == {"world": 2, "llm": 1, "repaired": 1, "pin": 1, "gate": 2}
     assert len(server.asked) == 3
-    assert scene.state.at("/books/b1/title") == "Lake"
+    assert context.state.at("/books/b1/title") == "Lake"
 
 
 async def test_both_sides_answer_alike(coded: Domain) -> None:
     """What the world answers is what a perfect model's answer becomes, the route apart."""
-    scene = scene_of(coded)
+    context = context_of(coded)
     world = WorldSimulator(coded.world) if coded.world is not None else None
     assert world is not None
     hybrid = HybridSimulator(coded, LedgerSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake")))))
     modelled = HybridSimulator(coded, hybrid.model_side, {"rename": "llm"})
     for call in (RENAME, GET, ToolCall("get_book", {}), ToolCall("fly", {})):
-        expected = await world.call(call, scene)
+        expected = await world.call(call, context)
         for simulator in (hybrid, modelled):
-            got = await simulator.call(call, scene)
+            got = await simulator.call(call, context)
             assert (got.observation, got.ops, got.outcome, got.error_code, got.end) == (
                 expected.observation,
                 expected.ops,
@@ -95,10 +95,10 @@ async def test_both_sides_answer_alike(coded: Domain) -> None:
 
 async def test_feedback_reaches_the_world(coded: Domain) -> None:
     missing = ToolCall("get_book", {"book_id": "b9"})
-    scene = scene_of(coded)
+    context = context_of(coded)
     side = LedgerSimulator(coded, Double(ok()))
-    terse = await HybridSimulator(coded, side).call(missing, scene)
-    explained = await HybridSimulator(coded, side, {}, "explain").call(missing, scene)
+    terse = await HybridSimulator(coded, side).call(missing, context)
+    explained = await HybridSimulator(coded, side, {}, "explain").call(missing, context)
     assert "Why:" not in terse.observation
     assert "Why: The shelf has only listed books." in explained.observation
 
@@ -107,7 +107,7 @@ async def test_an_episode_runs_through(tmp_path: Path) -> None:
     folder = write_domain(tmp_path / "mixed", world=True)
     suite = Suite(
         EnvConfig(CUSTOM, domain=str(folder), simulator="hybrid", model="m", routes={"rename": "llm"}),
-        Parts(models={"simulator": Double(ok("renamed", put("/books/b1/title", "Lake")))}),
+        Resources(models={"simulator": Double(ok("renamed", put("/books/b1/title", "Lake")))}),
     )
     episode = suite.episode()
     start = await episode.reset(suite.tasks[0], seed=1)
@@ -122,7 +122,7 @@ async def test_an_episode_runs_through(tmp_path: Path) -> None:
 async def test_the_plain_world_marks_no_route(coded: Domain) -> None:
     assert coded.world is not None
     simulator = WorldSimulator(coded.world)
-    scene = scene_of(coded)
-    simulator.begin(scene)
-    assert (await simulator.call(GET, scene)).meta == {}
-    assert (await simulator.open(scene)).observation == "The desk is open."
+    context = context_of(coded)
+    simulator.begin(context)
+    assert (await simulator.call(GET, context)).meta == {}
+    assert (await simulator.open(context)).observation == "The desk is open."

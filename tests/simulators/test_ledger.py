@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.domain import Domain, load_domain
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import make_nonce, outside_blocks
-from simia_gym.parts import Parts
-from simia_gym.scene import Scene
 from simia_gym.simulators.checking import MAX_OBSERVATION
 from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.pins import MemoryPins
-from simia_gym.suite import Suite
-from simia_gym.tasks import task_hash
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, Server, after, blocks, failed, kinds, ok, put, scene_of, task_of
+from .desk import Double, Server, after, blocks, context_of, failed, kinds, ok, put, task_of
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
@@ -28,26 +28,26 @@ LAKE = put("/books/b1/title", "Lake")
 STRAY = put("/books/b1/copies", 9)
 
 
-def begun(domain: Domain, model: Any, scene: Scene, **options: Any) -> LedgerSimulator:
+def begun(domain: Domain, model: Any, context: StepContext, **options: Any) -> LedgerSimulator:
     simulator = LedgerSimulator(domain, model, **options)
-    simulator.begin(scene)
+    simulator.begin(context)
     return simulator
 
 
 async def answered(domain: Domain, server: Server, call: ToolCall, *answers: Any, **options: Any) -> Transition:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(*answers)
-    return await begun(domain, server.model(), scene, **options).call(call, scene)
+    return await begun(domain, server.model(), context, **options).call(call, context)
 
 
 async def test_a_read_shows_what_the_model_says(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(ok("the sea"))
-    transition = await begun(domain, server.model(), scene).call(GET, scene)
+    transition = await begun(domain, server.model(), context).call(GET, context)
     assert (transition.observation, transition.outcome, transition.ops) == ("the sea", "ok", ())
     assert transition.meta == {"route": "llm"}
     assert transition.state is domain.base
-    (event,) = scene.ledger.events
+    (event,) = context.ledger.events
     assert (event["type"], event["purpose"], event["ordinal"], event["role"]) == ("model", "answer", 0, "simulator")
     assert json.loads(event["reply"]) == ok("the sea")
     assert 0 < event["static_bytes"] < event["prompt_bytes"]
@@ -110,9 +110,9 @@ async def test_the_gate_explains_where_it_should(domain: Domain, server: Server)
 
 
 async def test_a_broken_rule_is_mended_once_with_the_violation(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(ok("renamed", STRAY), ok("renamed", LAKE))
-    transition = await begun(domain, server.model(), scene).call(RENAME, scene)
+    transition = await begun(domain, server.model(), context).call(RENAME, context)
     assert transition.ops == (LAKE,)
     assert transition.meta == {"route": "repaired"}
     first, second = (body["messages"] for body in server.asked)
@@ -122,48 +122,48 @@ async def test_a_broken_rule_is_mended_once_with_the_violation(domain: Domain, s
     (told,) = blocks(second[-1])
     assert told.kind == "violations"
     assert "/books/b1/copies: outside what rename may write" in told.value[0]
-    assert [event["type"] for event in scene.ledger.events] == ["model", "rejected", "model"]
-    rejected = scene.ledger.events[1]
+    assert [event["type"] for event in context.ledger.events] == ["model", "rejected", "model"]
+    rejected = context.ledger.events[1]
     assert (rejected["tool"], rejected["purpose"], list(rejected["violations"])) == ("rename", "answer", told.value)
-    assert [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"] == [0, 1]
+    assert [event["ordinal"] for event in context.ledger.events if event["type"] == "model"] == [0, 1]
     assert len({body["seed"] for body in server.asked}) == 2
 
 
 async def test_two_broken_answers_are_a_fault(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(ok("renamed", STRAY), failed("no", "not_allowed", LAKE))
     with pytest.raises(Fault, match="rename broke rules, the last one: outcome is error") as caught:
-        await begun(domain, server.model(), scene).call(RENAME, scene)
+        await begun(domain, server.model(), context).call(RENAME, context)
     assert (caught.value.kind, caught.value.role) == ("invalid_reply", "simulator")
-    purposes = [event["purpose"] for event in scene.ledger.events if event["type"] == "rejected"]
+    purposes = [event["purpose"] for event in context.ledger.events if event["type"] == "rejected"]
     assert purposes == ["answer", "repair"]
 
 
 async def test_the_stronger_model_starts_afresh(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(ok("a", STRAY), ok("b", STRAY), ok("c", STRAY), ok("d", LAKE))
-    simulator = begun(domain, server.model("small"), scene, escalation=server.model("big"))
-    transition = await simulator.call(RENAME, scene)
+    simulator = begun(domain, server.model("small"), context, escalation=server.model("big"))
+    transition = await simulator.call(RENAME, context)
     assert (transition.ops, transition.meta) == ((LAKE,), {"route": "escalated"})
     assert [body["model"] for body in server.asked] == ["small", "small", "big", "big"]
     assert server.asked[2]["messages"] == server.asked[0]["messages"]
-    purposes = [event["purpose"] for event in scene.ledger.events if event["type"] == "model"]
+    purposes = [event["purpose"] for event in context.ledger.events if event["type"] == "model"]
     assert purposes == ["answer", "repair", "escalation", "repair"]
 
 
 async def test_a_stronger_model_that_fails_too_is_a_fault(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(*[ok("a", STRAY)] * 4)
     with pytest.raises(Fault, match="invalid_reply"):
-        await begun(domain, server.model(), scene, escalation=server.model("big")).call(RENAME, scene)
+        await begun(domain, server.model(), context, escalation=server.model("big")).call(RENAME, context)
     assert len(server.asked) == 4
 
 
 async def test_a_failing_endpoint_is_a_fault_and_no_escalation(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(500)
     with pytest.raises(Fault, match="server_error"):
-        await begun(domain, server.model(), scene, escalation=server.model("big")).call(GET, scene)
+        await begun(domain, server.model(), context, escalation=server.model("big")).call(GET, context)
     assert len(server.asked) == 1
 
 
@@ -186,11 +186,11 @@ async def test_a_failing_endpoint_is_a_fault_and_no_escalation(domain: Domain, s
 async def test_what_breaks_a_rule_never_counts(
     domain: Domain, server: Server, call: ToolCall, answer: dict[str, Any]
 ) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(answer, answer)
     with pytest.raises(Fault, match="invalid_reply"):
-        await begun(domain, server.model(), scene).call(call, scene)
-    assert sum(event["type"] == "rejected" for event in scene.ledger.events) == 2
+        await begun(domain, server.model(), context).call(call, context)
+    assert sum(event["type"] == "rejected" for event in context.ledger.events) == 2
 
 
 async def test_code_writes_the_observation_where_the_tool_has_a_rule(domain: Domain, server: Server) -> None:
@@ -208,16 +208,16 @@ async def test_a_missing_row_is_named_as_missing(domain: Domain, server: Server)
 
 
 async def test_a_revealed_row_is_there_from_then_on(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     row = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
     server.say(ok("Bo", reveals=(row,)), ok("Bo"))
-    simulator = begun(domain, server.model(), scene)
+    simulator = begun(domain, server.model(), context)
     call = ToolCall("find_member", {"member_id": "m9"})
-    first = await simulator.call(call, scene)
+    first = await simulator.call(call, context)
     assert first.reveals == (row,)
     assert first.ops == ()
-    scene = after(scene, first, call)
-    await simulator.call(call, scene)
+    context = after(context, first, call)
+    await simulator.call(call, context)
     seen = [blocks(body["messages"][1])[0].value for body in server.asked]
     assert seen[0] == {"tables": {"members": {}}, "missing": ["/members/m9"]}
     assert seen[1] == {"tables": {"members": {"m9": row["value"]}}, "missing": []}
@@ -227,7 +227,7 @@ async def test_revealed_rows_belong_to_the_initial_state_of_an_episode(folder: P
     row = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
     suite = Suite(
         EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m"),
-        Parts(models={"simulator": Double(ok("Bo", reveals=(row,)))}),
+        Resources(models={"simulator": Double(ok("Bo", reveals=(row,)))}),
     )
     episode = suite.episode()
     await episode.reset(suite.tasks[0], seed=1)
@@ -246,10 +246,10 @@ async def test_only_a_terminal_tool_that_succeeds_ends_the_episode(domain: Domai
 async def test_the_beginning_of_the_prompt_is_the_same_bytes(domain: Domain) -> None:
     double = Double(ok())
     for seed in (1, 2):
-        scene = scene_of(domain, seed=seed)
-        simulator = begun(domain, double, scene)
+        context = context_of(domain, seed=seed)
+        simulator = begun(domain, double, context)
         for call in (GET, ToolCall("get_book", {"book_id": "b2"})):
-            scene = after(scene, await simulator.call(call, scene), call)
+            context = after(context, await simulator.call(call, context), call)
     beginnings = {request.prompt.chunks[0] for request in double.requests}
     assert len(double.requests) == 4
     assert len(beginnings) == 1
@@ -280,7 +280,7 @@ async def test_a_prompt_with_an_unknown_placeholder_is_named(folder: Path) -> No
     path.write_text("One\n{{polcy}}")
     domain = load_domain(folder)
     with pytest.raises(InputError, match="polcy") as caught:
-        begun(domain, Double(ok()), scene_of(domain))
+        begun(domain, Double(ok()), context_of(domain))
     assert f"{path}:2" in str(caught.value)
 
 
@@ -295,10 +295,10 @@ async def test_data_cannot_leave_its_block(domain: Domain, server: Server) -> No
 
 
 async def test_the_opening_is_the_instruction_or_the_worlds(domain: Domain, coded: Domain) -> None:
-    scene = scene_of(domain)
-    assert (await begun(domain, Double(ok()), scene).open(scene)).observation == "Tidy the desk."
-    scene = scene_of(coded)
-    opened = await begun(coded, Double(ok()), scene).open(scene)
+    context = context_of(domain)
+    assert (await begun(domain, Double(ok()), context).open(context)).observation == "Tidy the desk."
+    context = context_of(coded)
+    opened = await begun(coded, Double(ok()), context).open(context)
     assert opened.observation == "The desk is open."
     assert opened.state is not None
     assert opened.state.at("/_clock/now/day") == 4
@@ -307,25 +307,25 @@ async def test_the_opening_is_the_instruction_or_the_worlds(domain: Domain, code
 async def test_nothing_to_begin_with_is_named(folder: Path) -> None:
     (folder / "train.jsonl").write_text('{"id": "t", "split": "train", "kind": "k", "goal": []}\n')
     domain = load_domain(folder)
-    scene = scene_of(domain)
+    context = context_of(domain)
     with pytest.raises(InputError, match="task t: there is nothing to begin with"):
-        await begun(domain, Double(ok()), scene).open(scene)
+        await begun(domain, Double(ok()), context).open(context)
 
 
 async def test_requests_of_an_episode_are_numbered_and_seeded(domain: Domain) -> None:
     async def requests(seed: int, group: str = "") -> list[tuple[int, int | None, str]]:
         double = Double(ok())
-        scene = scene_of(domain, seed=seed, group=group)
-        simulator = begun(domain, double, scene)
+        context = context_of(domain, seed=seed, group=group)
+        simulator = begun(domain, double, context)
         for _ in range(2):
-            scene = after(scene, await simulator.call(GET, scene), GET)
+            context = after(context, await simulator.call(GET, context), GET)
         return [(request.ordinal, request.seed, request.scope) for request in double.requests]
 
     one, again, other = await requests(1), await requests(1), await requests(2)
     assert one == again
     assert [number for number, _, _ in one] == [0, 1]
     assert len({seed for _, seed, _ in (*one, *other)}) == 4
-    assert one[0][2] == scene_of(domain, seed=1).scope
+    assert one[0][2] == context_of(domain, seed=1).scope
     assert [seed for _, seed, _ in await requests(1, "g")] == [seed for _, seed, _ in await requests(2, "g")]
 
 
@@ -333,9 +333,9 @@ async def test_begin_forgets_the_episode_before(domain: Domain) -> None:
     double = Double(ok("one"), ok("two"))
     simulator = LedgerSimulator(domain, double, pins=MemoryPins(1))
     for group in ("a", "b"):
-        scene = scene_of(domain, group=group)
-        simulator.begin(scene)
-        assert (await simulator.call(GET, scene)).meta == {"route": "llm"}
+        context = context_of(domain, group=group)
+        simulator.begin(context)
+        assert (await simulator.call(GET, context)).meta == {"route": "llm"}
     assert len(double.requests) == 2
 
 
@@ -346,10 +346,10 @@ async def test_a_slice_that_is_too_large_is_a_fault(
     (folder / "state.json").write_text(json.dumps({"books": books, "desk": {"main": {"closed": False}}}))
     edit_tools("get_book", {"reads": ["books"]})
     domain = load_domain(folder)
-    scene = scene_of(domain)
+    context = context_of(domain)
     double = Double(ok())
     with pytest.raises(Fault, match="slice_too_large"):
-        await begun(domain, double, scene).call(GET, scene)
+        await begun(domain, double, context).call(GET, context)
     assert double.requests == []
 
 
@@ -358,7 +358,7 @@ async def test_a_row_that_the_call_does_not_show_is_not_overwritten(domain: Doma
     free = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
     server.say(ok("lent", taken), ok("lent", free))
     simulator = LedgerSimulator(domain, server.model())
-    scene = scene_of(domain)
-    simulator.begin(scene)
-    transition = await simulator.call(ToolCall("lend", {"book_id": "b1", "member_id": "m1"}), scene)
+    context = context_of(domain)
+    simulator.begin(context)
+    transition = await simulator.call(ToolCall("lend", {"book_id": "b1", "member_id": "m1"}), context)
     assert (transition.ops, transition.meta["route"]) == ((free,), "repaired")

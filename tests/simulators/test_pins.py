@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import Feedback
-from simia_gym.domain import Domain
+from simia_gym.assembly.settings import Feedback
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError
-from simia_gym.ledger import first_divergence
-from simia_gym.llm.recorded import RecordedModel
-from simia_gym.scene import Scene
+from simia_gym.llm.cassette.recorded_model import RecordedModel
+from simia_gym.record.ledger import first_divergence
 from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
 from simia_gym.types import JsonObject, ToolCall, Transition
 
-from .desk import Double, after, failed, ok, put, scene_of
+from .desk import Double, after, context_of, failed, ok, put
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
@@ -201,13 +201,15 @@ def test_a_file_that_is_none_of_pins_is_named(tmp_path: Path) -> None:
         SqlitePins(path)
 
 
-async def play(simulator: LedgerSimulator, scene: Scene, calls: list[ToolCall]) -> tuple[Scene, list[Transition]]:
-    simulator.begin(scene)
+async def play(
+    simulator: LedgerSimulator, context: StepContext, calls: list[ToolCall]
+) -> tuple[StepContext, list[Transition]]:
+    simulator.begin(context)
     made: list[Transition] = []
     for call in calls:
-        made.append(await simulator.call(call, scene))
-        scene = after(scene, made[-1], call)
-    return scene, made
+        made.append(await simulator.call(call, context))
+        context = after(context, made[-1], call)
+    return context, made
 
 
 def counting(request: Any) -> Any:
@@ -222,13 +224,13 @@ async def _later(data: Any) -> Any:
 async def test_a_group_gets_one_answer_and_every_record_is_whole(domain: Domain, store: PinStore) -> None:
     double = Double(counting)
 
-    async def member(seed: int, group: str) -> tuple[Scene, list[Transition]]:
+    async def member(seed: int, group: str) -> tuple[StepContext, list[Transition]]:
         simulator = LedgerSimulator(domain, double, pins=store)
-        return await play(simulator, scene_of(domain, seed=seed, group=group), [GET])
+        return await play(simulator, context_of(domain, seed=seed, group=group), [GET])
 
     played = await asyncio.gather(*(member(seed, "g") for seed in range(5)))
     assert len(double.requests) == 1
-    records = [scene.ledger for scene, _ in played]
+    records = [context.ledger for context, _ in played]
     assert {transition.observation for _, (transition,) in played} == {f"seed {double.requests[0].seed}"}
     assert all(first_divergence(records[0].events, record.events) is None for record in records)
     assert [event["type"] for event in records[3].events] == ["model", "transition"]
@@ -246,8 +248,8 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
         for seed in order:
             calls = [ToolCall("get_book", {"book_id": "b2"})] * seed + [GET]
             simulator = LedgerSimulator(domain, double, pins=pins)
-            scene, _ = await play(simulator, scene_of(domain, seed=seed, group="g"), calls)
-            heads[seed] = scene.ledger.head.encode()
+            context, _ = await play(simulator, context_of(domain, seed=seed, group="g"), calls)
+            heads[seed] = context.ledger.head.encode()
         return [heads[seed] for seed in sorted(heads)]
 
     assert await group([0, 1, 2]) == await group([2, 1, 0])
@@ -256,22 +258,22 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
 async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain, store: PinStore) -> None:
     double = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake"))
     simulator = LedgerSimulator(domain, double, pins=store)
-    scene, made = await play(simulator, scene_of(domain, group="g"), [GET, GET, RENAME, GET, GET])
+    context, made = await play(simulator, context_of(domain, group="g"), [GET, GET, RENAME, GET, GET])
     assert [transition.meta["route"] for transition in made] == ["llm", "pin", "llm", "llm", "pin"]
     assert [transition.observation for transition in made[-2:]] == ["the lake", "the lake"]
     assert len(double.requests) == 3
-    assert sum(event["type"] == "model" for event in scene.ledger.events) == 3
+    assert sum(event["type"] == "model" for event in context.ledger.events) == 3
 
 
 async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain, store: PinStore) -> None:
     double = Double(ok("bad", put("/books/b1/copies", 9)), ok("renamed", LAKE))
     for seed in (1, 2):
         simulator = LedgerSimulator(domain, double, pins=store)
-        scene, (transition,) = await play(simulator, scene_of(domain, seed=seed, group="g"), [RENAME])
+        context, (transition,) = await play(simulator, context_of(domain, seed=seed, group="g"), [RENAME])
         assert transition.ops == (LAKE,)
         assert transition.meta == {"route": "repaired"}
-        assert scene.state.at("/books/b1/title") == "Lake"
-        assert [event["type"] for event in scene.ledger.events] == ["model", "rejected", "model", "transition"]
+        assert context.state.at("/books/b1/title") == "Lake"
+        assert [event["type"] for event in context.ledger.events] == ["model", "rejected", "model", "transition"]
     assert len(double.requests) == 2
 
 
@@ -279,21 +281,21 @@ async def test_an_episode_in_which_the_answer_breaks_a_rule_goes_on_from_it(doma
     loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
     lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
     double = Double(ok("lent", loan), failed("nobody", "not_found"))
-    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, seed=1, group="g"), [lend])
+    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, seed=1, group="g"), [lend])
     gone = domain.base.apply([{"op": "remove", "path": "/loans/l1"}, {"op": "remove", "path": "/members/m1"}])
 
-    def other() -> Scene:
-        return scene_of(domain, state=gone, seed=2, group="g")
+    def other() -> StepContext:
+        return context_of(domain, state=gone, seed=2, group="g")
 
-    scene, made = await play(LedgerSimulator(domain, double, pins=store), other(), [lend, lend])
+    context, made = await play(LedgerSimulator(domain, double, pins=store), other(), [lend, lend])
     assert [transition.observation for transition in made] == ["Error: nobody"] * 2
     assert [transition.meta["route"] for transition in made] == ["repaired", "pin"]
-    assert [event["type"] for event in scene.ledger.events][:3] == ["model", "rejected", "model"]
+    assert [event["type"] for event in context.ledger.events][:3] == ["model", "rejected", "model"]
     assert len(double.requests) == 2
     recorded = RecordedModel()
-    recorded.load(scene.ledger.events, None)
+    recorded.load(context.ledger.events, None)
     again, _ = await play(LedgerSimulator(domain, recorded, pins=MemoryPins()), other(), [lend, lend])
-    assert first_divergence(scene.ledger.events, again.ledger.events) is None
+    assert first_divergence(context.ledger.events, again.ledger.events) is None
 
 
 async def test_an_answer_that_fits_no_more_is_asked_anew(domain: Domain, store: PinStore) -> None:
@@ -302,12 +304,12 @@ async def test_an_answer_that_fits_no_more_is_asked_anew(domain: Domain, store: 
     lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
     double = Double(ok("lent", loan), failed("nobody", "not_found"))
     simulator = LedgerSimulator(domain, double, pins=store)
-    scene, _ = await play(simulator, scene_of(domain, group="g"), [lend])
+    context, _ = await play(simulator, context_of(domain, group="g"), [lend])
     gone = [{"op": "remove", "path": f"/{place}"} for place in ("loans/l1", "loans/l2", "members/m1")]
-    scene = replace(scene, state=scene.state.apply(gone))
-    transition = await simulator.call(lend, scene)
+    context = replace(context, state=context.state.apply(gone))
+    transition = await simulator.call(lend, context)
     assert (transition.error_code, transition.meta) == ("not_found", {"route": "llm"})
-    ordinals = [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"]
+    ordinals = [event["ordinal"] for event in context.ledger.events if event["type"] == "model"]
     assert len(set(ordinals)) == 2
 
 
@@ -316,12 +318,12 @@ async def test_every_record_of_a_group_can_be_replayed_alone(domain: Domain) -> 
     calls = [GET, GET, ToolCall("get_book", {"book_id": "b2"})]
     for seed in (1, 2):
         simulator = LedgerSimulator(domain, double, pins=pins)
-        scene, _ = await play(simulator, scene_of(domain, seed=seed, group="g"), calls)
+        context, _ = await play(simulator, context_of(domain, seed=seed, group="g"), calls)
         recorded = RecordedModel()
-        recorded.load(scene.ledger.events, None)
+        recorded.load(context.ledger.events, None)
         again = LedgerSimulator(domain, recorded, pins=MemoryPins())
-        replayed, _ = await play(again, scene_of(domain, seed=seed, group="g"), calls)
-        assert first_divergence(scene.ledger.events, replayed.ledger.events) is None
+        replayed, _ = await play(again, context_of(domain, seed=seed, group="g"), calls)
+        assert first_divergence(context.ledger.events, replayed.ledger.events) is None
 
 
 async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore) -> None:
@@ -331,32 +333,32 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     double = Double(bad, lost, ok("sea"))
     for seed in (1, 2):
         simulator = LedgerSimulator(domain, double, pins=store, share_faults=True)
-        scene = scene_of(domain, seed=seed, group="g")
-        simulator.begin(scene)
+        context = context_of(domain, seed=seed, group="g")
+        simulator.begin(context)
         with pytest.raises(Fault, match="503") as caught:
-            await simulator.call(GET, scene)
+            await simulator.call(GET, context)
         assert (caught.value.kind, caught.value.role) == ("server_error", "simulator")
-        records.append(scene.ledger)
+        records.append(context.ledger)
     assert len(double.requests) == 2
     assert [event["type"] for event in records[1].events] == ["model", "rejected"]
     assert first_divergence(records[0].events, records[1].events) is None
     simulator = LedgerSimulator(domain, Double(lost, ok("sea")), pins=store)
     with pytest.raises(Fault, match="503"):
-        await play(simulator, scene_of(domain, seed=1, group="h"), [GET])
-    _, (transition,) = await play(simulator, scene_of(domain, seed=2, group="h"), [GET])
+        await play(simulator, context_of(domain, seed=1, group="h"), [GET])
+    _, (transition,) = await play(simulator, context_of(domain, seed=2, group="h"), [GET])
     assert transition.observation == "sea"
 
 
 @pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
 async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: PinStore, change: str) -> None:
     double = Double(ok("one"), ok("two"))
-    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, group="g"), [GET])
+    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
     state = domain.base.apply([put("/books/b1/title", "Moor")]) if change == "state" else None
     call = ToolCall("get_book", {"book_id": "b2"}) if change == "arguments" else GET
     if change == "rules":
         (domain.folder / "prompts").mkdir()
         (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
-        from simia_gym.domain import _load
+        from simia_gym.domain.domain import _load
         from simia_gym.simulators import prefix
 
         _load.cache_clear()
@@ -366,15 +368,15 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
     feedback: Feedback = "explain" if change == "feedback" else "terse"
     simulator = LedgerSimulator(domain, double, pins=store, feedback=feedback, asked_as=asked_as)
     group = "h" if change == "group" else "g"
-    _, (transition,) = await play(simulator, scene_of(domain, group=group, state=state), [call])
+    _, (transition,) = await play(simulator, context_of(domain, group=group, state=state), [call])
     assert transition.observation == "two"
 
 
 async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain, store: PinStore) -> None:
     double = Double(ok("one"))
-    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, group="g"), [GET])
+    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
     elsewhere = domain.base.apply([put("/books/b2/title", "Moor"), put("/_clock/now/day", 9)])
-    await play(LedgerSimulator(domain, double, pins=store), scene_of(domain, state=elsewhere, group="g"), [GET])
+    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, state=elsewhere, group="g"), [GET])
     assert len(double.requests) == 1
 
 
@@ -387,9 +389,9 @@ async def test_a_forked_process_does_not_wait_for_its_parent(store: PinStore) ->
     leading = asyncio.ensure_future(store.answer("other", maker([], "parent", wait=0.5)))
     busy = asyncio.ensure_future(store.answer("mine", maker([], "parent", wait=0)))
     await busy
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_in_child, args=(store, queue))
+    forking = multiprocessing.get_context("fork")
+    queue = forking.Queue()
+    child = forking.Process(target=_in_child, args=(store, queue))
     child.start()
     assert await asyncio.to_thread(queue.get, True, 20) == {"answer": "child"}
     child.join()

@@ -6,47 +6,47 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.domain import Domain, load_domain
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.errors import Fault
-from simia_gym.parts import Parts
-from simia_gym.scene import Scene
 from simia_gym.simulators.hybrid import HybridSimulator
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
-from simia_gym.suite import Suite
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, Server, after, blocks, kinds, said, scene_of, tool_call, write_domain
+from .desk import Double, Server, after, blocks, context_of, kinds, said, tool_call, write_domain
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 OTHER = ToolCall("get_book", {"book_id": "b2"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
 
 
-def begun(domain: Domain, model: Any, scene: Scene, **options: Any) -> ReferenceSimulator:
+def begun(domain: Domain, model: Any, context: StepContext, **options: Any) -> ReferenceSimulator:
     simulator = ReferenceSimulator(domain, model, **options)
-    simulator.begin(scene)
+    simulator.begin(context)
     return simulator
 
 
 async def test_a_call_is_answered_and_no_state_is_kept(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(said("renamed"))
-    transition = await begun(domain, server.model(), scene).call(RENAME, scene)
+    transition = await begun(domain, server.model(), context).call(RENAME, context)
     assert (transition.observation, transition.ops, transition.state) == ("renamed", None, None)
     assert transition.meta == {"route": "llm"}
     system, user = server.asked[0]["messages"]
     assert kinds(system) == ["domain", "task", "tools", "reference"]
     assert kinds(user) == ["call"]
-    assert blocks(system)[1].value == {"id": "tidy", "digest": scene.digest, "split": "train"}
+    assert blocks(system)[1].value == {"id": "tidy", "digest": context.digest, "split": "train"}
     assert server.asked[0]["response_format"]["json_schema"]["name"] == "answer"
 
 
 async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: Domain, server: Server) -> None:
     for played in (domain, coded):
-        scene = scene_of(played)
+        context = context_of(played)
         server.say(said())
-        await begun(played, server.model(), scene).call(GET, scene)
+        await begun(played, server.model(), context).call(GET, context)
     bare, executed = (blocks(body["messages"][0])[3].value for body in server.asked)
     call = {"role": "assistant", "call": {"name": "get_book", "arguments": {"book_id": "b1"}}}
     assert bare == [{"role": "user", "content": "Tidy the desk."}, call]
@@ -56,15 +56,15 @@ async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: D
 
 
 async def test_the_conversation_only_grows(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
-    scene.ledger.append("message", turn=0, speaker="user", text="Hello.", ops=[], meta={})
+    context = context_of(domain)
+    context.ledger.append("message", turn=0, speaker="user", text="Hello.", ops=[], meta={})
     server.say(said("sea"), said("hill"), said("sea"))
-    simulator = begun(domain, server.model(), scene)
-    scene = after(scene, await simulator.call(GET, scene), GET)
-    scene = after(scene, Transition("Yes.", speaker="user"), say="Shall I go on?")
-    scene = after(scene, Transition("Fine.", speaker="user"), say="Really?")
-    scene = after(scene, await simulator.call(OTHER, scene), OTHER)
-    await simulator.call(GET, scene)
+    simulator = begun(domain, server.model(), context)
+    context = after(context, await simulator.call(GET, context), GET)
+    context = after(context, Transition("Yes.", speaker="user"), say="Shall I go on?")
+    context = after(context, Transition("Fine.", speaker="user"), say="Really?")
+    context = after(context, await simulator.call(OTHER, context), OTHER)
+    await simulator.call(GET, context)
     first, second, third = (body["messages"] for body in server.asked)
     assert second[: len(first)] == first
     assert third[: len(second)] == second
@@ -79,18 +79,18 @@ async def test_the_conversation_only_grows(domain: Domain, server: Server) -> No
     assert blocks(third[1])[0].value == {"agent": "", "user": "Hello."}
     assert blocks(third[3])[1].value == {"agent": "Really?", "user": "Fine."}
     assert blocks(third[2])[0].value == said("sea")
-    assert [event["ordinal"] for event in scene.ledger.events if event["type"] == "model"] == [0, 1, 2]
+    assert [event["ordinal"] for event in context.ledger.events if event["type"] == "model"] == [0, 1, 2]
 
 
 async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Server) -> None:
-    scene = scene_of(coded)
+    context = context_of(coded)
     simulator = HybridSimulator(coded, ReferenceSimulator(coded, server.model()), {})
-    simulator.begin(scene)
+    simulator.begin(context)
     server.say(said("poked"))
     unknown, poke = ToolCall("fly", {}), ToolCall("poke", {})
-    scene = after(scene, await simulator.call(GET, scene), GET)
-    scene = after(scene, await simulator.call(unknown, scene), unknown)
-    scene = after(scene, await simulator.call(poke, scene), poke)
+    context = after(context, await simulator.call(GET, context), GET)
+    context = after(context, await simulator.call(unknown, context), unknown)
+    context = after(context, await simulator.call(poke, context), poke)
     messages = server.asked[0]["messages"]
     assert [kinds(message) for message in messages[1:]] == [["call"], ["answer"], ["call"], ["answer"], ["call"]]
     assert json.loads(blocks(messages[2])[0].value["observation"])["id"] == "b1"
@@ -107,13 +107,13 @@ async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Ser
     ],
 )
 async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, server: Server, wrong: dict[str, Any]) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(wrong, said("sea"), said("hill"))
-    simulator = begun(domain, server.model(), scene)
-    transition = await simulator.call(GET, scene)
+    simulator = begun(domain, server.model(), context)
+    transition = await simulator.call(GET, context)
     assert transition.meta == {"route": "repaired"}
-    scene = after(scene, transition, GET)
-    await simulator.call(OTHER, scene)
+    context = after(context, transition, GET)
+    await simulator.call(OTHER, context)
     assert [kinds(message) for message in server.asked[2]["messages"][1:]] == [
         ["call"],
         ["answer"],
@@ -123,7 +123,7 @@ async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, server:
     ]
     server.say(wrong, wrong)
     with pytest.raises(Fault, match="invalid_reply"):
-        await simulator.call(GET, scene)
+        await simulator.call(GET, context)
 
 
 async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> None:
@@ -132,7 +132,7 @@ async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> Non
     roles = {"escalation": {"model": "big"}}
     suite = Suite(
         EnvConfig(CUSTOM, domain=str(folder), simulator="llm", strategy="reference", model="m", roles=roles),
-        Parts(models={"simulator": small, "escalation": big}),
+        Resources(models={"simulator": small, "escalation": big}),
     )
     episode = suite.episode()
     await episode.reset(suite.tasks[0], seed=1)
@@ -151,40 +151,40 @@ async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> Non
 
 
 async def test_errors_are_marked_as_such(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(said("no such book", code="not_found"))
-    transition = await begun(domain, server.model(), scene).call(GET, scene)
+    transition = await begun(domain, server.model(), context).call(GET, context)
     assert (transition.observation, transition.error_code) == ("Error: no such book", "not_found")
     assert transition.ops is None
 
 
 async def test_done_counts_only_where_the_domain_has_an_end(domain: Domain, tmp_path: Path, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(said("closed", done=True))
-    assert (await begun(domain, server.model(), scene).call(RENAME, scene)).end == "closed"
+    assert (await begun(domain, server.model(), context).call(RENAME, context)).end == "closed"
     folder = write_domain(tmp_path / "endless")
     config = (folder / "domain.yaml").read_text()
     (folder / "domain.yaml").write_text(config[: config.index("ends:")])
     endless = load_domain(folder)
-    scene = scene_of(endless)
+    context = context_of(endless)
     server.say(said("closed", done=True), said("closed"))
-    simulator = begun(endless, server.model(), scene)
-    assert (await simulator.call(RENAME, scene)).end is None
-    assert (await simulator.call(ToolCall("close", {}), scene)).end == "terminal_tool"
+    simulator = begun(endless, server.model(), context)
+    assert (await simulator.call(RENAME, context)).end is None
+    assert (await simulator.call(ToolCall("close", {}), context)).end == "terminal_tool"
 
 
 @pytest.mark.parametrize("call", [GET, ToolCall("think", {"thought": "all is done"})], ids=["read", "none"])
 async def test_what_changes_nothing_ends_nothing(domain: Domain, server: Server, call: ToolCall) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.say(said("closed", done=True), said("closed", done=True))
-    simulator = begun(domain, server.model(), scene)
-    assert (await simulator.call(call, scene)).end is None
-    assert (await simulator.call(RENAME, scene)).end == "closed"
+    simulator = begun(domain, server.model(), context)
+    assert (await simulator.call(call, context)).end is None
+    assert (await simulator.call(RENAME, context)).end == "closed"
 
 
 async def test_the_gate_costs_nothing(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
-    transition = await begun(domain, server.model(), scene).call(ToolCall("get_book", {}), scene)
+    context = context_of(domain)
+    transition = await begun(domain, server.model(), context).call(ToolCall("get_book", {}), context)
     assert (transition.error_code, transition.meta) == ("invalid_arguments", {"route": "gate"})
     assert server.asked == []
 
@@ -192,10 +192,10 @@ async def test_the_gate_costs_nothing(domain: Domain, server: Server) -> None:
 async def test_the_beginning_is_the_same_bytes_in_every_episode(domain: Domain) -> None:
     double = Double(said())
     for seed in (1, 2):
-        scene = scene_of(domain, seed=seed)
-        simulator = begun(domain, double, scene)
+        context = context_of(domain, seed=seed)
+        simulator = begun(domain, double, context)
         for call in (GET, OTHER):
-            scene = after(scene, await simulator.call(call, scene), call)
+            context = after(context, await simulator.call(call, context), call)
     assert len({request.prompt.chunks[0] for request in double.requests}) == 1
     for first, second in (double.requests[:2], double.requests[2:]):
         assert first.prompt.static == len(first.prompt.chunks[0])
@@ -207,7 +207,7 @@ async def test_an_episode_runs_through(folder: Path) -> None:
     double = Double(said("sea"), said("renamed"), said("closed", done=True))
     suite = Suite(
         EnvConfig(CUSTOM, domain=str(folder), simulator="llm", strategy="reference", model="m"),
-        Parts(models={"simulator": double}),
+        Resources(models={"simulator": double}),
     )
     episode = suite.episode()
     start = await episode.reset(suite.tasks[0], seed=1)
@@ -224,25 +224,25 @@ async def test_an_episode_runs_through(folder: Path) -> None:
 
 
 async def test_a_flood_that_the_gate_refused_is_no_part_of_the_conversation(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
-    simulator = begun(domain, server.say(said("sea")).model(), scene)
+    context = context_of(domain)
+    simulator = begun(domain, server.say(said("sea")).model(), context)
     flood = ToolCall("get_book", {"book_id": "x" * 90_000})
     for _ in range(5):
-        scene = after(scene, await simulator.call(flood, scene), flood)
-    assert (await simulator.call(GET, scene)).observation == "sea"
+        context = after(context, await simulator.call(flood, context), flood)
+    assert (await simulator.call(GET, context)).observation == "sea"
     assert len(json.dumps(server.asked[0])) < 20_000
 
 
 async def test_who_writes_too_much_is_refused_and_not_masked(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
+    context = context_of(domain)
     server.answers = [said("renamed")] * 20
-    simulator = begun(domain, server.model(), scene)
+    simulator = begun(domain, server.model(), context)
     call = ToolCall("rename", {"book_id": "b1", "title": "x" * 9_000})
     outcomes: list[str | None] = []
     for _ in range(14):
-        transition = await simulator.call(call, scene)
+        transition = await simulator.call(call, context)
         outcomes.append(transition.error_code)
-        scene = after(scene, transition, call)
+        context = after(context, transition, call)
     allowed = MAX_WRITTEN // 9_050
     assert outcomes == [None] * allowed + ["too_much_text"] * (14 - allowed)
     assert len(server.asked) == allowed
@@ -250,10 +250,10 @@ async def test_who_writes_too_much_is_refused_and_not_masked(domain: Domain, ser
 
 
 async def test_long_words_are_read_in_part(domain: Domain, server: Server) -> None:
-    scene = scene_of(domain)
-    simulator = begun(domain, server.say(said()).model(), scene)
-    scene = after(scene, Transition("Hm.", (), speaker="user"), say="first " + "x" * 50_000 + " last")
-    await simulator.call(GET, scene)
+    context = context_of(domain)
+    simulator = begun(domain, server.say(said()).model(), context)
+    context = after(context, Transition("Hm.", (), speaker="user"), say="first " + "x" * 50_000 + " last")
+    await simulator.call(GET, context)
     (words,) = [item.value for item in blocks(server.asked[0]["messages"][1]) if item.kind == "said"]
     assert words["agent"].startswith("first ")
     assert words["end"].endswith(" last")

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import CUSTOM, EnvConfig
-from simia_gym.encoding import encode
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.json_encoding import encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
-from simia_gym.parts import Parts
 from simia_gym.rollout.jobs import Job, Plan, make_jobs
 from simia_gym.rollout.pool import make_record
 from simia_gym.simulators.replay import RecordedEpisodes, ReplaySimulator
-from simia_gym.suite import Suite
 
-from .desk import Double, ok, put, scene_of, tool_call, write_domain
+from .desk import Double, context_of, ok, put, tool_call, write_domain
 
 MEMBER = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
 ACTIONS = (
@@ -46,7 +46,7 @@ async def recorded(folder: Path, tmp_path: Path) -> Path:
         ok("closed", put("/desk/main/closed", True)),
     )
     config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
-    suite = Suite(config, Parts(models={"simulator": double}))
+    suite = Suite(config, Resources(models={"simulator": double}))
     plan = Plan(config=config, domain_hash=suite.domain.hash, policy="p")
     job = next(iter(make_jobs(plan, suite.tasks)))
     assert isinstance(job, Job)
@@ -116,11 +116,11 @@ async def test_an_episode_that_was_not_recorded_is_a_fault(folder: Path, recorde
 async def test_a_task_that_has_changed_is_a_fault(folder: Path, recorded: Path) -> None:
     suite = suite_of(folder, recorded)
     simulator = ReplaySimulator(suite.domain, RecordedEpisodes(recorded))
-    scene = scene_of(suite.domain, seed=seed_of(recorded))
-    simulator.begin(scene)
+    context = context_of(suite.domain, seed=seed_of(recorded))
+    simulator.begin(context)
     task = (folder / "train.jsonl").read_text().replace("Tidy", "Clean")
     (folder / "train.jsonl").write_text(task)
-    from simia_gym.domain import _load
+    from simia_gym.domain.domain import _load
 
     _load.cache_clear()
     with pytest.raises(Fault, match="was recorded with content"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.state import State
 from simia_gym.types import Op, Row
 

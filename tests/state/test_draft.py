@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.encoding import encode
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.state import FrozenDict, State
 from simia_gym.types import Row

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.encoding import decode, encode, spaced_writer
+from simia_gym.common.json_encoding import decode, encode, spaced_writer
 from simia_gym.errors import InputError
 from simia_gym.state import freeze
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simia_gym.encoding import decode, encode
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import PatchError
 from simia_gym.state import (
     Draft,

@@ -1,12 +1,12 @@
-"""A stage for users: a scene without an episode, and a script that has nothing to do with any domain."""
+"""A stage for users: a context without an episode, and a script that has nothing to do with any domain."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from simia_gym.ledger import Ledger
-from simia_gym.loop import run_inline
-from simia_gym.scene import Scene, User
+from simia_gym.common.event_loop import run_inline
+from simia_gym.contracts import StepContext, User
+from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.scripted import ScriptedUser
@@ -50,10 +50,10 @@ class Stage:
         self.task = Task(id="t", split="train", kind="k", user=user)
         self.player: User = player if player is not None else ScriptedUser(CUES)
         self.state, self.ledger, self.seed, self.turn = State.from_tables({}), Ledger(), seed, 0
-        self.opening = self._take(run_inline(self.player.open(self._scene())))
+        self.opening = self._take(run_inline(self.player.open(self._context())))
 
-    def _scene(self) -> Scene:
-        return Scene(self.task, self.state, self.ledger, self.seed, self.turn)
+    def _context(self) -> StepContext:
+        return StepContext(self.task, self.state, self.ledger, self.seed, self.turn)
 
     def _take(self, reply: Transition) -> Transition:
         self.state = self.state.apply(reply.ops or ())
@@ -62,7 +62,7 @@ class Stage:
     def say(self, text: str) -> Transition:
         """Say something to the user."""
         self.turn += 1
-        return self._take(run_inline(self.player.reply(text, self._scene())))
+        return self._take(run_inline(self.player.reply(text, self._context())))
 
     def call(self, name: str, *, ok: bool = True, **arguments: Any) -> None:
         """Let a tool be called."""

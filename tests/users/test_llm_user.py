@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain, load_domain
-from simia_gym.encoding import clean_text
+from simia_gym.common.json_encoding import clean_text
+from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
-from simia_gym.ledger import Ledger
 from simia_gym.llm.blocks import outside_blocks, read_blocks
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.registration import domain_path
-from simia_gym.scene import Scene
+from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
@@ -51,18 +51,18 @@ class Talk:
         self.task, self.seed, self.turn = task(), 0, 0
         self.state, self.ledger = State.from_tables({"orders": {}}), Ledger()
 
-    def scene(self) -> Scene:
-        return Scene(self.task, self.state, self.ledger, self.seed, self.turn, digest=f"digest-{self.task.id}")
+    def context(self) -> StepContext:
+        return StepContext(self.task, self.state, self.ledger, self.seed, self.turn, digest=f"digest-{self.task.id}")
 
     async def begin(self, task: Task | None = None, seed: int = 0) -> Transition:
         self.task, self.seed, self.turn = task or self.task, seed, 0
         self.ledger = Ledger()
-        self.user.begin(self.scene())
-        return await self.user.open(self.scene())
+        self.user.begin(self.context())
+        return await self.user.open(self.context())
 
     async def say(self, text: str) -> Transition:
         self.turn += 1
-        return await self.user.reply(text, self.scene())
+        return await self.user.reply(text, self.context())
 
 
 async def test_a_conversation(domain: Domain) -> None:
@@ -213,7 +213,7 @@ async def test_a_task_without_a_customer_is_refused(domain: Domain, user: JsonOb
         talk = Talk(domain, server.model("user"))
         talk.task = Task(id="t9", split="test", kind="k", user=user)
         with pytest.raises(InputError, match=r"t9.*customer"):
-            talk.user.begin(talk.scene())
+            talk.user.begin(talk.context())
 
 
 def test_it_is_not_made_from_cues() -> None:

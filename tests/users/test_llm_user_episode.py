@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.episode import Episode
-from simia_gym.registration import domain_path
-from simia_gym.rewards.judge import LLMJudge
+from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.world import WorldSimulator

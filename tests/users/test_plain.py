@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from simia_gym.users.plain import plain, sentences
+from simia_gym.language.plain import plain, sentences
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from simia_gym.common.event_loop import run_inline
+from simia_gym.contracts import StepContext
 from simia_gym.errors import InputError
-from simia_gym.loop import run_inline
-from simia_gym.scene import Scene
 from simia_gym.types import Transition
 from simia_gym.users.cues import Cues
 from simia_gym.users.scripted import ScriptedUser
@@ -281,9 +281,9 @@ def test_memory_lies_in_the_state_alone() -> None:
     stage = Stage(script(insist=1, accept=["Alright."]))
     stage.say("I can't book it, sorry.")
     fresh = ScriptedUser(CUES)
-    scene = Scene(stage.task, stage.state, stage.ledger, 0, 2)
-    assert acts(run_inline(fresh.reply("I can't book it, sorry.", scene)))[0] == "accept_refusal"
-    before = Scene(stage.task, stage.state.__class__.from_tables({}), stage.ledger, 0, 2)
+    context = StepContext(stage.task, stage.state, stage.ledger, 0, 2)
+    assert acts(run_inline(fresh.reply("I can't book it, sorry.", context)))[0] == "accept_refusal"
+    before = StepContext(stage.task, stage.state.__class__.from_tables({}), stage.ledger, 0, 2)
     assert acts(run_inline(fresh.reply("I can't book it, sorry.", before))) == ["insist"]
 
 

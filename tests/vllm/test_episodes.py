@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.rollout.records import Record, read_records
+from simia_gym.record.records import Record, read_records
 
 from .server import KEY, MODEL, VllmServer
 

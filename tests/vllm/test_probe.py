@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from simia_gym.errors import InputError
-from simia_gym.llm.http import close_connections
 from simia_gym.llm.probe import preflight, probe
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.transport.http import close_connections
 
 from .server import KEY, MODEL, VllmServer
 

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.http import close_connections
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, Reply, ReplySchema
 
 from .server import CONTEXT, KEY, MODEL, SECOND_NAME, VllmServer

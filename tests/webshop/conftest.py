@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simia_gym.config import EnvConfig
-from simia_gym.envs.webshop.catalogue import tables
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.envs.webshop.catalogue.catalogue import tables
 from simia_gym.episode import Episode
-from simia_gym.loop import run_sync
 from simia_gym.policies.base import PolicyStart
 from simia_gym.policies.load import load_policy
-from simia_gym.suite import Suite, load_suite
 from simia_gym.types import JsonObject, Step, Task
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from simia_gym.envs.webshop import build
-from simia_gym.envs.webshop.catalogue import raw_products, tables
-from simia_gym.envs.webshop.categories import CATEGORIES, Category
+from simia_gym.envs.webshop.catalogue.catalogue import raw_products, tables
+from simia_gym.envs.webshop.catalogue.categories import CATEGORIES, Category
+from simia_gym.envs.webshop.catalogue.vocabulary import ATTRIBUTES
 from simia_gym.envs.webshop.matching import normalize_color, nouns, similar
 from simia_gym.envs.webshop.scoring import same_option
-from simia_gym.envs.webshop.vocabulary import ATTRIBUTES
 from simia_gym.state import State
-from simia_gym.state_schema import read_state_schema
+from simia_gym.state.schema import read_state_schema
 from simia_gym.types import JsonObject
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.envs.webshop.catalogue.requests import fixed_tasks
 from simia_gym.envs.webshop.grade import grade
-from simia_gym.envs.webshop.requests import fixed_tasks
 from simia_gym.errors import Fault
-from simia_gym.loop import run_sync
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import stands_in
-from simia_gym.suite import Suite
-from simia_gym.trace import Trace
 from simia_gym.types import Step, Task
 
 
@@ -92,9 +92,9 @@ def test_no_purchase_no_reward(suite: Suite, task: Task) -> None:
 def test_without_a_state_there_is_no_grade(suite: Suite, task: Task) -> None:
     episode, _ = finish(suite, task, bought(task))
     events = [{**event, "ops": None} if event["type"] == "transition" else event for event in episode.ledger.events]
-    trace = Trace(task, events, episode.initial, episode.state, "purchase", 5)
+    finished = FinishedEpisode(task, events, episode.initial, episode.state, "purchase", 5)
     with pytest.raises(Fault, match="kept no state"):
-        grade(trace)
+        grade(finished)
 
 
 def test_scoring_needs_no_loop(suite: Suite, task: Task) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.envs.webshop.catalogue.request_reading import Request
 from simia_gym.envs.webshop.expert import TURNS, Candidate, WebShopExpert, read_page
 from simia_gym.envs.webshop.goals import Goal
-from simia_gym.envs.webshop.request_reading import Request
 from simia_gym.envs.webshop.scoring import best_purchase
-from simia_gym.suite import Suite
 from simia_gym.types import Calls, JsonObject, Task
 
 Play = Callable[[str, Task, int], Any]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.envs.webshop.products import normalise, sample_price, shelve
+from simia_gym.envs.webshop.catalogue.products import normalise, sample_price, shelve
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.domain.tasks import read_tasks
 from simia_gym.envs.webshop.build import FOLDER
+from simia_gym.envs.webshop.catalogue.request_reading import Request, read_request
+from simia_gym.envs.webshop.catalogue.requests import KINDS, fixed_tasks, generate
 from simia_gym.envs.webshop.goals import BOUNDS, NO_BOUND, Goal, bounds_above, price_words
-from simia_gym.envs.webshop.request_reading import Request, read_request
-from simia_gym.envs.webshop.requests import KINDS, fixed_tasks, generate
 from simia_gym.envs.webshop.scoring import best_purchase
 from simia_gym.errors import InputError
-from simia_gym.loop import run_sync
-from simia_gym.suite import Suite
-from simia_gym.tasks import read_tasks
 from simia_gym.types import JsonObject, Split, Task
 
 SPLITS: tuple[Split, ...] = ("train", "test")

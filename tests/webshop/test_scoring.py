@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from simia_gym.envs.webshop.catalogue.requests import generate
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.matching import COLORS, normalize_color, nouns, similar
-from simia_gym.envs.webshop.requests import generate
 from simia_gym.envs.webshop.scoring import best_purchase, find_attribute, match_options, same_option, score, score_type
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split

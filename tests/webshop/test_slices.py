@@ -7,12 +7,12 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simia_gym.domain import Domain, load_domain
+from simia_gym.assembly.suite import Suite
+from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.envs.webshop import screen
 from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.state import State
-from simia_gym.suite import Suite
 from simia_gym.types import Task, ToolCall
 
 from .conftest import Play

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from simia_gym.config import EnvConfig
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import best_purchase
 from simia_gym.envs.webshop.user_data import load, read_products
 from simia_gym.errors import InputError
-from simia_gym.loop import run_sync
-from simia_gym.suite import load_suite
 from simia_gym.types import JsonObject, Row, Task
 
 

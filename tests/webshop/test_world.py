@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from simia_gym.envs.webshop import screen
 from simia_gym.envs.webshop.build import FOLDER
-from simia_gym.envs.webshop.catalogue import tables
-from simia_gym.envs.webshop.requests import generate
+from simia_gym.envs.webshop.catalogue.catalogue import tables
+from simia_gym.envs.webshop.catalogue.requests import generate
 from simia_gym.envs.webshop.world import WebShopWorld
 from simia_gym.evaluation.selftests import run_selftests
 from simia_gym.state import State
-from simia_gym.state_schema import read_state_schema
+from simia_gym.state.schema import read_state_schema
 from simia_gym.types import JsonObject, ToolCall
 
 BASE = State.from_tables(tables())

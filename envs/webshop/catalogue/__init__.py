@@ -1,0 +1,1 @@
+"""The shop of the embedded domain: products and requests."""

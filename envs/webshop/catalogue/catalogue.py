@@ -1,0 +1,150 @@
+"""The shop's own catalogue, drawn from a seed, in the layout of the public WebShop product file.
+
+Products of one kind are alike on purpose: each promises some of the kind's attributes and comes in some of its option
+values, so that several of them meet a request partly and few of them wholly.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+from simia_gym.envs.webshop.catalogue.categories import CATEGORIES, Category
+from simia_gym.envs.webshop.catalogue.products import normalise
+from simia_gym.envs.webshop.catalogue.vocabulary import ATTRIBUTES, FIRST_SYLLABLES, LAST_SYLLABLES, LINES
+from simia_gym.types import JsonObject
+
+SEED = 20_240
+PER_CATEGORY = 20
+_ID_LETTERS = "0123456789ABCDEFGHJKLMNPQRSTVWXYZ"
+_OPENINGS = (
+    "{brand} has made the {line} in the same town since the start.",
+    "The {line} is the newest from {brand}.",
+    "{brand} drew the {line} for people who keep their things.",
+    "Meet the {line} by {brand}.",
+)
+_PRAISE = (
+    ("Better than the old one", 5, "I bought a second one for my sister within the week."),
+    ("Does the job", 4, "Nothing to complain about after two months."),
+    ("Good value", 4, "I have paid more for worse."),
+    ("It is fine", 3, "Looks a little different from the picture, but it works."),
+    ("Not for me", 2, "Decent, but I expected something else and sent it back."),
+    ("Love it", 5, "My neighbour asked where it came from."),
+    ("Came late", 3, "Two days after the promised date, otherwise good."),
+)
+
+
+@cache
+def raw_products(seed: int = SEED, per_category: int = PER_CATEGORY) -> tuple[JsonObject, ...]:
+    """Draw the catalogue as it would stand in a product file.
+
+    Args:
+        seed: Seed of the one source of chance.
+        per_category: How many products of each kind.
+
+    Returns:
+        The products, shuffled; treat them as read-only.
+    """
+    rng = random.Random(seed)
+    taken: set[str] = set()
+    products = []
+    for category in CATEGORIES:
+        brands = _brands(rng, 6)
+        lines = rng.sample(LINES, min(per_category, len(LINES)))
+        for number in range(per_category):
+            line = lines[number % len(lines)]
+            if number >= len(lines):
+                line = f"{line} {number // len(lines) + 1}"
+            products.append(_product(rng, category, rng.choice(brands), line, taken))
+    rng.shuffle(products)
+    return tuple(products)
+
+
+@cache
+def tables() -> dict[str, dict[str, JsonObject]]:
+    """The initial state of the shop: the normalised products and one session that has not begun."""
+    products = {raw["asin"]: normalise(raw, where=f"catalogue[{i}]") for i, raw in enumerate(raw_products())}
+    return {"products": products, "session": {"main": new_session()}}
+
+
+def new_session(instruction: str = "") -> JsonObject:
+    """The row of a session on the start page.
+
+    Args:
+        instruction: The shopper's request.
+    """
+    return {
+        "instruction": instruction,
+        "page": "start",
+        "keywords": None,
+        "results": None,
+        "number": 1,
+        "asin": None,
+        "options": {},
+        "bought": False,
+    }
+
+
+def _brands(rng: random.Random, n: int) -> list[str]:
+    names: list[str] = []
+    while len(names) < n:
+        name = rng.choice(FIRST_SYLLABLES) + rng.choice(LAST_SYLLABLES)
+        if name not in names:
+            names.append(name)
+    return names
+
+
+def _product(rng: random.Random, category: Category, brand: str, line: str, taken: set[str]) -> JsonObject:
+    # What a search can find: the first attributes stand in the title, the next heads the features, two more are told
+    # in the description. What is left stands among the further features only.
+    attributes = rng.sample(category.attributes, rng.choice((3, 4, 4)))
+    head = rng.choice(category.heads)
+    n = rng.choice((1, 1, 2))
+    in_title, first = attributes[:n], attributes[n]
+    told = attributes[n + 1 : n + rng.choice((2, 3))] or [first]
+    others = [phrase for phrase in attributes if phrase != first]
+    extras = ", ".join(phrase.title() for phrase in in_title)
+    name = f"{brand} {line} {head}, {extras}, for {rng.choice(category.uses)}"
+    opening = rng.choice(_OPENINGS).format(brand=brand, line=line)
+    description = f"{opening} {rng.choice(category.story)} Worth knowing: {' and '.join(told)}."
+    features = [ATTRIBUTES[phrase].feature for phrase in [first, *rng.sample(others, len(others))]]
+    reviews = rng.sample(_PRAISE, rng.randrange(4))
+    return {
+        "asin": _asin(rng, taken),
+        "name": name,
+        "category": category.department,
+        "query": category.query,
+        "product_category": category.path,
+        "full_description": description,
+        "small_description": features,
+        "pricing": _pricing(rng, *category.prices),
+        "customization_options": {
+            option: [{"value": value} for value in _some(rng, pool)] for option, pool in category.options.items()
+        },
+        "Attributes": sorted(attributes),
+        "images": [f"{category.query.replace(' ', '-')}-{rng.randrange(1, 9)}.jpg"],
+        "Rating": f"{sum(score for _, score, _ in reviews) / len(reviews):.1f}" if reviews else "N.A.",
+        "Reviews": [{"title": title, "score": score, "body": body} for title, score, body in reviews],
+    }
+
+
+def _some(rng: random.Random, pool: tuple[str, ...]) -> list[str]:
+    """A part of a pool in the pool's order: at least half of it, at least two values."""
+    n = rng.randint(max(2, (len(pool) + 1) // 2), len(pool))
+    keep = set(rng.sample(range(len(pool)), n))
+    return [value for index, value in enumerate(pool) if index in keep]
+
+
+def _pricing(rng: random.Random, low: float, high: float) -> str:
+    price = rng.randrange(int(low), int(high)) + rng.choice((0.49, 0.95, 0.99))
+    if rng.random() < 0.2:
+        return f"${price:.2f} to ${price + rng.choice((2, 3, 5, 8)):.2f}"
+    return f"${price:.2f}"
+
+
+def _asin(rng: random.Random, taken: set[str]) -> str:
+    while True:
+        asin = "B0" + "".join(rng.choices(_ID_LETTERS, k=8))
+        if asin not in taken:
+            taken.add(asin)
+            return asin

@@ -1,0 +1,1 @@
+"""Criteria that are checked by a language model."""

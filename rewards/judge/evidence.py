@@ -1,0 +1,77 @@
+"""Whether a judge's evidence is any: looked up in the record, word for word, and by who wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from simia_gym.record.finished_episode import Event
+from simia_gym.rewards.finding import MOST_EVIDENCE, stands_in
+from simia_gym.rewards.judge.judge_record import Side, texts_of
+from simia_gym.types import Evidence
+
+LEAST = 3
+"""Fewest characters of a quote that says something."""
+
+
+def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side]) -> str | None:
+    """Say what is wrong with a piece of evidence.
+
+    Args:
+        events: The events of the ledger.
+        piece: The piece.
+        trusted: Whose words prove something here.
+
+    Returns:
+        One sentence; ``None`` where the piece proves something.
+    """
+    sides = _sides(events, piece)
+    if sides is None:
+        return f"the record has no event {piece.event}"
+    shown = f"the quote {piece.quote[:80]!r} of event {piece.event}"
+    if len(piece.quote.strip()) < LEAST or not any(char.isalnum() for char in piece.quote):
+        return f"{shown} is too short to show anything"
+    if not sides:
+        return f"{shown} does not stand there, to the letter"
+    if sides >= {"called", "seen"} and "called" not in trusted:
+        return f"{shown} is what the agent wrote in its call and the tool repeats, which proves nothing here"
+    if not sides & set(trusted) and "heard" in sides:
+        return f"{shown} is what the user said, which proves no goal"
+    if not sides & set(trusted):
+        return f"{shown} is the agent's own, which proves nothing here"
+    return None
+
+
+def real(events: Sequence[Event], pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """The pieces that stand in the record, whoever wrote them; for claims that need no proof."""
+    return tuple(piece for piece in pieces if _sides(events, piece))[:MOST_EVIDENCE]
+
+
+def _sides(events: Sequence[Event], piece: Evidence) -> set[Side] | None:
+    """Whose words a quote is; ``None`` where the record has no such event."""
+    if not 0 <= piece.event < len(events):
+        return None
+    texts = texts_of(events[piece.event])
+    if not any(texts.values()):
+        return None
+    if not stands_in(events[piece.event], piece.quote):
+        return set()
+    sides = {side for side, parts in texts.items() if any(piece.quote in part for part in parts)}
+    # A tool may repeat what it was given in other letters or quotation marks; an error, what it refuses.
+    given = texts["called"] if events[piece.event]["type"] != "invalid" else [_refused(events, piece.event)]
+    words = _plain(piece.quote)
+    if words and any(words in _plain(part) for part in given):
+        sides.add("called")
+    return sides
+
+
+def _plain(text: str) -> str:
+    """The letters and digits of a text, in one case."""
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def _refused(events: Sequence[Event], index: int) -> str:
+    """The action that an error message answers."""
+    for event in reversed(events[:index]):
+        if event["type"] == "action":
+            return str(event["text"])
+    return ""

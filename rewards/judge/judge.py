@@ -1,0 +1,241 @@
+"""The judge that asks a language model: one criterion a call, and no claim without evidence that code has looked up.
+
+All questions about an episode begin alike: instructions, policy, domain and task, the same for every episode of the
+task; then the record, the same for every criterion of the episode; the criterion comes last. So a server's prefix cache
+holds nearly everything. A judge that is unsure, or that proves nothing even when asked again, abstains; one that fails
+is a fault. Neither is ever a missed criterion.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from simia_gym.common.json_encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.llm.ask import record
+from simia_gym.llm.blocks import block, make_nonce
+from simia_gym.llm.prompt import Prompt
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
+from simia_gym.prompts import load_prompt
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards.criteria import Criterion
+from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.judge.evidence import complaint, real
+from simia_gym.rewards.judge.judge_record import MAX_RECORD, judge_record
+from simia_gym.rewards.judge.question import Question, question_of
+from simia_gym.types import Evidence
+
+if TYPE_CHECKING:
+    from simia_gym.domain.domain import Domain
+
+T = TypeVar("T")
+
+REPLY = ReplySchema(
+    "judgement",
+    {
+        "type": "object",
+        "properties": {
+            "evidence": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"event": {"type": "integer"}, "quote": {"type": "string"}},
+                    "required": ["event", "quote"],
+                    "additionalProperties": False,
+                },
+            },
+            "reason": {"type": "string"},
+            "verdict": {"type": "string", "enum": ["met", "not_met", "unsure"]},
+        },
+        "required": ["evidence", "reason", "verdict"],
+        "additionalProperties": False,
+    },
+)
+
+_REASON = 500
+_KEPT = 256
+
+
+class LLMJudge:
+    """Judges criteria by asking a model; can judge many episodes at once.
+
+    Args:
+        domain: The domain; its ``prompts/judge.md``, where it has one, takes the place of the instructions.
+        model: Who answers.
+        votes: How often each criterion is asked; the majority of all votes decides.
+        votes_gating: The same for criteria that decide alone (forbidden and required ones); ``None``: as ``votes``.
+        max_record: Most characters of an episode's record.
+
+    Raises:
+        InputError: A number of votes is even or below 1, or the instructions cannot be read.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: ChatModel,
+        *,
+        votes: int = 1,
+        votes_gating: int | None = None,
+        max_record: int = MAX_RECORD,
+    ) -> None:
+        self.domain, self.model, self.max_record = domain, model, max_record
+        self.votes, self.votes_gating = votes, votes if votes_gating is None else votes_gating
+        for name, number in (("votes", self.votes), ("votes_gating", self.votes_gating)):
+            if number < 1 or number % 2 == 0:
+                raise InputError(f"{number} votes have no majority", where=name, fix="Use an odd number, such as 3.")
+        self._file = load_prompt("judge", domain.folder)
+        self._openings: dict[tuple[str, str], Prompt] = {}
+
+    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
+        """Judge criteria, all at the same time, each in calls of its own.
+
+        Args:
+            finished: The episode. Its ledger, where it has one, gets the answers in the order of the criteria.
+            criteria: What to judge; a criterion that has a program is put as a question too.
+
+        Returns:
+            One finding for each; without a value where the judge abstains.
+
+        Raises:
+            Fault: There was no trustworthy answer, or the record is too long.
+        """
+        if not criteria:
+            return []
+        nonce = make_nonce(self.domain.hash, finished.digest)
+        opening = self._opening(finished, nonce)
+        shown = encode(block("record", nonce, judge_record(finished, self.max_record)))
+        stride = 2 * max(self.votes, self.votes_gating)
+        hearings = []
+        for position, criterion in enumerate(criteria):
+            question = question_of(criterion, finished)
+            asked = encode(f"\n\n{block('criterion', nonce, question.data)}")
+            prompt = opening.fork()
+            prompt.add_encoded(b'{"role":"user","content":' + shown[:-1] + asked[1:] + b"}")
+            prompt.static = prompt.size - len(asked)  # policy and record are the same for all questions
+            gating = criterion.required or criterion.kind == "forbidden"
+            votes = self.votes_gating if gating else self.votes
+            hearings.append(_Hearing(self.model, finished, question, prompt, nonce, votes, position * stride))
+        found = await asyncio.gather(*(hearing.decide() for hearing in hearings), return_exceptions=True)
+        if finished.ledger is not None:
+            for hearing in hearings:
+                for request, reply in sorted(hearing.exchanges, key=lambda pair: pair[0].ordinal):
+                    record(request, reply, finished.ledger, finished.turns)
+        return _values(found)
+
+    def _opening(self, finished: FinishedEpisode, nonce: str) -> Prompt:
+        """What all questions about episodes of a task begin with."""
+        task, domain = finished.task, self.domain
+        key = task.id, finished.digest
+        known = self._openings.get(key)
+        if known is not None and finished.digest:
+            return known
+        about = {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
+        parts = (
+            self._file.fill(policy=domain.policy.strip()).strip(),
+            block("domain", nonce, about),
+            block("task", nonce, {"id": task.id, "digest": finished.digest, "split": task.split}),
+        )
+        prompt = Prompt()
+        prompt.add("system", "\n\n".join(parts))
+        prompt.mark_static()
+        if len(self._openings) >= _KEPT:
+            self._openings.clear()
+        self._openings[key] = prompt
+        return prompt
+
+
+@dataclass
+class _Hearing:
+    """One criterion before the judge."""
+
+    model: ChatModel
+    finished: FinishedEpisode
+    question: Question
+    prompt: Prompt
+    nonce: str
+    votes: int
+    first: int
+    exchanges: list[tuple[ChatRequest, Reply]] = field(default_factory=list)
+
+    async def decide(self) -> Finding:
+        """Ask for as many votes as it takes to have a majority."""
+        enough = self.votes // 2 + 1
+        votes = await _all(self._vote(number) for number in range(enough))
+        if self.votes == 1:
+            return votes[0]
+        if len({vote.met for vote in votes}) > 1 or votes[0].met is None:
+            votes += await _all(self._vote(number) for number in range(enough, self.votes))
+        for met in (True, False):
+            agreeing = [vote for vote in votes if vote.met is met]
+            if len(agreeing) >= enough:
+                chosen = agreeing[0]
+                reason = f"{len(agreeing)} of {len(votes)} votes: {chosen.reason}"
+                return Finding(chosen.value, reason, chosen.evidence)
+        words = ", ".join("unsure" if vote.met is None else "met" if vote.met else "not met" for vote in votes)
+        return Finding.unknown(f"the judge's votes have no majority: {words}")
+
+    async def _vote(self, number: int) -> Finding:
+        reply = await self._ask(self.prompt, number, 0)
+        finding, complaints = self._weigh(reply.data, strict=True)
+        if not complaints:
+            return finding
+        retry = self.prompt.fork()
+        retry.add("assistant", block("answer", self.nonce, reply.data))
+        retry.add("user", block("violations", self.nonce, complaints))
+        reply = await self._ask(retry, number, 1)
+        finding, complaints = self._weigh(reply.data, strict=False)
+        if not complaints:
+            return finding
+        return Finding.unknown(f"the judge gave no evidence for {reply.data['verdict']!r}: {complaints[0]}")
+
+    async def _ask(self, prompt: Prompt, vote: int, attempt: int) -> Reply:
+        request = ChatRequest(
+            role="judge",
+            prompt=prompt,
+            reply=REPLY,
+            seed=zlib.crc32(f"judge:{self.finished.seed}:{self.question.id}:{vote}:{attempt}".encode()) >> 1,
+            scope=self.finished.scope,
+            ordinal=self.first + 2 * vote + attempt,
+            purpose="repair" if attempt else "answer",
+        )
+        reply = await self.model.complete(request)
+        self.exchanges.append((request, reply))
+        return reply
+
+    def _weigh(self, data: Any, *, strict: bool) -> tuple[Finding, list[str]]:
+        """Turn a reply into a finding, or say what is wrong with its evidence.
+
+        Asked for the first time, every piece must be right; asked again, one is enough and the others are dropped.
+        """
+        events, verdict, reason = self.finished.events, data["verdict"], data["reason"].strip()[:_REASON]
+        reason = reason or "the judge gave no reason"
+        pieces = [Evidence(int(piece["event"]), piece["quote"]) for piece in data["evidence"]]
+        if verdict == "unsure":
+            return Finding.unknown(f"the judge was unsure: {reason}"), []
+        if verdict != self.question.burden:
+            return Finding.of(verdict == "met", reason, real(events, pieces)), []
+        complaints = [complaint(events, piece, self.question.trusted) for piece in pieces]
+        good = [piece for piece, wrong in zip(pieces, complaints, strict=True) if wrong is None]
+        bad = [wrong for wrong in complaints if wrong is not None]
+        if good and not (strict and bad):
+            return Finding.of(verdict == "met", reason, good), []
+        return Finding.unknown(reason), bad or [f"{verdict!r} needs evidence, and there is none"]
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Wait for all, whether they fail or not, so that nothing goes on behind anybody's back; then raise the first."""
+    return _values(await asyncio.gather(*work, return_exceptions=True))
+
+
+def _values(results: Iterable[T | BaseException]) -> list[T]:
+    values: list[T] = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        values.append(result)
+    return values

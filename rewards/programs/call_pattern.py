@@ -1,0 +1,78 @@
+"""Patterns of tool calls, for checks that ask which calls were made, and for words that only count after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from simia_gym.domain.goal import same
+from simia_gym.record.finished_episode import CallMade, FinishedEpisode
+from simia_gym.rewards.programs.program import Args, Texts
+
+Outcome = Literal["ok", "error", "any"]
+
+
+class CallPattern(Args):
+    """Which calls are meant."""
+
+    tool: Texts = Field(description="The tool, or several of which any counts.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Arguments that the call must have, at least.")
+    outcome: Outcome = Field(default="ok", description="Which calls count: `ok`, `error` or `any`.")
+    observation: Texts = Field(default=(), description="Answers of which the call must have got one, if any are given.")
+
+
+def matching(finished: FinishedEpisode, pattern: CallPattern) -> Iterable[CallMade]:
+    """The calls that a pattern means, in order."""
+    for call in finished.calls:
+        if call.name not in pattern.tool or (pattern.outcome != "any" and call.ok != (pattern.outcome == "ok")):
+            continue
+        if not has(call.arguments, pattern.arguments):
+            continue
+        if not pattern.observation or str(finished.events[call.event].get("observation", "")) in pattern.observation:
+            yield call
+
+
+def has(given: Any, wanted: Any) -> bool:
+    """Whether a value has at least what is wanted: objects may hold more, everything else must be equal."""
+    if isinstance(wanted, dict) and isinstance(given, Mapping):
+        return all(key in given and has(given[key], value) for key, value in wanted.items())
+    return same(given, wanted)
+
+
+def _after(value: Any) -> Any:
+    items = value if isinstance(value, list | tuple) else [value]
+    return tuple(tuple(item) if isinstance(item, list | tuple) else (item,) for item in items)
+
+
+After: TypeAlias = Annotated[tuple[tuple[CallPattern, ...], ...], BeforeValidator(_after)]
+"""Calls that must all have come first; a list in it is a choice, of which one call is enough."""
+
+
+def tools_in(after: After) -> tuple[str, ...]:
+    """The tools that the patterns name."""
+    return tuple(name for choice in after for pattern in choice for name in pattern.tool)
+
+
+def ready_at(finished: FinishedEpisode, after: After) -> tuple[int, str]:
+    """From which event on all the calls have been made.
+
+    Returns:
+        The event, and ``""``; or the number of all events, and which call never came.
+    """
+    ready = -1
+    for choice in after:
+        events = (next((call.event for call in matching(finished, pattern)), None) for pattern in choice)
+        first = min((event for event in events if event is not None), default=None)
+        if first is None:
+            return len(finished.events), " or ".join(_named(pattern) for pattern in choice)
+        ready = max(ready, first)
+    return ready, ""
+
+
+def _named(pattern: CallPattern) -> str:
+    given = ", ".join(f"{name}={value!r}" for name, value in pattern.arguments.items())
+    result = f" that gives {' or '.join(pattern.observation)}" if pattern.observation else ""
+    failed = " that fails" if pattern.outcome == "error" else ""
+    return f"{' or '.join(pattern.tool)}({given}){result}{failed}"

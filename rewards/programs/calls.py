@@ -1,0 +1,181 @@
+"""Checks on tool calls: which were made, in what order, and whether the user had agreed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, ClassVar
+
+from pydantic import Field, model_validator
+
+from simia_gym.language.consent import consents
+from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEffect, UserTurn
+from simia_gym.rewards.finding import Finding, quote_call, quote_text
+from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
+from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.types import Evidence
+
+
+class CalledArgs(CallPattern):
+    """Arguments of `called`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
+
+    min: int = Field(default=1, ge=0, description="Fewest calls.")
+    max: int | None = Field(default=None, ge=0, description="Most calls.")
+
+
+def called(finished: FinishedEpisode, args: CalledArgs) -> Finding:
+    """A tool was called, as often as given, with the given arguments among its own."""
+    calls = list(matching(finished, args))
+    holds = args.min <= len(calls) and (args.max is None or len(calls) <= args.max)
+    wanted = f"at least {args.min}" if args.max is None else f"{args.min} to {args.max}"
+    reason = f"{len(calls)} matching calls of {' or '.join(args.tool)}"
+    return Finding.of(holds, reason if holds else f"{reason}, expected {wanted}", _quotes(finished, calls))
+
+
+class NotCalledArgs(Args):
+    """Arguments of `not_called`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
+
+    tool: Texts = Field(description="The tool, or several of which none may be called.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Only calls with these arguments count.")
+    outcome: Outcome = Field(default="any", description="Which calls count; `any`: an attempt is enough.")
+
+    @cached_property
+    def pattern(self) -> CallPattern:
+        """The calls that are meant."""
+        return CallPattern(tool=self.tool, arguments=self.arguments, outcome=self.outcome)
+
+
+def not_called(finished: FinishedEpisode, args: NotCalledArgs) -> Finding:
+    """A tool was not called; an attempt counts unless `outcome` says otherwise."""
+    for call in matching(finished, args.pattern):
+        return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(finished, call),))
+    return Finding.of(True, f"{' and '.join(args.tool)} not called")
+
+
+class NoWritesArgs(Args):
+    """Arguments of `no_writes`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tools", "exempt")
+
+    attempts: bool = Field(default=False, description="Whether calls that failed count too.")
+    tools: Texts = Field(default=(), description="The tools that count; all that write if none are named.")
+    exempt: Texts = Field(default=(), description="Tools that do not count.")
+
+
+def no_writes(finished: FinishedEpisode, args: NoWritesArgs) -> Finding:
+    """No tool that writes was used with success; doing and undoing something is two writes, whatever remains."""
+    for call in _writes(finished, args.tools, args.exempt):
+        if call.ok or args.attempts:
+            how = "wrote" if call.ok else "tried to write"
+            return Finding.of(False, f"{call.name} {how} in turn {call.turn}", (quote_call(finished, call),))
+    return Finding.of(True, "no write was attempted" if args.attempts else "no write succeeded")
+
+
+class GoldWritesArgs(Args):
+    """Arguments of `gold_writes`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("exempt",)
+
+    exempt: Texts = Field(default=(), description="Tools that do not count.")
+
+
+def gold_writes(finished: FinishedEpisode, args: GoldWritesArgs) -> Finding:
+    """No tool wrote more often than the task's gold actions have it, so nothing was done and undone on the way."""
+    left = Counter(str(item["name"]) for item in finished.task.gold)
+    for call in _writes(finished, (), args.exempt):
+        if not call.ok:
+            continue
+        left[call.name] -= 1
+        if left[call.name] < 0:
+            reason = f"{call.name} in turn {call.turn} is one write more than the task asks for"
+            return Finding.of(False, reason, (quote_call(finished, call),))
+    return Finding.of(True, "no write beyond those that the task asks for")
+
+
+class ConfirmedWritesArgs(Args):
+    """Arguments of `confirmed_writes`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tools", "exempt")
+
+    tools: Texts = Field(default=(), description="The tools that need one; all that write if none are named.")
+    exempt: Texts = Field(default=(), description="Tools that need none.")
+    attempts: bool = Field(default=True, description="Whether calls that failed need one too.")
+
+
+def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
+    """Every write came after a user turn that confirmed, with no other user turn in between."""
+    evidence: dict[Evidence, None] = {}
+    count = 0
+    for call in _writes(finished, args.tools, args.exempt):
+        if not (call.ok or args.attempts):
+            continue
+        turn = _last_before(finished.user_turns, call.event)
+        if turn is None or not _confirms(turn):
+            said = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
+            pieces = [quote_call(finished, call)]
+            if turn is not None and turn.text:
+                pieces.append(quote_text(turn.event, turn.text))
+            return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
+        count += 1
+        evidence[quote_text(turn.event, turn.text)] = None
+    reason = f"{count} writes, each confirmed" if count else "nothing was written"
+    return Finding.of(True, reason, (piece for piece in evidence if piece.quote))
+
+
+class CalledBeforeArgs(Args):
+    """Arguments of `called_before`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tool", "before")
+
+    tool: Texts = Field(description="The tool that must have succeeded first, or several of which any counts.")
+    before: Texts = Field(default=(), description="The tools that must wait for it.")
+    effects: tuple[ToolEffect, ...] = Field(default=(), description="Effects whose tools must wait for it too.")
+
+    @model_validator(mode="after")
+    def _something(self) -> CalledBeforeArgs:
+        if not self.before and not self.effects:
+            raise ValueError("give `before` or `effects`")
+        return self
+
+
+def called_before(finished: FinishedEpisode, args: CalledBeforeArgs) -> Finding:
+    """A tool succeeded before any call of certain others, such as authentication first; true if those never came."""
+    for call in finished.calls:
+        if call.name in args.tool:
+            if call.ok:
+                return Finding.of(True, f"{call.name} came first", (quote_call(finished, call),))
+        elif call.name in args.before or call.effect in args.effects:
+            reason = f"{call.name} in turn {call.turn} came before {' or '.join(args.tool)}"
+            return Finding.of(False, reason, (quote_call(finished, call),))
+    return Finding.of(True, "nothing that has to wait was called")
+
+
+def _writes(finished: FinishedEpisode, tools: tuple[str, ...], exempt: tuple[str, ...]) -> Iterable[CallMade]:
+    for call in finished.calls:
+        if call.name not in exempt and (call.name in tools if tools else call.writes):
+            yield call
+
+
+def _last_before(turns: tuple[UserTurn, ...], event: int) -> UserTurn | None:
+    last = None
+    for turn in turns:
+        if turn.event > event:
+            break
+        last = turn
+    return last
+
+
+def _confirms(turn: UserTurn) -> bool:
+    """The opening confirms nothing: nothing had been proposed."""
+    if turn.opening:
+        return False
+    return "confirm" in turn.acts if turn.acts is not None else consents(turn.text)
+
+
+def _quotes(finished: FinishedEpisode, calls: Iterable[CallMade]) -> Iterable[Evidence]:
+    return (quote_call(finished, call) for call in calls)

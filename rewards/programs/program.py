@@ -1,0 +1,183 @@
+"""Programs: the functions that rubric checks name, with typed arguments.
+
+A program is ``function(finished, args) -> Finding``. Its second parameter is annotated with a subclass of `Args`, whose
+fields are the arguments that a rubric may give, or with ``Mapping[str, Any]`` to take whatever the rubric gives.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.errors import DomainError, InputError
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards.finding import Finding
+
+
+class Args(BaseModel):
+    """Base of a program's arguments: unknown ones are refused, values are checked.
+
+    Attributes:
+        tool_fields: The arguments that name tools, so that a misspelt tool is noticed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tool_fields: ClassVar[tuple[str, ...]] = ()
+
+    def tools_named(self) -> tuple[str, ...]:
+        """The tools that the arguments name."""
+        return tuple(name for field in self.tool_fields for name in getattr(self, field))
+
+
+ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program and the type of its arguments.
+
+    Attributes:
+        name: As a rubric writes it.
+        function: The function.
+        args: The type of its arguments; ``None`` where it takes any mapping.
+    """
+
+    name: str
+    function: ProgramFunction
+    args: type[Args] | None
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its documentation."""
+        return (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ")
+
+    @property
+    def arguments(self) -> dict[str, tuple[str, str]]:
+        """Argument name to its default, as JSON or ``needed``, and what it means."""
+        fields = {} if self.args is None else self.args.model_fields
+        return {name: (_default(field), field.description or "") for name, field in fields.items()}
+
+    def read_args(self, given: Mapping[str, Any], where: str) -> Args | Mapping[str, Any]:
+        """Check the arguments that a rubric gives.
+
+        Raises:
+            DomainError: With every mistake in ``problems``; each names its argument.
+        """
+        if self.args is None:
+            return dict(given)
+        try:
+            return self.args.model_validate(dict(given))
+        except ValidationError as error:
+            raise DomainError.of([self._explain(detail, where) for detail in error.errors()]) from error
+
+    def _explain(self, detail: Any, where: str) -> DomainError:
+        known = list(cast("type[Args]", self.args).model_fields)
+        place = ".".join(str(part) for part in detail["loc"])
+        listed = f"Arguments of {self.name!r}: {', '.join(known) or 'none'}."
+        if detail["type"] == "extra_forbidden":
+            return DomainError(f"check.{place}: {self.name!r} takes no such argument", where=where, fix=listed)
+        if detail["type"] == "missing":
+            return DomainError(f"check.{place}: {self.name!r} needs this argument", where=where, fix=listed)
+        message = detail["msg"].removeprefix("Value error, ")
+        what = f"check.{place}: {message}" if place else f"check: {message}"
+        return DomainError(f"{what}, got {detail['input']!r:.80}", where=where, fix="Change the value.")
+
+
+def read_program(function: ProgramFunction, name: str, where: str = "") -> Program:
+    """Make a program of a function by reading its signature.
+
+    Args:
+        function: The function.
+        name: As a rubric writes it.
+        where: Place for error messages.
+
+    Raises:
+        DomainError: It is no function of two parameters.
+    """
+    fix = "Write `def check(finished: FinishedEpisode, args: Mapping[str, Any]) -> Finding`."
+    if not callable(function):
+        raise DomainError(f"check.program: {name!r} is not a function", where=where, fix=fix)
+    try:
+        parameters, hints = _signature(function)
+    except (TypeError, ValueError, NameError) as error:
+        what = f"check.program: the signature of {name!r} cannot be read ({error})"
+        raise DomainError(what, where=where, fix=fix) from error
+    needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(needed) != 2:
+        raise DomainError(f"check.program: {name!r} does not take (finished, args)", where=where, fix=fix)
+    hint = hints.get(needed[1].name)
+    args = hint if isinstance(hint, type) and issubclass(hint, Args) else None
+    return Program(name, function, args)
+
+
+@lru_cache(maxsize=256)
+def _signature(function: ProgramFunction) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+    return list(inspect.signature(function).parameters.values()), typing.get_type_hints(function)
+
+
+def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None, where: str) -> Program:
+    """Find the program that a rubric names.
+
+    Args:
+        known: The generic programs.
+        name: One of their names, or ``package.module:function`` or ``file.py:function``.
+        folder: The domain's folder, for the last form.
+        where: Place for error messages.
+
+    Raises:
+        DomainError: There is no such program; lists those there are.
+    """
+    if isinstance(name, str) and name in known:
+        return known[name]
+    if isinstance(name, str) and ":" in name:
+        try:
+            function = load_object(name, folder=folder, where=where)
+        except InputError as error:
+            raise DomainError(f"check.program: {error.what}", where=where, fix=error.fix) from error
+        return read_program(cast(ProgramFunction, function), name, where)
+    near = difflib.get_close_matches(str(name), known, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    fix = f"{hint}Known: {', '.join(sorted(known))}; or write your own as 'package.module:function'."
+    raise DomainError(f"check.program: there is no program {name!r}", where=where, fix=fix)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "needed"
+    value = field.get_default(call_default_factory=True)
+    return json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _texts(value: Any) -> Any:
+    items = value if isinstance(value, list | tuple) else [value]
+    return tuple(_text(item) for item in items)
+
+
+def _text(value: Any) -> Any:
+    """Let a rubric write numbers without quotes."""
+    if isinstance(value, bool) or value is None:
+        raise ValueError("should be a text or a number")
+    if isinstance(value, float):
+        return format(Decimal(repr(value)), "f")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("should not be empty")
+    return value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+"""One text or a list of texts; numbers are taken as written."""

@@ -1,0 +1,199 @@
+"""Checks on what the agent told the user. Only words that were delivered count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from simia_gym.language.claim import claim_in
+from simia_gym.language.refusal import refusal_in
+from simia_gym.language.wording import Reading, contains_plainly, normal, sentences, wanted
+from simia_gym.record.finished_episode import AgentTurn, FinishedEpisode
+from simia_gym.rewards.finding import Finding, quote_call, quote_text
+from simia_gym.rewards.programs.call_pattern import After, ready_at, tools_in
+from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.types import Evidence
+
+Mode = Literal["words", "substring"]
+# The numbers of a numbered list are layout: they tell nobody anything.
+_MARKER = re.compile(r"^[ \t]*\(?\d{1,2}[.)][ \t]+(?=\S)", re.MULTILINE)
+
+
+class SaysArgs(Args):
+    """Arguments of `says`."""
+
+    all: Texts = Field(default=(), description="Texts that must all have been told.")
+    any: Texts = Field(default=(), description="Texts of which one must have been told.")
+    mode: Mode = Field(default="words", description="`words` (numbers as numbers) or `substring` (tau2's rule).")
+    rivals: Texts = Field(default=(), description="Wrong answers; without them, other numbers or ids of that kind.")
+    most: int = Field(default=12, ge=0, description="So many wrong ones may stand in the message, not in `substring`.")
+    longest: int = Field(default=4000, ge=1, description="Longer messages tell nothing, not in `substring`.")
+    after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
+
+    @model_validator(mode="after")
+    def _something(self) -> SaysArgs:
+        if not self.all and not self.any:
+            raise ValueError("give `all` or `any`")
+        return self
+
+    def tools_named(self) -> tuple[str, ...]:
+        """The tools that `after` names."""
+        return tools_in(self.after)
+
+
+def says(finished: FinishedEpisode, args: SaysArgs) -> Finding:
+    """The agent told the user the given texts, without reciting many others; the value is the share of them told."""
+    ready, missed = ready_at(finished, args.after)
+
+    def tells(told: AgentTurn, reading: Reading, text: str) -> bool:
+        if told.event <= ready:
+            return False
+        if args.mode == "substring":
+            return True
+        if len(told.text) > args.longest:
+            return False
+        if args.rivals:
+            return sum(wanted(rival).stands_in(reading) for rival in args.rivals) <= args.most
+        return wanted(text).competitors(reading) <= args.most
+
+    found = {text: _find(finished, text, args.mode, tells) for text in (*args.all, *args.any)}
+    evidence = tuple(dict.fromkeys(piece for piece in found.values() if piece is not None))
+    missing = [repr(text) for text in args.all if found[text] is None]
+    parts = len(args.all)
+    met = parts - len(missing)
+    if args.any:
+        parts += 1
+        if any(found[text] for text in args.any):
+            met += 1
+        else:
+            missing.append(" or ".join(repr(text) for text in args.any))
+    if not missing:
+        told = " and ".join(repr(text) for text, piece in found.items() if piece is not None)
+        return Finding(1.0, f"the user was told {told}", evidence)
+    why = f": {missed} never came first" if missed else ""
+    return Finding(met / parts, f"the user was not told {', '.join(missing)}{why}", evidence)
+
+
+class NotSaysArgs(Args):
+    """Arguments of `not_says`."""
+
+    any: Texts = Field(description="Texts of which none may be told.")
+    mode: Mode = Field(default="words", description="As in `says`.")
+
+
+def not_says(finished: FinishedEpisode, args: NotSaysArgs) -> Finding:
+    """The agent told the user none of the given texts."""
+    for text in args.any:
+        piece = _find(finished, text, args.mode)
+        if piece is not None:
+            return Finding.of(False, f"the user was told {text!r}", (piece,))
+    return Finding.of(True, "nothing of what must not be told was told")
+
+
+class RefusedArgs(Args):
+    """Arguments of `refused`."""
+
+    tool_fields: ClassVar[tuple[str, ...]] = ("tools",)
+
+    about: Texts = Field(default=(), description="Texts of which one must stand in the same message as the refusal.")
+    after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
+    heard: Texts = Field(default=(), description="Slots that a user who names its slots must have told first.")
+    by_transfer: bool = Field(default=False, description="Whether a successful terminal tool counts as refusing.")
+    tools: Texts = Field(default=(), description="The tools that count for that; all terminal ones if none are named.")
+    cues: Texts = Field(default=(), description="Further phrases that count as refusing.")
+
+    def tools_named(self) -> tuple[str, ...]:
+        """The tools that `tools` and `after` name."""
+        return (*self.tools, *tools_in(self.after))
+
+
+def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
+    """The agent told the user that it cannot or will not do what was asked, once it could know."""
+    cues = tuple(normal(cue) for cue in args.cues)
+    elsewhere: Evidence | None = None
+    early: Evidence | None = None
+    ready, missed = ready_at(finished, args.after)
+    for slot in args.heard:
+        heard = _heard_at(finished, slot)
+        if heard > ready:
+            ready, missed = heard, missed or f"what the user says about {slot}"
+    for told, reading in zip(finished.agent_turns, _readings(finished), strict=True):
+        sentence = refusal_in(told.text, cues)
+        if sentence is None:
+            continue
+        piece = quote_text(told.event, sentence)
+        if told.event <= ready:
+            early = piece
+        elif not args.about or any(wanted(text).stands_in(reading) for text in args.about):
+            return Finding.of(True, "the agent refused", (piece,))
+        else:
+            elsewhere = piece
+    if args.by_transfer:
+        for call in finished.calls:
+            if call.ok and call.event > ready and (call.name in args.tools if args.tools else call.terminal):
+                return Finding.of(True, f"the agent handed over with {call.name}", (quote_call(finished, call),))
+    if elsewhere is not None:
+        about = " or ".join(repr(text) for text in args.about)
+        return Finding.of(False, f"the agent refused something, but not in a message about {about}", (elsewhere,))
+    if early is not None:
+        reason = f"the agent refused before it could know: {missed or 'what it must see'} did not come first"
+        return Finding.of(False, reason, (early,))
+    return Finding.of(False, "the agent never told the user that it cannot or will not do this")
+
+
+class NotClaimedArgs(Args):
+    """Arguments of `not_claimed`."""
+
+    deeds: Texts = Field(default=(), description="What must not be claimed, as participles such as `cancelled`.")
+    earlier: bool = Field(default=False, description="Whether it did happen before, and may be told as long past.")
+
+
+def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
+    """The agent never told the user that it had done something while nothing had been changed."""
+    written = min((call.event for call in finished.calls if call.ok and call.writes), default=len(finished.events))
+    for told in finished.agent_turns:
+        if told.event > written:
+            break
+        sentence = claim_in(told.text, args.deeds, earlier=args.earlier)
+        if sentence is not None:
+            reason = f"in turn {told.turn} the agent claimed to have done it"
+            return Finding.of(False, reason, (quote_text(told.event, sentence),))
+    return Finding.of(True, "the agent claimed no such deed")
+
+
+def _heard_at(finished: FinishedEpisode, slot: str) -> int:
+    """The event in which the user first told a slot; -1 for users that do not name what they tell."""
+    named = False
+    for turn in finished.user_turns:
+        slots = (finished.events[turn.event].get("meta") or {}).get("slots")
+        if slots is not None:
+            named = True
+            if slot in slots:
+                # The user's words stand in the event of the agent's message that they answer.
+                return turn.event
+    return len(finished.events) if named else -1
+
+
+def _readings(finished: FinishedEpisode) -> list[Reading]:
+    readings: list[Reading] | None = finished.memo.get(_readings)
+    if readings is None:
+        readings = finished.memo[_readings] = [Reading(_MARKER.sub("", told.text)) for told in finished.agent_turns]
+    return readings
+
+
+def _find(
+    finished: FinishedEpisode, text: str, mode: Mode, tells: Callable[[AgentTurn, Reading, str], bool] | None = None
+) -> Evidence | None:
+    want = wanted(text)
+    for told, reading in zip(finished.agent_turns, _readings(finished), strict=True):
+        if mode == "substring":
+            if contains_plainly(told.text, text) and (tells is None or tells(told, reading, text)):
+                parts = (part for part in sentences(told.text) if contains_plainly(part, text))
+                return quote_text(told.event, next(parts, told.text))
+        elif want.stands_in(reading) and (tells is None or tells(told, reading, text)):
+            parts = (part for part in sentences(told.text) if want.stands_in(Reading(part)))
+            return quote_text(told.event, next(parts, told.text))
+    return None

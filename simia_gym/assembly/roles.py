@@ -1,0 +1,128 @@
+"""Which model answers for which role: settings, address and key put together, each once per environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from simia_gym.assembly.resources import ROLES, Resources
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.errors import InputError, Role
+from simia_gym.llm.settings import Endpoint, ModelSettings, configured, resolve_endpoint, resolve_model
+from simia_gym.llm.types import ChatModel
+
+_TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7}
+_REREADS = 4
+"""More than for a policy, whose empty words are its own: here each is a fault, and one in twenty must not end a run."""
+_ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simulator", "user": "user", "judge": "judge"}
+
+
+class RoleModels:
+    """The models of an environment.
+
+    Args:
+        config: The settings.
+        resources: Addresses, clients and keys.
+
+    Raises:
+        InputError: A role does not exist, or a setting of one cannot be.
+    """
+
+    def __init__(self, config: EnvConfig, resources: Resources) -> None:
+        self._config, self._resources = config, resources
+        unknown = sorted(set(config.roles) - set(ROLES))
+        if unknown:
+            raise InputError(f"there is no role {unknown[0]!r}", where="roles", fix=f"Roles: {', '.join(ROLES)}.")
+        self._made: dict[str, ChatModel] = {}
+
+    def configured(self) -> bool:
+        """Whether a model and an endpoint of the simulator are known, so that it can be asked."""
+        resources = self._resources
+        if "simulator" in resources.models:
+            return True
+        return configured(
+            "simulator",
+            model=self._named("simulator"),
+            base_url=resources.base_urls.get("simulator", resources.base_url),
+            api_key=resources.api_keys.get("simulator", resources.api_key),
+            client=resources.clients.get("simulator", resources.client),
+        )
+
+    def settings(self, role: str) -> ModelSettings:
+        """The settings of a role, its model's name included.
+
+        Raises:
+            InputError: No model is named, or a setting cannot be.
+        """
+        given = dict(self._config.roles.get(role, {}))
+        given.setdefault("temperature", _TEMPERATURES[role])
+        given.setdefault("rereads", _REREADS)
+        given["model"] = self._named(role)
+        if role == "escalation" and given["model"] is None and role not in self._resources.models:
+            fix = "Give roles={'escalation': {'model': NAME}} (--role escalation.model=NAME)."
+            raise InputError("the stronger model has no name of its own", where="escalation.model", fix=fix)
+        if role not in self._resources.models:
+            given["model"] = resolve_model(_ASKED_AS[role], given["model"])
+        return ModelSettings.from_json(given, where=f"roles.{role}")
+
+    def endpoint(self, role: str) -> Endpoint:
+        """Where a role's model is asked.
+
+        Raises:
+            InputError: There is neither an address nor a key.
+        """
+        resources = self._resources
+        return resolve_endpoint(
+            role,
+            base_url=resources.base_urls.get(role, resources.base_url),
+            api_key=resources.api_keys.get(role, resources.api_key),
+            client=resources.clients.get(role, resources.client),
+        )
+
+    def get(self, role: str) -> ChatModel:
+        """The model of a role.
+
+        Raises:
+            InputError: It is not configured; says what is missing.
+        """
+        if role not in self._made:
+            self._made[role] = self._make(role)
+        return self._made[role]
+
+    def places(self, roles: Iterable[str]) -> dict[str, tuple[ModelSettings, Endpoint]]:
+        """Where the models of these roles are asked; roles whose answers come from elsewhere are left out.
+
+        Args:
+            roles: Roles that play a part.
+        """
+        cassette = self._resources.cassette
+        if cassette is not None and cassette.mode == "replay":
+            return {}
+        asked = [role for role in roles if role not in self._resources.models]
+        return {role: (self.settings(role), self.endpoint(role)) for role in asked}
+
+    def has(self, role: str) -> bool:
+        """Whether settings or resources speak of this role by name."""
+        return role in self._config.roles or role in self._resources.models or role in self._resources.base_urls
+
+    def _make(self, role: str) -> ChatModel:
+        resources = self._resources
+        settings = self.settings(role)
+        model = resources.models.get(role)
+        cassette = resources.cassette
+        if cassette is not None and cassette.mode == "replay" and model is None:
+            cassette.check(role, settings.model or "")
+            return cassette.wrap(None, role, name=settings.model)  # nobody is asked, so no address is needed
+        if model is None:
+            from simia_gym.llm.endpoint_model import EndpointModel  # with it comes the HTTP client
+
+            model = EndpointModel(
+                _ASKED_AS[role], settings, self.endpoint(role), accounts=resources.accounts, budget=resources.budget
+            )
+        return model if cassette is None else cassette.wrap(model, role)
+
+    def _named(self, role: str) -> str | None:
+        given: Any = self._config.roles.get(role, {}).get("model")
+        if given is None and role == "escalation":
+            return None
+        return self._config.model if given is None else str(given)

@@ -1,0 +1,304 @@
+"""From settings to episodes: loads the domain, lists the tasks, puts simulator, user and reward together."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.roles import RoleModels
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.validate import check_effects
+from simia_gym.common.event_loop import run_sync
+from simia_gym.contracts import Simulator, StepContext, User
+from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import domain_path
+from simia_gym.domain.tasks import TaskList
+from simia_gym.episode import Episode
+from simia_gym.errors import InputError
+from simia_gym.record.finished_episode import Reward
+from simia_gym.record.ledger import Ledger
+from simia_gym.simulators.world import WorldSimulator
+from simia_gym.types import JsonObject, Split, Task
+from simia_gym.users import make_user
+
+if TYPE_CHECKING:
+    from simia_gym.simulators.pins import PinStore
+    from simia_gym.simulators.replay import RecordedEpisodes
+
+LLM = "llm"
+logger = logging.getLogger("simia_gym")
+SPLITS: tuple[Split, ...] = ("train", "test")
+
+
+class Suite:
+    """An environment's settings, loaded.
+
+    Args:
+        config: The settings.
+        resources: Addresses, clients, files and budgets, where a model plays a part.
+
+    Attributes:
+        simulator_name: Who answers tool calls, ``auto`` resolved.
+        model_names: Names of the models that play a part, by role.
+        warnings: What will not be as one might expect, a sentence each.
+
+    Raises:
+        InputError: A setting does not fit the domain, or a model is not configured.
+        DomainError: The domain has mistakes.
+    """
+
+    def __init__(self, config: EnvConfig, resources: Resources | None = None) -> None:
+        self.config, self.resources = config, resources or Resources()
+        folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
+        self.domain: Domain = load_domain(folder, config.options, config.data)
+        if config.generated and self.domain.generator is None:
+            reason = "with data of your own" if config.data else "in this domain"
+            raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
+        if not self.tasks:
+            fix = "Choose another split, or ask for generated tasks."
+            if config.data is not None:
+                fix = "Choose another split, or add the file with its tasks."
+            place = f" of {config.data}" if config.data is not None else ""
+            raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
+        self.models = RoleModels(config, self.resources)
+        self.simulator_name = self._simulator_name()
+        self.max_turns = config.max_turns or self.domain.config.max_turns
+        self._pins = self._make_pins()
+        self._recorded = self._read_recorded()
+        self.model_names = self._model_names()
+        check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
+        self._reward = self._make_reward()
+        self.warnings = self._look_ahead(self.make_simulator())
+        if config.user is not None:
+            self._try_user()
+        user = config.user or self.domain.user or "nobody"
+        logger.info("%s: tool calls answered by %s, user played by %s", config.env, self.simulator_name, user)
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        """The fixed tasks of the split, then the generated ones."""
+        wanted = self.config.split
+        splits: tuple[Split, ...] = SPLITS if wanted == "all" else (wanted,)
+        fixed = [task for split in splits for task in self.domain.tasks.get(split, ())]
+        first = self.config.generated - self.config.generated // len(splits) * (len(splits) - 1)
+        counts = {split: (first if i == 0 else self.config.generated // len(splits)) for i, split in enumerate(splits)}
+        return TaskList(fixed, counts, self.domain.generator)
+
+    def task(self, task_id: str) -> Task:
+        """Find a task by its id, in any split.
+
+        Raises:
+            InputError: There is none.
+        """
+        for tasks in self.domain.tasks.values():
+            for task in tasks:
+                if task.id == task_id:
+                    return task
+        number = re.search(r"\d+$", task_id)
+        generator = self.domain.generator
+        if number is not None and generator is not None:  # generated tasks are numbered; none need be searched
+            for split in SPLITS:
+                task = generator(split, int(number.group()))
+                if task.id == task_id:
+                    return task
+        some = ", ".join(task.id for task in self.tasks[:3])
+        raise InputError(f"there is no task {task_id!r} in {self.config.env}", where="task", fix=f"Such as {some}.")
+
+    def _simulator_name(self) -> str:
+        if self.resources.simulator is not None:
+            return self._own_simulator().name
+        asked = self.config.simulator
+        if asked == "auto":
+            asked = LLM if self.models.configured() else "world"
+        if asked == "world" and self.domain.world is None:
+            fix = "Name a World class in domain.yaml, or let a model play it: simulator='llm' with model and base_url."
+            raise InputError(f"{self.domain.name} has no world to run", where="simulator", fix=fix)
+        return asked
+
+    @property
+    def pins(self) -> PinStore | None:
+        """Where the pinned answers of groups lie, where a model gives answers and they are to be pinned."""
+        return self._pins
+
+    @property
+    def strategy(self) -> Literal["ledger", "reference"]:
+        """How a model simulates, ``auto`` resolved: without any table there is nothing that a ledger could hold."""
+        if self.config.strategy != "auto":
+            return self.config.strategy
+        schema = self.domain.state_schema
+        tables = {*self.domain.base.tables, *(schema.tables if schema is not None else ())}
+        return "ledger" if any(not name.startswith("_") for name in tables) else "reference"
+
+    def _look_ahead(self, simulator: Simulator) -> tuple[str, ...]:
+        """See now what would else be seen after a long run."""
+        found = []
+        world = self.domain.world
+        beyond = [name for name in self.domain.specs if world is not None and name not in world.tools]
+        if self.simulator_name == "world" and beyond:
+            found.append(f"only a model can play {beyond[0]!r} (simulator='hybrid'); here its calls are refused")
+        why: Callable[[Task], str | None] | None = getattr(self._reward, "lost_without_state", None)
+        lost = why(self.tasks[0]) if why is not None and getattr(simulator, "stateless", False) else None
+        if lost is not None:
+            found.append(f"the strategy 'reference' keeps no state, and {lost}: no episode will have a reward")
+        return tuple(found)
+
+    def _own_simulator(self) -> Simulator:
+        given = self.resources.simulator
+        made: object = given() if callable(given) else given
+        if not callable(getattr(made, "call", None)) or not callable(getattr(made, "open", None)):
+            fix = "Give an object with begin, open and call (simia_gym.contracts.Simulator), or a function making one."
+            raise InputError(f"{type(made).__name__} is no simulator", where="simulator", fix=fix)
+        return cast(Simulator, made)
+
+    def _model_names(self) -> dict[str, str]:
+        """The models that play a part; asked for here, so that what is missing is said before any episode."""
+        roles = []
+        if self.resources.simulator is None and self.simulator_name in (LLM, "hybrid"):
+            roles.append("simulator")
+            if self.models.has("escalation"):
+                roles.append("escalation")
+        if self.config.user == LLM or (self.config.user is None and self.domain.user == LLM):
+            roles.append("user")
+        if self.config.judge is not None:
+            roles.append("judge")
+        for role in roles:
+            self.models.get(role)
+        return {role: self.models.settings(role).model or "" for role in roles}
+
+    def _make_reward(self) -> Reward:
+        judge = self.config.judge
+        if judge is None:
+            return self.domain.make_reward()
+        scope = "all" if judge == "llm-all" else "llm"
+        return self.domain.make_reward(self.models.get("judge"), scope, self.config.votes)
+
+    def _make_pins(self) -> PinStore | None:
+        if not self.config.pins or self.simulator_name not in (LLM, "hybrid"):
+            return None
+        if self.resources.pins is not None:
+            return self.resources.pins
+        from simia_gym.simulators.pins import MemoryPins
+
+        return MemoryPins()
+
+    def _read_recorded(self) -> RecordedEpisodes | None:
+        if self.simulator_name != "replay":
+            return None
+        if self.config.recorded is None:
+            fix = "Give recorded=FILE, a file that `simia rollout` wrote."
+            raise InputError("simulator is 'replay' and no record is named", where="recorded", fix=fix)
+        from simia_gym.simulators.replay import RecordedEpisodes
+
+        return RecordedEpisodes(self.config.recorded)
+
+    def _try_user(self) -> None:
+        """Make sure that a user of code can play these tasks, before any of them is played."""
+        user, task = self.make_user(), self.tasks[0]
+        if user is not None and not user.io:
+            state, digest = self.domain.begin(task)
+            context = StepContext(task, state, Ledger(), 0, 0, digest)
+            user.begin(context)
+            run_sync(user.open(context), inline=True)
+
+    def make_simulator(self) -> Simulator:
+        """The simulator of one episode."""
+        simulator = self._bare_simulator()
+        world = self.domain.world
+        if not self.config.shadow or isinstance(simulator, WorldSimulator):
+            return simulator
+        if world is None:
+            fix = "Leave shadow out."
+            raise InputError(f"{self.domain.name} has no world to compare with", where="shadow", fix=fix)
+        from simia_gym.simulators.shadow import ShadowedSimulator
+
+        return ShadowedSimulator(simulator, world)
+
+    def _bare_simulator(self) -> Simulator:
+        if self.resources.simulator is not None:
+            return self._own_simulator()
+        world = self.domain.world
+        name = self.simulator_name
+        if name == "world":
+            if world is None:
+                raise InputError(f"{self.domain.name} has no world to run", where="simulator")
+            return WorldSimulator(world, self.config.feedback)
+        if self._recorded is not None:
+            from simia_gym.simulators.replay import ReplaySimulator
+
+            return ReplaySimulator(self.domain, self._recorded)
+        modelled = self._model_simulator()
+        if name == "hybrid":
+            from simia_gym.simulators.hybrid import HybridSimulator
+
+            return HybridSimulator(self.domain, modelled, self.config.routes, self.config.feedback)
+        return modelled
+
+    def _model_simulator(self) -> Simulator:
+        model, feedback = self.models.get("simulator"), self.config.feedback
+        stronger = self.models.get("escalation") if self.models.has("escalation") else None
+        if self.strategy == "reference":
+            from simia_gym.simulators.reference import ReferenceSimulator
+
+            return ReferenceSimulator(self.domain, model, escalation=stronger, feedback=feedback)
+        from simia_gym.simulators.ledger import LedgerSimulator
+
+        return LedgerSimulator(
+            self.domain,
+            model,
+            escalation=stronger,
+            pins=self._pins,
+            feedback=feedback,
+            # On a cassette nobody asks again what failed for another: whose turn it was is a matter of timing.
+            share_faults=self.resources.cassette is not None,
+            asked_as=self._asked_as,
+        )
+
+    @cached_property
+    def _asked_as(self) -> JsonObject:
+        """Which models answer calls, and how they are asked."""
+        roles = (role for role in ("simulator", "escalation") if role in self.model_names)
+        return {role: self.models.settings(role).to_answers() for role in roles}
+
+    def make_user(self) -> User | None:
+        """The user of one episode, where the domain has one."""
+        if self.domain.user is None:
+            if self.config.user is not None:
+                raise InputError(f"nobody talks in {self.domain.name}", where="user", fix="Leave user out.")
+            return None
+        kind = self.config.user or self.domain.user
+        if kind == LLM:
+            from simia_gym.users.llm import LLMUser
+
+            return LLMUser(self.domain, self.models.get("user"))
+        return make_user(kind, self.domain.cues)
+
+    def episode(self) -> Episode:
+        """A new episode, independent of every other."""
+        return Episode(
+            self.domain,
+            simulator=self.make_simulator(),
+            user=self.make_user(),
+            reward=self._reward,
+            prompt=self.config.prompt,
+            max_turns=self.max_turns,
+            feedback=self.config.feedback,
+            models=self.model_names,
+        )
+
+
+def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
+    """Load what the settings name.
+
+    Args:
+        config: The settings.
+        resources: What settings cannot hold: addresses, clients, files, budgets.
+
+    Raises:
+        InputError: A setting is wrong; says which and what would be right.
+    """
+    return Suite(config, resources)

@@ -1,0 +1,89 @@
+"""Settings that could change nothing are refused: whoever gave them believes that a model takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from simia_gym.errors import InputError
+
+if TYPE_CHECKING:
+    from simia_gym.assembly.resources import Resources
+    from simia_gym.assembly.settings import EnvConfig
+    from simia_gym.domain.domain import Domain
+
+_WANTED = {
+    "simulator": "simulator='llm' or 'hybrid' (--simulator)",
+    "escalation": "simulator='llm' or 'hybrid' (--simulator)",
+    "user": "user='llm' (--user llm)",
+    "judge": "judge='llm' (--judge llm)",
+}
+
+
+def check_settings(config: EnvConfig) -> None:
+    """Refuse what has no effect whatever the domain is.
+
+    Args:
+        config: The settings.
+
+    Raises:
+        InputError: Names the setting and what is missing.
+    """
+    if config.routes and config.simulator != "hybrid":
+        what = f"routes are for the hybrid, and simulator is {config.simulator!r}"
+        raise InputError(what, where="routes", fix="Add simulator='hybrid' (--simulator hybrid).")
+    if config.recorded is not None and config.simulator != "replay":
+        what = f"a record answers in simulator 'replay' only, and simulator is {config.simulator!r}"
+        raise InputError(what, where="recorded", fix="Add simulator='replay' (--simulator replay).")
+    if config.votes != 1 and config.judge is None:
+        raise InputError("nobody judges, so nobody votes", where="votes", fix="Add judge='llm' (--judge llm).")
+
+
+def check_effects(
+    config: EnvConfig, resources: Resources, domain: Domain, simulator: str, playing: Collection[str]
+) -> None:
+    """Refuse what has no effect in this environment.
+
+    Args:
+        config: The settings.
+        resources: The live resources.
+        domain: The domain.
+        simulator: Who answers tool calls, ``auto`` resolved.
+        playing: Roles in which a model plays.
+
+    Raises:
+        InputError: Names the setting and what is missing.
+    """
+    if simulator == "hybrid" and resources.simulator is None:
+        _check_hybrid(config, domain)
+    if config.strategy != "auto" and "simulator" not in playing:
+        what = f"strategy is how a model answers tool calls, and here it is {simulator!r} who does"
+        raise InputError(what, where="strategy", fix=f"Add {_WANTED['simulator']}.")
+    if config.shadow and simulator == "world":
+        what = "shadow holds answers of a model against the world's, and here the world itself answers"
+        raise InputError(what, where="shadow", fix=f"Add {_WANTED['simulator']}.")
+    for given, where in ((config.roles, "roles"), (resources.base_urls, "base_urls"), (resources.clients, "clients")):
+        for role in given:
+            if role not in playing:
+                what = f"no model plays the {role}" if role != "escalation" else "no model answers tool calls"
+                raise InputError(what, where=f"{where}.{role}", fix=f"Add {_WANTED[role]}.")
+    if playing or resources.simulator is not None:
+        return
+    for where, value in (("model", config.model), ("base_url", resources.base_url), ("client", resources.client)):
+        if value is not None:
+            other = "base_url (--base-url)" if where == "model" else "model (--model)"
+            fix = (
+                f"Add {other}, or say what the model plays: simulator='llm', user='llm' or judge='llm' (--simulator,"
+                " --user, --judge). The policy's model is --policy-model."
+            )
+            raise InputError("nothing is played by a model", where=where, fix=fix)
+
+
+def _check_hybrid(config: EnvConfig, domain: Domain) -> None:
+    from simia_gym.simulators.hybrid import choose_routes
+
+    if "llm" not in choose_routes(domain, config.routes).values():
+        free = [name for name, spec in domain.specs.items() if spec.route != "world"]
+        fix = f"Route a tool to it, such as routes={{'{free[0]}': 'llm'}} (--route {free[0]}=llm). " if free else ""
+        what = "in this hybrid no tool goes to the model: the world answers everything"
+        raise InputError(what, where="routes", fix=f"{fix}The tools are: {', '.join(free) or 'none'}.")

@@ -1,0 +1,65 @@
+"""`simia check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table
+
+from simia_gym.cli.terminal.output import Output, complain, one_line
+from simia_gym.domain.registration import domain_folders
+from simia_gym.errors import InputError
+from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json
+
+
+def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
+    """Check a folder and print the report.
+
+    Returns:
+        The exit code: 0; 1 where a check fails; 2 where the folder cannot be loaded.
+
+    Raises:
+        InputError: The path is a file.
+    """
+    output = Output(json)
+    known = domain_folders()
+    own = (path / "domain.yaml").is_file()
+    folder = path if own else known.get(f"simia/{path}-v0", known.get(str(path), path))
+    if folder.exists() and not folder.is_dir():
+        raise InputError("is a file", where=str(folder), fix="Name the folder of a domain.")
+    with output.console.status("checking") as status:
+        report = check_folder(folder, write_tools=write_tools, progress=lambda step: status.update(f"checking: {step}"))
+    if not report.loaded:
+        for problem in report.problems:
+            complain(f"{folder} cannot be loaded: {problem}")
+        output.result(report_to_json(report))
+        return 2
+    output.console.print(_table(report))
+    for note in report.notes:
+        output.say(f"note: {one_line(note)}")
+    for problem in report.problems:
+        output.say(f"problem: {one_line(str(problem))}")
+    count = len(report.problems)
+    sound = "sound" if report.played else "its files are sound; nothing could be played"
+    verdict = sound if report.ok else "1 problem" if count == 1 else f"{count} problems"
+    output.say(f"{folder}: {verdict}")
+    output.result(report_to_json(report))
+    return 0 if report.ok else 1
+
+
+def _table(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    table.add_row("tools", str(report.tools))
+    table.add_row("rows in the initial state", str(report.rows))
+    passed = sum(test.problem is None for test in report.selftests)
+    table.add_row("self-tests", f"{passed} of {len(report.selftests)} pass")
+    gold = [item.gold for item in report.tasks if item.gold is not None]
+    if gold:
+        table.add_row("gold actions", f"{sum(gold)} of {len(gold)} reach their goal")
+    names = list(report.tasks[0].policies) if report.tasks else []
+    for name in names:
+        won = sum(item.policies[name] is True for item in report.tasks)
+        table.add_row(name, f"succeeds in {won} of {len(report.tasks)}{' (should be 0)' if name in IDLE else ''}")
+    return table

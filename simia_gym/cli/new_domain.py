@@ -1,0 +1,63 @@
+"""`simia new-domain`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from simia_gym.cli.terminal.output import Output
+from simia_gym.errors import InputError
+
+TEMPLATE = "library"
+_NAME = re.compile(r"^name: \w+", re.MULTILINE)
+
+
+def write_domain(path: Path, *, json: bool) -> int:
+    """Write the example domain to a new folder and say what to do next.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        InputError: The folder exists and is not empty, or cannot be written.
+    """
+    output = Output(json)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError("exists already and is not an empty folder", where=str(path), fix="Give a new path.")
+    try:
+        written = sorted(_copy(files("simia_gym.cli") / "templates" / TEMPLATE, path))
+        manifest = path / "domain.yaml"
+        named = _NAME.sub(f"name: {_domain_name(path)}", manifest.read_text(encoding="utf-8"), count=1)
+        manifest.write_text(named, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another path.") from error
+    output.say(f"{path}: a small, complete domain, a library's desk")
+    typed = shlex.quote(str(path))
+    output.say(f"  check it   simia check {typed}")
+    output.say(f"  run it     simia rollout simia/custom-v0 --domain {typed}")
+    output.say(f"  use it     gymnasium.make('simia/custom-v0', domain={str(path)!r})")
+    output.say(f"  change it  {path / 'README.md'} says what each file is")
+    output.result({"path": str(path), "files": [str(item.relative_to(path)) for item in written]})
+    return 0
+
+
+def _copy(source: Traversable, target: Path) -> list[Path]:
+    """Copy a folder of package data, leaving out what Python puts beside it."""
+    target.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for item in source.iterdir():
+        if item.is_dir():
+            written += _copy(item, target / item.name) if item.name != "__pycache__" else []
+        elif not item.name.endswith(".pyc"):
+            (target / item.name).write_bytes(item.read_bytes())
+            written.append(target / item.name)
+    return written
+
+
+def _domain_name(path: Path) -> str:
+    """The folder's name as a domain's name: lower case, with underscores."""
+    name = re.sub(r"[^a-z0-9_]+", "_", path.resolve().name.lower()).strip("_")
+    return name if re.match(r"[a-z]", name) else f"domain_{name}".rstrip("_")

@@ -1,0 +1,67 @@
+"""`simia replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from simia_gym.cli.terminal.output import Output, one_line
+from simia_gym.common.json_encoding import encode
+from simia_gym.errors import InputError
+from simia_gym.rollout.replay import Proof, replay_file
+
+_SHOWN = 300
+
+
+def replay_record(file: Path, *, data: str | None, json: bool) -> int:
+    """Replay a record file and print what it proved.
+
+    Returns:
+        The exit code: 0, or 1 where a record is not proven.
+
+    Raises:
+        InputError: The file or its environment cannot be read.
+    """
+    output = Output(json)
+    records = proven = 0
+    first: Proof | None = None
+    with output.console.status("replaying") as status:
+        for proof in replay_file(file, data=data):
+            records += 1
+            proven += proof.proven
+            first = first or (None if proof.proven else proof)
+            status.update(f"replaying: proven {proven} of {records}")
+    if not records:
+        raise InputError("holds no record", where=str(file), fix="Give a file that `simia rollout` wrote.")
+    output.say(f"{file}: proven {proven} of {records}")
+    if first is not None:
+        output.say(_describe(file, first))
+    output.result({"file": str(file), "records": records, "proven": proven, "divergence": _as_json(first)})
+    return 0 if first is None else 1
+
+
+def _describe(file: Path, proof: Proof) -> str:
+    place = f" at {proof.path}" if proof.event is None and proof.path else ""
+    text = f"first divergence: {file}:{proof.line}, task {proof.task}{place}: {one_line(proof.reason)}"
+    if proof.event is None:
+        text += f"\n  expected {_show(proof.expected)}\n  got      {_show(proof.got)}"
+    return text
+
+
+def _show(value: Any) -> str:
+    text = encode(value).decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _as_json(proof: Proof | None) -> dict[str, Any] | None:
+    if proof is None:
+        return None
+    return {
+        "line": proof.line,
+        "task": proof.task,
+        "event": proof.event,
+        "path": proof.path,
+        "expected": proof.expected,
+        "got": proof.got,
+        "reason": proof.reason,
+    }

@@ -1,0 +1,72 @@
+"""Where words go: what people read to one stream, what scripts read to the last line of standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+from simia_gym.common.json_encoding import decode, encode
+
+
+class Output:
+    """The two channels of a command.
+
+    Args:
+        json: A script is listening: one JSON value goes to standard output, everything else to standard error.
+
+    Attributes:
+        json: As given.
+        console: For tables, progress and sentences.
+    """
+
+    def __init__(self, json: bool) -> None:
+        self.json = json
+        self.console = Console(stderr=json, highlight=False)
+
+    def say(self, text: str) -> None:
+        """Write a sentence for people; never wrapped, so that paths stay whole."""
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    def result(self, value: Any) -> None:
+        """Write the value for scripts, where one is listening."""
+        if self.json:
+            self.console.file.flush()
+            text = encode(value).decode()
+            if not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf"):
+                text = json.dumps(decode(text), separators=(",", ":"))  # only ASCII letters, so that none gets lost
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    """Write one line about bad input to standard error."""
+    tell(f"error: {text}")
+
+
+def tell(text: str) -> None:
+    """Write one line that is no mistake of anybody's to standard error."""
+    sys.stderr.write(f"simia: {one_line(text)}\n")
+    sys.stderr.flush()
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks."""
+    return " ".join(text.split())
+
+
+def counted(number: int, noun: str) -> str:
+    """So many things, in the singular where it is one: ``1 call``, ``1,200 calls``."""
+    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
+
+
+def percent(rate: float | None) -> str:
+    """A share for people: ``97.5%``, or a dash where there is none."""
+    return "–" if rate is None else f"{100 * rate:.1f}%"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number for people, or a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"

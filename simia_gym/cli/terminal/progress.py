@@ -1,0 +1,110 @@
+"""How far a run is: one line of the terminal that moves, or a line now and then where nobody looks at a terminal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from simia_gym.cli.terminal.output import Output
+from simia_gym.cli.terminal.spending import in_short
+from simia_gym.llm.accounts import accounts
+from simia_gym.record.records import Record
+
+LOG_EVERY = 30.0
+"""Seconds between two lines where there is no terminal."""
+_PER_SECOND = 2
+_WIDE = 110
+"""Columns from which on there is room for everything."""
+_NAME, _SHORT_NAME = 16, 10
+_REST = 34
+_SPENT, _SHORT_SPENT = 48, 34
+"""Width of the other columns, and of the one for what models took, spaces included."""
+_LEAST_BAR, _MOST_BAR = 5, 40
+
+
+class _Spent(ProgressColumn):
+    """What the models have taken so far; models take also between two ends of episodes."""
+
+    def __init__(self, *, short: bool) -> None:
+        super().__init__()
+        self._short = short
+
+    def render(self, task: Task) -> Text:
+        taken = accounts().snapshot()
+        return Text(in_short(taken, short=self._short) if taken else "")
+
+
+class Display:
+    """The progress bar with the running success rate.
+
+    Args:
+        output: Where it goes.
+        name: What is played.
+        models: Whether models are asked, so that it is to be shown what they take.
+    """
+
+    def __init__(self, output: Output, name: str, *, models: bool) -> None:
+        self._output, self._models = output, models
+        width = output.console.width
+        wide = width >= _WIDE or not models
+        name, most = name.removeprefix("simia/"), _NAME if wide else _SHORT_NAME
+        self._name = name if len(name) <= most else f"{name[: most - 1]}…"
+        self._successes = self._valid = self._done = self._total = 0
+        self._task = TaskID(0)
+        room = width - len(self._name) - _REST - ((_SPENT if wide else _SHORT_SPENT) if models else 0)
+        columns: list[ProgressColumn] = [TextColumn("{task.description}")]
+        if room >= _LEAST_BAR or models:
+            columns.append(BarColumn(max(_LEAST_BAR, min(room, _MOST_BAR))))
+        columns += [
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("success {task.fields[rate]}"),
+            *([_Spent(short=not wide)] if models else []),
+            TimeElapsedColumn(),
+        ]
+        self._bar = Progress(*columns, console=output.console, refresh_per_second=_PER_SECOND)
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[None]:
+        """Show it while the run goes on.
+
+        Args:
+            total: Episodes in total.
+        """
+        self._total = total
+        self._task = self._bar.add_task(self._name, total=total, rate="–")
+        over = threading.Event()
+        logger = threading.Thread(target=self._log, args=(over,), daemon=True)
+        if not self._output.console.is_terminal:
+            logger.start()
+        try:
+            with self._bar:
+                yield
+        finally:
+            over.set()
+            if logger.ident is not None:
+                logger.join()
+
+    def done(self, record: Record) -> None:
+        """Count one episode."""
+        self._done += 1
+        self._valid += record.valid
+        self._successes += record.success
+        self._bar.update(self._task, advance=1, rate=self._rate)
+
+    @property
+    def _rate(self) -> str:
+        return f"{100 * self._successes / self._valid:.0f}%" if self._valid else "–"
+
+    def _log(self, over: threading.Event) -> None:
+        began = time.monotonic()
+        while not over.wait(LOG_EVERY):
+            seconds = time.monotonic() - began
+            line = f"after {seconds:.0f} s: {self._done} of {self._total} episodes done"
+            line += f" ({self._done / seconds:.2g} a second), success {self._rate}"
+            taken = accounts().snapshot() if self._models else {}
+            self._output.say(f"{line} · {in_short(taken)}" if taken else line)

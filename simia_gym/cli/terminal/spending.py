@@ -1,0 +1,124 @@
+"""What the models of a run took, for people: a few words while it runs, a line a role at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from simia_gym.cli.terminal.output import counted
+from simia_gym.rollout.summary import Summary
+from simia_gym.types import JsonObject
+
+_ROUTES = {
+    "llm": "by the model",
+    "repaired": "by the model, repaired",
+    "escalated": "by the stronger model",
+    "pin": "pinned before",
+    "world": "by the world",
+    "gate": "refused at the gate",
+}
+
+
+def in_short(accounts: Mapping[str, Any], *, short: bool = False) -> str:
+    """The running total: requests, tokens, dollars, further tries.
+
+    Args:
+        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
+        short: Leave tokens out where dollars are known.
+    """
+    calls = sum(role["calls"] for role in accounts.values())
+    tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in accounts.values())
+    cost = sum(role["cost_usd"] for role in accounts.values())
+    words = [f"{compact(calls)} call{'' if calls == 1 else 's'}"]
+    words += [] if short and cost else [f"{compact(tokens)} tokens"]
+    words += [dollars(cost)] if cost else []
+    again = sum(_tried_again(role) for role in accounts.values())
+    words += [f"{compact(again)} retr{'y' if again == 1 else 'ies'}"] if again else []
+    return " · ".join(words)
+
+
+def _tried_again(spent: Mapping[str, Any]) -> int:
+    """Tries that failed and were made again; true also while the requests are still under way."""
+    given_up: int = sum(count for kind, count in spent["faults"].items() if kind != "budget")
+    failed: int = sum(spent["failures"].values())
+    return max(0, failed - given_up)
+
+
+def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Iterator[str]:
+    """One line for each role that asked a model.
+
+    Args:
+        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
+        resumed: Whether the record holds episodes of earlier runs, which are not in these counts.
+    """
+    scope = " in this run" if resumed else ""
+    for role, spent in accounts.items():
+        words = [f"{counted(spent['calls'], 'call')}{scope}"]
+        if spent["retries"]:
+            words.append(f"{spent['retries']:,} further tr{'y' if spent['retries'] == 1 else 'ies'}")
+        tokens_in = spent["prompt_tokens"]
+        words.append(f"{compact(tokens_in)} tokens in ({_share(spent['cached_tokens'], tokens_in)} cached)")
+        if spent["static_share"] is not None:
+            words[-1] = words[-1][:-1] + f", at most {100 * spent['static_share']:.0f}% cacheable)"
+        words.append(f"{compact(spent['completion_tokens'])} out")
+        if spent["estimated"]:
+            words.append(f"tokens of {counted(spent['estimated'], 'answer')} estimated")
+        if spent["cost_usd"]:
+            words.append(dollars(spent["cost_usd"]))
+        latency = spent["latency_ms"]
+        if latency["n"]:
+            words.append(f"p50 {latency['p50']:.0f} ms, p99 {latency['p99']:.0f} ms")
+        yield f"{role}: {', '.join(words)}"
+
+
+def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool = False) -> Iterator[str]:
+    """How calls were answered, and what was kept out of the state.
+
+    Args:
+        summary: The results.
+        asked: Requests of the simulator, where they are those of all these episodes.
+        stateless: Whether no state was kept, so that none can be compared.
+    """
+    if summary.routes:
+        parts = [f"{summary.routes[name]:,} {words}" for name, words in _ROUTES.items() if summary.routes[name]]
+        by_models = sum(summary.routes[name] for name in ("llm", "repaired", "escalated"))
+        if asked is not None and asked < by_models:
+            parts.append(f"the model was asked {asked:,} times, the other answers are shared within groups")
+        scope = " of the whole record" if summary.reused else ""
+        yield f"tool calls{scope}: {', '.join(parts)}"
+    if summary.rejected:
+        yield f"answers of models that broke rules and were not taken over: {summary.rejected:,}"
+    shadow = summary.shadow
+    if shadow["answers"]:
+        line = f"held against the world: {counted(shadow['answers'], 'answer')}; other outcome {shadow['outcome']:,}"
+        line += f", other observation {shadow['observation']:,}"
+        if not stateless:
+            line += f"; state: wrong value {shadow['wrong']:,}, missed write {shadow['missed']:,}"
+            line += f", spurious write {shadow['spurious']:,}"
+        yield line
+
+
+def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
+    """The same for scripts; nothing where no model was asked."""
+    if not accounts and not summary.routes:
+        return {}
+    out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
+    return {**out, "shadow": dict(summary.shadow)} if summary.shadow else out
+
+
+def compact(count: float) -> str:
+    """A number in at most four digits: 950, 1.2k, 34k, 5.6M."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            value = count / size
+            return f"{value:.1f}{unit}" if value < 10 else f"{value:.0f}{unit}"
+    return f"{count:.0f}"
+
+
+def dollars(cost: float) -> str:
+    """An amount for people: ``$12.34``, ``$0.0042``."""
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f}%" if whole else "0%"

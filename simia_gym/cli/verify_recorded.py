@@ -1,0 +1,65 @@
+"""`simia verify-recorded`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from simia_gym.actions import get_grammar
+from simia_gym.cli.terminal.output import Output, one_line
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.config import read_config
+from simia_gym.domain.registration import domain_path
+from simia_gym.errors import InputError
+from simia_gym.evaluation.recorded import verify_recorded
+
+_LONGEST = 70
+_MOST = 5
+
+
+def verify(domain: str, *, data: Path, rollouts: Path, json: bool) -> int:
+    """Execute recorded rollouts again and print how far they agree.
+
+    Returns:
+        The exit code: 0, or 1 where an observation or an outcome differs.
+
+    Raises:
+        InputError: Domain, data or file cannot be read.
+    """
+    output = Output(json)
+    folder = domain_path(domain if domain.startswith("simia/") else f"simia/{domain}-v0")
+    if get_grammar(read_config(folder / "domain.yaml").grammar).observation_role != "tool":
+        what = "there are no recorded rollouts of this domain to verify: its actions are no tool calls"
+        raise InputError(what, where=domain, fix="Prove your own records with `simia replay`.")
+    found = verify_recorded(domain, data=data, rollouts=rollouts)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in found.items():
+        if not isinstance(value, list):
+            table.add_row(name, str(value))
+    output.console.print(table)
+    for name in ("first_mismatches", "first_disagreements"):
+        for item in found[name][:_MOST]:
+            output.say(_describe(item))
+    output.result(found)
+    agree = not found["mismatches"] and found["outcome_agree"] == found["outcome_checked"]
+    return 0 if agree else 1
+
+
+def _describe(item: dict[str, Any]) -> str:
+    """One short line about an answer or an outcome that differs."""
+    what = "outcome"
+    expected, got = item["expected"], item["got"]
+    if "call" in item:
+        what = f"{item['call']['name']} {_short(encode(item['call']['arguments']).decode())}"
+        # Two long answers differ somewhere: what comes before would fill the line.
+        same = next((i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other), 0)
+        begin = max(0, same - _LONGEST // 3)
+        expected, got = (f"{'…' if begin else ''}{text[begin:]}" for text in (expected, got))
+    return f"differs: episode {item['episode']}, {what}: expected {_short(str(expected))}, got {_short(str(got))}"
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -1,0 +1,1 @@
+"""Domains: a folder, loaded and checked once."""

@@ -1,0 +1,112 @@
+"""``domain.yaml`` as typed data. Every mistake is reported with its line and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from simia_gym.actions import grammar_names
+from simia_gym.common.files import read_yaml
+from simia_gym.errors import DomainError, InputError
+from simia_gym.users import USERS
+
+NAME = r"^[a-z][a-z0-9_]*$"
+
+
+class EndRule(BaseModel):
+    """The episode ends once the state holds this value at this pointer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str = Field(description="JSON Pointer into the state, such as /session/main/bought.", pattern="^/")
+    value: Any = Field(description="The value that ends the episode.")
+    reason: str = Field("state", description="The word that is reported as the reason.")
+
+
+class DomainConfig(BaseModel):
+    """The keys of ``domain.yaml``.
+
+    Names of code are written ``package.module:Name`` or ``file.py:Name``, the latter relative to the folder.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=NAME, description="The domain's name; lower case, as in simia/NAME-v0.")
+    version: int = Field(1, ge=1, description="Raised whenever results stop being comparable.")
+    title: str = ""
+    description: str = ""
+    grammar: str = Field(description="How actions are written; see simia_gym.actions.")
+    parallel_tool_calls: Literal["allow", "error"] = "allow"
+    max_turns: int = Field(ge=1, strict=True, description="The one turn limit.")
+    max_calls: int = Field(16, ge=1, strict=True, description="Most tool calls in one action.")
+    policy: str = "policy.md"
+    tools: str = "tools.json"
+    world: str | None = Field(None, description="The World class; none where only a model plays the world.")
+    state: str | None = Field("state.json", description="JSON file of tables, or a function that returns them.")
+    state_schema: str | None = "state.schema.json"
+    opening: str | None = Field(None, description="Function(state, task) -> the first observation, without a world.")
+    info: str | None = Field(None, description="Function(state) -> public extras of a page, without a world.")
+    user: str | None = Field(None, description="The user that plays by default; none where nobody talks.")
+    cues: str | None = Field(None, description="YAML file of the scripted user's cue patterns.")
+    reward: str = Field(description="The Reward class.")
+    judge: str = Field(
+        "simia_gym.rewards.judge.judge:LLMJudge", description="The class of the judge that asks a model."
+    )
+    rubric: str | None = "rubric.yaml"
+    reward_options: dict[str, Any] = Field(default_factory=dict)
+    tasks: dict[Literal["train", "test"], str] = Field(default_factory=dict)
+    generator: str | None = Field(None, description="Function generate(split, index) -> Task.")
+    policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
+    data: str | None = Field(None, description="Function that loads a user's own data by path.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
+    ends: tuple[EndRule, ...] = ()
+    samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")
+
+    @field_validator("grammar")
+    @classmethod
+    def _known_grammar(cls, name: str) -> str:
+        if name not in grammar_names():
+            raise ValueError(f"there is no grammar {name!r}; known: {', '.join(grammar_names())}")
+        return name
+
+    @field_validator("user")
+    @classmethod
+    def _known_user(cls, name: str | None) -> str | None:
+        if name is not None and name not in USERS:
+            raise ValueError(f"there is no user {name!r}; known: {', '.join(USERS)}, or null")
+        return name
+
+
+def read_config(path: Path) -> DomainConfig:
+    """Read ``domain.yaml``.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DomainError: With every mistake in ``problems``.
+    """
+    value, lines = read_yaml(path)
+    if not isinstance(value, dict):
+        raise DomainError("is not a mapping of keys", where=str(path), fix="Write `name: ...`, `grammar: ...` lines.")
+    try:
+        return DomainConfig.model_validate(value)
+    except ValidationError as error:
+        problems = [_explain(detail, lines.where(list(detail["loc"]))) for detail in error.errors()]
+        raise DomainError.of(problems) from error
+
+
+def _explain(detail: Any, where: str) -> InputError:
+    name = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "missing":
+        note = DomainConfig.model_fields[name].description if name in DomainConfig.model_fields else ""
+        return DomainError(f"the key {name!r} is missing", where=where, fix=f"Add it. {note or ''}".strip())
+    if detail["type"] == "extra_forbidden":
+        known = ", ".join(DomainConfig.model_fields)
+        return DomainError(f"there is no key {name!r}", where=where, fix=f"Remove it; the keys are: {known}.")
+    if detail["type"] == "value_error":
+        return DomainError(str(detail["ctx"]["error"]), where=where, fix="Change the value.")
+    shown = repr(detail["input"])[:80]
+    return DomainError(f"{name}: {detail['msg']}, got {shown}", where=where, fix="Change the value.")

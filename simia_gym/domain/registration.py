@@ -1,0 +1,59 @@
+"""Finds the environments by listing the domain folders; nothing is parsed and no domain's code is imported."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import gymnasium
+
+from simia_gym.assembly.settings import CUSTOM
+from simia_gym.errors import InputError
+
+
+@cache
+def domain_folders() -> dict[str, Path]:
+    """Environment id to domain folder, sorted by id.
+
+    The folders lie in the sub-package ``envs``; it is located, not imported.
+    """
+    spec = find_spec("simia_gym.envs")
+    roots = list(spec.submodule_search_locations or ()) if spec is not None else []
+    found = {
+        f"simia/{folder.name}-v0": folder
+        for root in roots
+        for folder in Path(root).iterdir()
+        if (folder / "domain.yaml").is_file()
+    }
+    return dict(sorted(found.items()))
+
+
+def env_ids() -> list[str]:
+    """The ids of all installed environments, the custom one left out."""
+    return list(domain_folders())
+
+
+def domain_path(env: str) -> Path:
+    """The folder of an environment's domain.
+
+    Raises:
+        InputError: There is no such environment; names those that exist.
+    """
+    folder = domain_folders().get(env)
+    if folder is None:
+        known = ", ".join([*env_ids(), CUSTOM])
+        raise InputError(f"there is no environment {env!r}", fix=f"Known: {known}.")
+    return folder
+
+
+def register_all() -> None:
+    """Register every environment with Gymnasium; doing it twice changes nothing."""
+    for env in [*env_ids(), CUSTOM]:
+        if env not in gymnasium.registry:
+            gymnasium.register(
+                id=env,
+                entry_point="simia_gym.env:SimiaEnv",
+                vector_entry_point="simia_gym.vector:SimiaVectorEnv",
+                kwargs={"env_id": env},
+            )

@@ -1,0 +1,165 @@
+"""Reading and writing tasks: one JSON object a line."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, overload
+
+from simia_gym.common.files import read_jsonl
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.goal import check_goal
+from simia_gym.errors import DomainError, InputError
+from simia_gym.state import freeze
+from simia_gym.types import JsonObject, Split, Task
+
+_FIELDS: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "split": str,
+    "kind": str,
+    "instruction": (str, type(None)),
+    "setup": list,
+    "user": (dict, type(None)),
+    "gold": list,
+    "goal": (list, type(None)),
+    "criteria": list,
+    "options": dict,
+}
+_TUPLES = ("setup", "gold", "goal", "criteria")
+_REMEMBERED = 256
+_hashes: dict[int, tuple[Task, str]] = {}
+
+
+def task_to_json(task: Task) -> JsonObject:
+    """Write a task as plain JSON values; fields at their default are left out."""
+    out: JsonObject = {}
+    for field in dataclasses.fields(task):
+        value = getattr(task, field.name)
+        if isinstance(value, tuple):
+            value = list(value)
+        if field.name in ("id", "split", "kind") or (value is not None and value != [] and value != {}):
+            out[field.name] = value
+    if task.goal is not None and not task.goal:
+        out["goal"] = []
+    return out
+
+
+def task_from_json(value: Any, where: str) -> Task:
+    """Read a task.
+
+    Args:
+        value: The decoded JSON object.
+        where: File and line, for error messages.
+
+    Raises:
+        DomainError: It is no task; names the field.
+    """
+    if not isinstance(value, dict):
+        raise DomainError("a task must be a JSON object", where=where, fix="Write one object a line.")
+    for name in ("id", "split", "kind"):
+        if name not in value:
+            raise DomainError(f"the task has no {name!r}", where=where, fix=f"Add {name!r}.")
+    for name, item in value.items():
+        if name not in _FIELDS:
+            raise DomainError(
+                f"a task has no field {name!r}", where=where, fix=f"Remove it; fields are {', '.join(_FIELDS)}."
+            )
+        if not isinstance(item, _FIELDS[name]):
+            raise DomainError(f"{name!r} is a {type(item).__name__}", where=where, fix="Change its type.")
+    try:
+        check_goal(value.get("goal") or ())
+    except InputError as error:
+        raise DomainError(error.what, where=f"{where}: {error.where}", fix=error.fix) from error
+    if value["split"] not in ("train", "test"):
+        raise DomainError(f"split is {value['split']!r}", where=where, fix="Use 'train' or 'test'.")
+    frozen = freeze(value)  # one task is played by many episodes, and none of them may change it for the others
+    fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
+    return Task(**fields)
+
+
+def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputError]]:
+    """Read the tasks of one split.
+
+    Returns:
+        The tasks that could be read, and every mistake found.
+    """
+    tasks: list[Task] = []
+    problems: list[InputError] = []
+    seen: dict[str, int] = {}
+    try:
+        for number, value in read_jsonl(path, what="task file"):
+            where = f"{path}:{number}"
+            try:
+                task = task_from_json(value, where)
+            except DomainError as error:
+                problems.append(error)
+                continue
+            if task.split != split:
+                fix = "Move it to the other file or change its split."
+                problems.append(DomainError(f"task {task.id!r} says split {task.split!r}", where=where, fix=fix))
+            if task.id in seen:
+                fix = "Give every task its own id."
+                problems.append(
+                    DomainError(f"task id {task.id!r} occurs on line {seen[task.id]} too", where=where, fix=fix)
+                )
+            seen[task.id] = number
+            tasks.append(task)
+    except InputError as error:
+        problems.append(error)
+    return tuple(tasks), problems
+
+
+def task_hash(task: Task) -> str:
+    """Content hash of a task, 16 hex digits; the last few are remembered, by identity."""
+    known = _hashes.get(id(task))
+    if known is None or known[0] is not task:
+        if len(_hashes) >= _REMEMBERED:
+            _hashes.clear()
+        known = _hashes[id(task)] = (task, hashlib.sha256(encode(task_to_json(task))).hexdigest()[:16])
+    return known[1]
+
+
+class TaskList(Sequence[Task]):
+    """The fixed tasks of a split followed by generated ones, which are made when asked for.
+
+    Args:
+        fixed: The fixed tasks.
+        generated: Splits of the generated tasks with how many of each.
+        generate: The domain's generator.
+    """
+
+    def __init__(
+        self, fixed: Sequence[Task], generated: Mapping[Split, int], generate: Callable[[Split, int], Task] | None
+    ) -> None:
+        self._fixed = tuple(fixed)
+        self._generate = generate
+        self._plan = dict(generated)
+
+    def __len__(self) -> int:
+        return len(self._fixed) + sum(self._plan.values())
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Task]: ...
+    def __getitem__(self, index: int | slice) -> Task | list[Task]:
+        """One task by position, or several."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(index)
+        if position < len(self._fixed):
+            return self._fixed[position]
+        number = position - len(self._fixed)
+        make = cast("Callable[[Split, int], Task]", self._generate)
+        for split, count in self._plan.items():
+            if number < count:
+                return make(split, number)
+            number -= count
+        raise IndexError(index)
+
+    def __iter__(self) -> Iterator[Task]:
+        return (self[i] for i in range(len(self)))

@@ -1,0 +1,369 @@
+"""A world's tools are declared once: a typed method with a docstring.
+
+The decorator records what the signature cannot say (effect, read and write sets, whether it ends the episode); the
+JSON Schema comes from the annotations, the descriptions from the docstring. ``tools.json`` is written from this.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar, cast
+
+import jsonschema_rs
+from pydantic import ConfigDict, Field, create_model
+
+from simia_gym.errors import InputError
+from simia_gym.state.frozen import freeze, thaw
+from simia_gym.types import JsonObject
+from simia_gym.views.render import compile_render, render_arguments
+from simia_gym.views.selectors import parse_selector
+
+Effect = Literal["read", "write", "none"]
+Route = Literal["any", "world", "llm"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARK = "__simia_tool__"
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool, as the policy sees it and as the engine treats it.
+
+    Attributes:
+        name: The tool's name.
+        description: What it does.
+        parameters: JSON Schema of its arguments.
+        effect: ``read``, ``write`` or ``none``.
+        reads: Selectors of what it may look at, see `simia_gym.views.selectors`; a model that plays the tool sees
+            this and nothing else.
+        writes: Patterns of what it may change: ``table``, ``table/*`` or ``table/*/field``; ``*`` stands for one
+            pointer segment and a pattern covers everything below it.
+        terminal: Whether a successful call ends the episode.
+        render: How code writes the observation from the state after a call, see `simia_gym.views.render`; ``None``
+            where whoever plays the tool writes it.
+        render_errors: Whether the rule of ``render`` also says what an error shows: by itself where errors are terse,
+            after the explanation where they explain. So it is where a page stays open whatever happens.
+        route: Who may play the tool where there is a choice: ``world``, ``llm``, or ``any`` of them.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+    effect: Effect = "read"
+    reads: tuple[str | JsonObject, ...] = ()
+    writes: tuple[str, ...] = ()
+    terminal: bool = False
+    render: str | JsonObject | None = None
+    render_errors: bool = False
+    route: Route = "any"
+
+    @cached_property
+    def schema(self) -> JsonObject:
+        """The OpenAI tool dictionary, without engine marks; read-only, since all episodes share it."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return cast("JsonObject", freeze({"type": "function", "function": function}))
+
+    @cached_property
+    def entry(self) -> JsonObject:
+        """The entry of ``tools.json``: the schema and the ``x-simia`` part."""
+        marks: JsonObject = {"effect": self.effect, "reads": list(self.reads), "writes": list(self.writes)}
+        if self.terminal:
+            marks["terminal"] = True
+        if self.render is not None:
+            marks["render"] = self.render
+        if self.render_errors:
+            marks["render_errors"] = True
+        if self.route != "any":
+            marks["route"] = self.route
+        return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled validator, which cannot travel between processes and is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_validator"}
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        return jsonschema_rs.validator_for(thaw(self.parameters))
+
+    def problem(self, arguments: JsonObject) -> str | None:
+        """Say what is wrong with the arguments, or ``None``.
+
+        Args:
+            arguments: Decoded arguments of a call.
+
+        Returns:
+            One sentence for the policy, naming the argument.
+        """
+        if self._validator.is_valid(arguments):
+            return None
+        first = next(iter(self._validator.iter_errors(arguments)))
+        place = "".join(f"[{part!r}]" if isinstance(part, int) else f".{part}" for part in first.instance_path)
+        return f"{place.lstrip('.')}: {first.message}" if place else str(first.message)
+
+    @cached_property
+    def rendered_arguments(self) -> tuple[str, ...]:
+        """Names of the arguments that the rendering rule uses."""
+        return tuple(dict.fromkeys(render_arguments(self.render)))
+
+    @cached_property
+    def signature(self) -> str:
+        """What a call of it looks like, in words: ``name(order_id: string, item_ids: array of string)``."""
+        properties = self.parameters.get("properties", {})
+        required = self.parameters.get("required", ())
+        parts = [
+            f"{name}: {_kind(schema)}" if name in required else f"{name}: {_kind(schema)}, optional"
+            for name, schema in properties.items()
+        ]
+        return f"{self.name}({'; '.join(parts) if any(', ' in part for part in parts) else ', '.join(parts)})"
+
+    def may_write(self, segments: Sequence[str]) -> bool:
+        """Whether the pointer (as decoded segments) lies inside the declared write set."""
+        for pattern in self._write_patterns:  # noqa: SIM110 - each operation comes by here; a loop is the fastest
+            if _covers(pattern, segments):
+                return True
+        return False
+
+    @cached_property
+    def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(pattern.split("/")) for pattern in self.writes)
+
+
+def _kind(schema: Any) -> str:
+    """A JSON Schema in a few words."""
+    if not isinstance(schema, Mapping):
+        return "any value"
+    if "enum" in schema:
+        return f"one of {json.dumps(list(schema['enum']), ensure_ascii=False)}"
+    if isinstance(schema.get("anyOf"), Sequence):
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    kind = schema.get("type", "any value")
+    if kind == "array" and "items" in schema:
+        return f"array of {_kind(schema['items'])}"
+    return kind if isinstance(kind, str) else " or ".join(map(str, kind))
+
+
+def _covers(pattern: Sequence[str], segments: Sequence[str]) -> bool:
+    if len(pattern) > len(segments):
+        return False
+    for want, have in zip(pattern, segments, strict=False):  # noqa: SIM110 - see `ToolSpec.may_write`
+        if want != "*" and want != have:
+            return False
+    return True
+
+
+def tool(
+    *,
+    effect: Effect = "read",
+    reads: Iterable[str | JsonObject] = (),
+    writes: Iterable[str] = (),
+    terminal: bool = False,
+    render: str | JsonObject | None = None,
+    render_errors: bool = False,
+    route: Route = "any",
+) -> Callable[[F], F]:
+    """Declare a world's method as a tool.
+
+    Args:
+        effect: ``read`` (looks at state), ``write`` (may change it), ``none`` (neither).
+        reads: What it looks at, as in `ToolSpec.reads`.
+        writes: What it may change, as in `ToolSpec.writes`; only for ``write``.
+        terminal: A successful call ends the episode.
+        render: How its observation follows from the state, as in `ToolSpec.render`.
+        render_errors: Whether that holds for errors, too, as in `ToolSpec.render_errors`.
+        route: Who may play it, as in `ToolSpec.route`.
+
+    Returns:
+        The decorator. The method's first argument after ``self`` is the `Draft`.
+    """
+
+    def mark(function: F) -> F:
+        marks = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
+        setattr(function, _MARK, {**marks, "render": render, "render_errors": render_errors, "route": route})
+        return function
+
+    return mark
+
+
+def declared_tools(cls: type) -> dict[str, ToolSpec]:
+    """Collect the tools of a world class, in order of definition (base classes first).
+
+    Args:
+        cls: The world class.
+
+    Returns:
+        Tool name to specification.
+
+    Raises:
+        InputError: A tool's declaration is inconsistent or lacks a docstring or annotation.
+    """
+    names: dict[str, None] = {}
+    for base in reversed(cls.__mro__):
+        names.update(dict.fromkeys(name for name, value in vars(base).items() if hasattr(value, _MARK)))
+    return {name: _specify(cls, name, getattr(cls, name)) for name in names}
+
+
+def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
+    where = f"{cls.__module__}.{cls.__qualname__}.{name}"
+    marks = getattr(function, _MARK)
+    if marks["writes"] and marks["effect"] != "write":
+        raise InputError("a tool with a write set must have effect='write'", where=where, fix="Change its declaration.")
+    _check_marks(marks, where)
+    description, notes = _read_docstring(function.__doc__ or "", where)
+    return ToolSpec(name=name, description=description, parameters=_parameters(function, notes, where), **marks)
+
+
+def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: str) -> JsonObject:
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in list(inspect.signature(function).parameters.values())[2:]:
+        if parameter.name not in hints:
+            raise InputError(f"parameter {parameter.name!r} has no annotation", where=where, fix="Annotate it.")
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], Field(default, description=notes.get(parameter.name)))
+    unknown = set(notes) - set(fields)
+    if unknown:
+        raise InputError(f"the docstring describes {sorted(unknown)}, which are no parameters", where=where)
+    model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+    schema = _without_titles(model.model_json_schema())
+    return {
+        "type": "object",
+        "properties": schema.get("properties", {}),
+        "required": schema.get("required", []),
+        "additionalProperties": False,
+        **({"$defs": schema["$defs"]} if "$defs" in schema else {}),
+    }
+
+
+def _without_titles(node: Any, *, names: bool = False) -> Any:
+    """Drop pydantic's ``title`` keywords; under ``properties`` and ``$defs`` keys are names and stay."""
+    if isinstance(node, dict):
+        kept = {key: value for key, value in node.items() if names or key != "title"}
+        return {
+            key: _without_titles(value, names=not names and key in ("properties", "$defs"))
+            for key, value in kept.items()
+        }
+    if isinstance(node, list):
+        return [_without_titles(item) for item in node]
+    return node
+
+
+_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|Note):\s*$")
+_ENTRY = re.compile(r"^(\w+)(?: \([^)]*\))?:\s*(.*)$")
+
+
+def _read_docstring(text: str, where: str) -> tuple[str, dict[str, str]]:
+    """Split a Google-style docstring into its prose and the notes of its ``Args`` section."""
+    prose: list[str] = []
+    notes: dict[str, str] = {}
+    section, current = "", ""
+    for line in inspect.cleandoc(text).splitlines():
+        heading = _SECTION.match(line)
+        if heading:
+            section = heading.group(1)
+        elif not section:
+            prose.append(line.strip())
+        elif section == "Args" and line.strip():
+            indent = len(line) - len(line.lstrip())
+            entry = _ENTRY.match(line.strip()) if indent <= 4 else None
+            if entry:
+                current = entry.group(1)
+                notes[current] = entry.group(2)
+            else:
+                notes[current] = f"{notes.get(current, '')} {line.strip()}".strip()
+    paragraphs = "\n".join(prose).strip().split("\n\n")
+    description = "\n\n".join(" ".join(part.split()) for part in paragraphs)
+    if not description:
+        raise InputError("a tool needs a docstring", where=where, fix="Say in one sentence what it does.")
+    return description, notes
+
+
+def spec_from_entry(entry: Any, where: str) -> ToolSpec:
+    """Read one entry of ``tools.json``; missing ``x-simia`` parts get cautious defaults.
+
+    The defaults: an unknown effect counts as ``write`` with nothing in its write set, so that a simulator may answer
+    but not change anything until the declaration says what; a tool without ``reads`` is played by somebody who sees
+    nothing of the state.
+
+    Args:
+        entry: The OpenAI tool dictionary with an optional ``x-simia`` part.
+        where: File and place for error messages.
+
+    Returns:
+        The specification.
+
+    Raises:
+        InputError: The entry is not a tool, its parameters are not a JSON Schema, or a part of ``x-simia`` is wrong.
+    """
+    function = entry.get("function", entry) if isinstance(entry, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise InputError("not a tool: it has no function.name", where=where, fix="Use the OpenAI tool layout.")
+    name = function["name"]
+    parameters = function.get("parameters", {"type": "object", "properties": {}})
+    try:
+        jsonschema_rs.validator_for(parameters)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"parameters of {name!r} are not a JSON Schema: {error}", where=where) from error
+    marks = entry.get("x-simia", {})
+    if not isinstance(marks, Mapping):
+        raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
+    unknown = sorted(set(marks) - set(_MARKS))
+    if unknown:
+        raise InputError(
+            f"x-simia of {name!r} has no key {unknown[0]!r}", where=where, fix=f"Keys: {', '.join(_MARKS)}."
+        )
+    given = {**_MARKS, **marks}
+    _check_marks(given, f"{where}: tool {name!r}")
+    return ToolSpec(
+        name=name,
+        description=str(function.get("description", "")),
+        parameters=dict(parameters),
+        effect=given["effect"],
+        reads=tuple(given["reads"]),
+        writes=tuple(given["writes"]),
+        terminal=given["terminal"],
+        render=given["render"],
+        render_errors=given["render_errors"],
+        route=given["route"],
+    )
+
+
+_MARKS: Mapping[str, Any] = {
+    "effect": "write",
+    "reads": (),
+    "writes": (),
+    "terminal": False,
+    "render": None,
+    "render_errors": False,
+    "route": "any",
+}
+
+
+def _check_marks(marks: Mapping[str, Any], where: str) -> None:
+    """Refuse what a declaration cannot say; functions that it names are looked for by those who need them."""
+    for key, choices in (("effect", ("read", "write", "none")), ("route", ("any", "world", "llm"))):
+        if marks[key] not in choices:
+            fix = f"Use {', '.join(choices[:-1])} or {choices[-1]}."
+            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix=fix)
+    for key in ("reads", "writes"):
+        if isinstance(marks[key], str) or not isinstance(marks[key], Sequence):
+            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix="Write a list.")
+    for pattern in marks["writes"]:
+        if not isinstance(pattern, str) or not all(pattern.split("/")):
+            fix = "Write table, table/* or table/*/field."
+            raise InputError(f"x-simia.writes holds {pattern!r}", where=where, fix=fix)
+    for key in ("terminal", "render_errors"):
+        if not isinstance(marks[key], bool):
+            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix="Use true or false.")
+    if marks["render_errors"] and marks["render"] is None:
+        fix = "Give x-simia.render, or leave render_errors out."
+        raise InputError("x-simia.render_errors has no rule to render by", where=where, fix=fix)
+    for selector in marks["reads"]:
+        parse_selector(selector, where)
+    if not isinstance(marks["render"], str):
+        compile_render(marks["render"], where)

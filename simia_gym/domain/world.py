@@ -1,0 +1,152 @@
+"""A world: the executable simulator of a domain, ordinary Python tools over the state.
+
+A subclass declares its tools with `simia_gym.domain.tools.tool`. A call runs on a draft that copies only the rows it
+edits; what it changed becomes JSON Patch operations, checked against the tool's declared write set. An error changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from simia_gym.assembly.settings import Feedback
+from simia_gym.domain.tools import ToolSpec, declared_tools
+from simia_gym.errors import Fault, ToolError
+from simia_gym.state import Draft, State, pointer_parts
+from simia_gym.types import JsonObject, Task, ToolCall, Transition
+
+
+class World:
+    """Base class of worlds.
+
+    Args:
+        options: The domain's options, such as ``{"compat": "tau2"}``; the defaults stand in ``domain.yaml``.
+    """
+
+    tools: ClassVar[Mapping[str, ToolSpec]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Collect the tools once per class."""
+        super().__init_subclass__(**kwargs)
+        cls.tools = declared_tools(cls)
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self.options: Mapping[str, Any] = dict(options or {})
+
+    def opening(self, db: Draft, task: Task) -> str:
+        """Write the first observation, where the domain has no user. It may change the state through ``db``."""
+        return task.instruction or ""
+
+    def info(self, state: State) -> Mapping[str, Any]:
+        """Give structured public extras of the present state, such as a page's clickables."""
+        return {}
+
+    def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """Answer a call that no tool should see: unknown tool, invalid arguments.
+
+        Returns:
+            The error transition, or ``None`` where the call may go on.
+        """
+        return refuse_call(self.tools, call, feedback)
+
+    def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run one call.
+
+        Args:
+            state: The state before.
+            call: A call, unchecked.
+            feedback: Whether an error says why; ``terse`` says as much as the real system would.
+
+        Returns:
+            Its transition, with the new state in ``Transition.state``.
+
+        Raises:
+            Fault: The tool has a bug: it raised something unexpected or wrote outside its write set.
+        """
+        refusal = self.refuse(call, feedback)
+        if refusal is not None:
+            return refusal
+        spec = self.tools[call.name]
+        draft = state.draft()
+        try:
+            result = self.run(call.name, draft, call.arguments)
+        except ToolError as error:
+            return error_transition(error_text(error.message, error.why, feedback), error.code)
+        except Fault:
+            raise
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"tool {call.name} raised {type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+            raise Fault("bug", message, role="world") from error
+        after, ops = draft.commit()
+        for op in ops:
+            if not spec.may_write(pointer_parts(op["path"])):
+                raise Fault("bug", f"tool {call.name} wrote {op['path']}, outside its write set", role="world")
+        end = "terminal_tool" if spec.terminal else None
+        observation = result if isinstance(result, str) else json.dumps(result)
+        return Transition(observation, ops, end=end, info=self.info(after), state=after)
+
+    def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
+        """Run the tool's method. Override to change how arguments reach it."""
+        return getattr(self, name)(draft, **arguments)
+
+    def replay(self, state: State, calls: Iterable[Mapping[str, Any]]) -> State:
+        """Run calls ``{"name", "arguments"}`` in order, passing over those that fail, and give the final state."""
+        for item in calls:
+            after = self.call(state, ToolCall(item["name"], dict(item.get("arguments", {})))).state
+            state = state if after is None else after
+        return state
+
+
+def error_transition(text: str, code: str, info: Mapping[str, Any] | None = None) -> Transition:
+    """The transition of a call that failed: a text, a code, no change."""
+    return Transition(text, (), outcome="error", error_code=code, info=info or {})
+
+
+def error_text(message: str, why: str, feedback: Feedback) -> str:
+    """The observation of an error.
+
+    Args:
+        message: What the tool says.
+        why: The reason and what would be right; may be empty.
+        feedback: Whether the reason is told.
+    """
+    if feedback == "terse" or not why:
+        return f"Error: {message}"
+    stop = "" if message.endswith((".", "!", "?")) else "."
+    return f"Error: {message}{stop} Why: {why}"
+
+
+def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+    """The argument gate: answer unknown tools and invalid arguments without asking any simulator.
+
+    Args:
+        tools: The domain's tools.
+        call: The call.
+        feedback: Whether the answer says which tools there are and what the tool expects.
+
+    Returns:
+        The error transition, or ``None`` where the call may go on.
+    """
+    spec = tools.get(call.name)
+    if spec is None:
+        why = why_unknown(tools)
+        return error_transition(error_text(f"Tool '{call.name}' not found.", why, feedback), "unknown_tool")
+    problem = spec.problem(call.arguments)
+    if problem is None:
+        return None
+    message = f"Invalid arguments for {call.name}: {problem}"
+    return error_transition(error_text(message, why_invalid(spec), feedback), "invalid_arguments")
+
+
+def why_unknown(tools: Mapping[str, ToolSpec]) -> str:
+    """Explain that a tool does not exist."""
+    return f"The tools are: {', '.join(tools)}."
+
+
+def why_invalid(spec: ToolSpec) -> str:
+    """Explain what arguments a tool takes."""
+    return f"The call is {spec.signature}, with these arguments and no others."

@@ -1,0 +1,324 @@
+"""Cassettes: what models answered, kept in a file, and played back strictly.
+
+One JSON line per finished request. A line is found by what was asked (messages, form, seed, further fields, the
+model's name) together with the episode's scope, the role and the number of the request, so that the order of lines and
+the timing of a run do not matter. There are no addresses, keys or times in it.
+
+The same request asked twice has one answer, whoever of several episodes asks first: that is how the environment's own
+roles are meant to be. A policy that is sampled again must be able to answer otherwise: its takes are counted, and two
+at once, which could be told apart only by luck, are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from simia_gym.common.json_encoding import decode, encode
+from simia_gym.common.locks import take_lock
+from simia_gym.errors import Fault, InputError
+from simia_gym.llm.structured import read_reply
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
+from simia_gym.types import JsonObject
+
+Mode = Literal["record", "replay"]
+_VERSION = 1
+_MISS = "cassette_miss"
+
+
+class Cassette:
+    """A file of answers; safe to use from several threads and loops of one process.
+
+    Args:
+        path: The file.
+        mode: ``record`` asks and writes down; ``replay`` answers from the file and asks nobody.
+        resume: Go on with a file that exists: what it answers is not asked again, faults and a torn last line are.
+
+    Raises:
+        InputError: The file exists (``record`` without `resume`), does not exist (``replay``), or is damaged.
+    """
+
+    def __init__(self, path: Path | str, mode: Mode, *, resume: bool = False) -> None:
+        if mode not in ("record", "replay"):
+            raise InputError(f"there is no mode {mode!r}", where="cassette", fix="Modes: record, replay.")
+        self.path, self.mode = Path(path), mode
+        self._lock = threading.Lock()
+        self._lines: dict[str, JsonObject] = {}
+        self._takes: Counter[str] = Counter()
+        self._file = -1
+        if mode == "replay":
+            if not self.path.is_file():
+                raise InputError("there is no such file", where=str(path), fix="Record the cassette first.")
+            self._read(torn_allowed=False)
+        else:
+            self._open(resume)
+
+    def wrap(self, model: ChatModel | None, role: str, *, name: str | None = None) -> ChatModel:
+        """Put the cassette between a role and its model.
+
+        Args:
+            model: Who answers while recording; may be ``None`` in replay.
+            role: The role, or another name under which its answers are kept.
+            name: The model's name; else the ``name`` of `model`.
+
+        Returns:
+            A source of answers.
+
+        Raises:
+            InputError: There is no model to record.
+        """
+        if model is None and self.mode == "record":
+            raise InputError(f"the {role} has no model to record", where="cassette", fix="Configure its endpoint.")
+        return _Wrapped(self, model, role, name or str(getattr(model, "name", "")))
+
+    def check(self, role: str, name: str) -> None:
+        """Make sure, before anything is asked, that the answers to play back are those of a model.
+
+        Args:
+            role: The role, as in `wrap`.
+            name: The model's name.
+
+        Raises:
+            InputError: The role's answers are all those of another model.
+        """
+        if self.mode != "replay":
+            return
+        names = sorted({str(line.get("model", "")) for line in self._lines.values() if line.get("role") == role})
+        if names and name not in names:
+            fix = f"Name {' or '.join(names)} as the {role}'s model."
+            what = f"it holds answers of {' and '.join(names)} for the {role}, none of {name}"
+            raise InputError(what, where=str(self.path), fix=fix)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file >= 0:
+                self._closing()
+                self._file = -1
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def find(self, key: str) -> Mapping[str, Any] | None:
+        """The line of a key."""
+        with self._lock:
+            return self._lines.get(key)
+
+    def take(self, key: str) -> int:
+        """Count a request of a policy: how often it was made before."""
+        with self._lock:
+            number = self._takes[key]
+            self._takes[key] += 1
+            return number
+
+    def keep(self, line: JsonObject) -> JsonObject:
+        """Write a line, and give the one that stands: where several threads found a reply, the first."""
+        with self._lock:
+            if self._file < 0:
+                raise InputError("the cassette is closed", where=str(self.path), fix="Open it again.")
+            known = self._lines.get(line["key"])
+            if known is not None and "reply" in known:
+                return known
+            self._lines[line["key"]] = line
+            data = encode(line) + b"\n"
+            while data:
+                data = data[os.write(self._file, data) :]
+            return line
+
+    def _open(self, resume: bool) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if resume else os.O_EXCL)
+        try:
+            file = os.open(self.path, flags, 0o644)
+        except FileExistsError:
+            fix = "Give --resume (resume=True in Python) to continue it, or another file."
+            raise InputError("the cassette exists already", where=str(self.path), fix=fix) from None
+        except OSError as error:
+            fix = "Give a file in a folder that exists and may be written."
+            raise InputError(f"it cannot be written ({error.strerror})", where=str(self.path), fix=fix) from None
+        try:
+            # Before it is read: the torn last line that is cut off there may be one that another is writing.
+            if not take_lock(file, self.path):
+                fix = "Wait for it, or give another file."
+                raise InputError("another process is recording to it", where=str(self.path), fix=fix)
+            self._read(torn_allowed=True)
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+        self._closing = weakref.finalize(self, os.close, file)
+
+    def _read(self, *, torn_allowed: bool) -> None:
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            if not torn_allowed:
+                fix = "Resume the recording, which redoes it."
+                raise InputError("the last line is torn", where=str(self.path), fix=fix)
+            os.truncate(self.path, whole)
+        for number, text in enumerate(data[:whole].splitlines(), 1):
+            where = f"{self.path}:{number}"
+            line = _checked(text, where)
+            known = self._lines.get(line["key"])
+            if known is None or "fault" in known:
+                self._lines[line["key"]] = line
+            elif "reply" in line and line["reply"] != known["reply"]:
+                fix = "Remove one of the two lines."
+                raise InputError("the same request has another answer in an earlier line", where=where, fix=fix)
+
+
+class _Wrapped:
+    """A model behind a cassette."""
+
+    def __init__(self, cassette: Cassette, model: ChatModel | None, role: str, name: str) -> None:
+        self._cassette, self._model, self._role, self.name = cassette, model, role, name
+        self._counted = role == "policy"
+        self._flying: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[None]] = {}
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Answer from the cassette, or ask and keep the answer.
+
+        Raises:
+            Fault: The recorded fault; or ``cassette_miss``: the cassette has no answer to this.
+        """
+        key = self._key(request)
+        if self._counted:
+            return await self._counted_complete(request, key)
+        spot = (asyncio.get_running_loop(), key)
+        while True:
+            line = self._cassette.find(key)
+            if line is not None and (self._cassette.mode == "replay" or "reply" in line):
+                return self._give(line, request)
+            if self._cassette.mode == "replay":
+                raise self._miss(request)
+            other = self._flying.get(spot)
+            if other is None:
+                return await self._ask(spot, request, key)
+            # Somebody is asking the same at this moment; if that fails, it is asked again.
+            await asyncio.shield(other)
+
+    async def _counted_complete(self, request: ChatRequest, key: str) -> Reply:
+        spot = (asyncio.get_running_loop(), key)
+        if spot in self._flying:
+            fix = "Give each of them a scope of its own."
+            what = f"two requests {request.ordinal} of the {self._role} in scope {request.scope!r} are alike"
+            raise InputError(what, where=str(self._cassette.path), fix=fix)
+        key = f"{key}#{self._cassette.take(key)}"
+        line = self._cassette.find(key)
+        if line is not None and (self._cassette.mode == "replay" or "reply" in line):
+            return self._give(line, request)
+        if self._cassette.mode == "replay":
+            raise self._miss(request)
+        return await self._ask(spot, request, key)
+
+    async def _ask(self, spot: tuple[asyncio.AbstractEventLoop, str], request: ChatRequest, key: str) -> Reply:
+        done = self._flying[spot] = spot[0].create_future()
+        line: JsonObject = {
+            "v": _VERSION,
+            "key": key,
+            "role": self._role,
+            "scope": request.scope,
+            "ordinal": request.ordinal,
+            "model": self.name,
+        }
+        try:
+            if self._model is None:
+                raise self._miss(request)
+            try:
+                reply = await self._model.complete(request)
+            except Fault as fault:
+                # The episode's record and the cassette name the same fault, and the cassette names no address.
+                shown = Fault(fault.kind, self._without_address(fault.message), role=fault.role)
+                self._cassette.keep(
+                    {**line, "fault": {"kind": shown.kind, "message": shown.message, "role": shown.role}}
+                )
+                raise shown from None
+            answer = {
+                "raw": reply.raw,
+                "message": dict(reply.message),
+                "finish_reason": reply.finish_reason,
+                "model": reply.model,
+                "usage": reply.usage._asdict(),
+            }
+            stands = self._cassette.keep({**line, "reply": answer})
+            return reply if stands.get("reply") is answer else self._give(stands, request)
+        finally:
+            del self._flying[spot]
+            done.set_result(None)
+
+    def _give(self, line: Mapping[str, Any], request: ChatRequest) -> Reply:
+        fault = line.get("fault")
+        if fault is not None:
+            raise Fault(fault["kind"], fault["message"], role=fault["role"])
+        kept = line["reply"]
+        text, data = read_reply(kept["raw"], request.reply, role=request.role)
+        return Reply(
+            text=text,
+            raw=kept["raw"],
+            data=data,
+            message=kept["message"],
+            finish_reason=kept["finish_reason"],
+            model=kept["model"],
+            usage=Usage(**kept["usage"]),
+        )
+
+    def _key(self, request: ChatRequest) -> str:
+        whole = sha256()
+        for chunk in request.prompt.chunks:
+            whole.update(chunk)
+        reply = request.reply
+        rest = [
+            None if reply is None else [reply.name, reply.schema],
+            request.seed,
+            dict(request.body),
+            self.name,
+            request.scope,
+            self._role,
+            request.ordinal,
+        ]
+        whole.update(b"\0" + encode(rest))
+        return whole.hexdigest()
+
+    def _miss(self, request: ChatRequest) -> Fault:
+        message = (
+            f"the cassette has no answer to request {request.ordinal} of the {self._role} in scope {request.scope!r}:"
+            " the prompt, the form, the seed or the model differs from what was recorded, or it was never asked"
+        )
+        return Fault(_MISS, message, role=request.role)
+
+    def _without_address(self, message: str) -> str:
+        host = getattr(getattr(self._model, "endpoint", None), "host", "")
+        return message.replace(host, "the endpoint") if host else message
+
+
+def _checked(text: bytes, where: str) -> JsonObject:
+    """One line of a file, if it is one."""
+    fix = "The file is damaged: record it anew."
+    try:
+        line = decode(text)
+    except ValueError:
+        raise InputError("the line is no JSON", where=where, fix=fix) from None
+    kept = line.get("reply") if isinstance(line, dict) else None
+    if isinstance(kept, dict):
+        good = isinstance(kept.get("raw"), str) and isinstance(kept.get("message"), dict) and "finish_reason" in kept
+        good = good and isinstance(kept.get("model"), str) and _is_usage(kept.get("usage"))
+    else:
+        fault = line.get("fault") if isinstance(line, dict) else None
+        good = isinstance(fault, dict) and all(isinstance(fault.get(name), str) for name in ("kind", "message", "role"))
+    if not good or not isinstance(line.get("key"), str) or line.get("v") != _VERSION:
+        raise InputError("the line is none of a cassette", where=where, fix=fix)
+    return dict(line)
+
+
+def _is_usage(found: Any) -> bool:
+    return (
+        isinstance(found, dict)
+        and set(found) == {"prompt", "cached", "completion"}
+        and all(isinstance(count, int) for count in found.values())
+    )

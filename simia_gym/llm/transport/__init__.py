@@ -1,0 +1,1 @@
+"""Requests to endpoints: client, failures, limits."""

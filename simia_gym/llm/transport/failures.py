@@ -1,0 +1,196 @@
+"""What went wrong with one try, and whether another may go better."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import orjson
+
+from simia_gym.common.secrets import without_secrets
+
+MAX_WAIT = 60.0
+_TEXT = 300
+_KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 413: "context_length", 429: "rate_limit"}
+_KIND_OF_STATUS[402] = "rate_limit"  # no credit: nothing more is answered
+_KIND_OF_STATUS |= dict.fromkeys((405, 501), "not_found")  # something answers there that takes no questions
+_PASSING = frozenset({408, 409, 425, 429})
+_TOO_LONG = re.compile(
+    r"context[_ ]length|context window|maximum context|context size|too many tokens|prompt is too long"
+    r"|reduce the length|longer than the (?:maximum|model)|exceeds? (?:the )?(?:max_model_len|model's max)"
+    r"|input (?:length|is too long)|max_prompt_length|token count.{0,40}exceeds? the maximum"
+    r"|`?inputs`? (?:tokens \+ `?max_new_tokens`? must be|must have less than)"
+    # What a server says that shortens max_tokens to the room left, where none is left; no caller asks for less than 1.
+    r"|max_(?:completion_)?tokens must be at least 1, got (?:0|-\d+)",
+    re.IGNORECASE,
+)
+_SURELY_TOO_LONG = re.compile(
+    r"exceeds? (?:the )?(?:available |maximum |model's )?context (?:size|length|window)", re.IGNORECASE
+)
+"""What counts also where a server has no better status for it than 500; other errors there may name contexts, too."""
+_NO_KEY = re.compile(r"api[ _-]?key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api[ _-]?key", re.IGNORECASE)
+_FILTERED = re.compile(r"content[_ ](?:filter|policy|management)|responsibleai", re.IGNORECASE)
+_NO_MODEL = re.compile(r"model.{0,80}(?:does not exist|not found|not exist)|model_not_found", re.IGNORECASE)
+_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_SAYS_NO_CREDIT = re.compile(
+    r"^HTTP 402\b|insufficient[ _](?:credit|balance|quota|funds)|exceeded your current quota"
+    r"|billing[ _](?:hard[ _]limit|not[ _]active)",
+    re.IGNORECASE,
+)
+
+
+class Failure(Exception):
+    """One try failed.
+
+    Args:
+        kind: As in the kinds of `Fault`.
+        message: What happened.
+        again: Whether another try may go better.
+        wait: Seconds that the server asks to wait.
+        status: The HTTP status, where there was an answer.
+        code: The server's own name of the error.
+        param: The parameter that the server complains of.
+
+    Attributes:
+        said: Whether the model answered, and only what it said is worth nothing.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        again: bool = False,
+        wait: float | None = None,
+        status: int = 0,
+        code: str = "",
+        param: str = "",
+    ) -> None:
+        super().__init__(kind, message)
+        self.kind, self.message, self.again, self.wait = kind, message, again, wait
+        self.status, self.code, self.param = status, code, param
+        self.said = False
+
+
+def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
+    """Classify an answer that is no success.
+
+    Args:
+        status: The HTTP status.
+        body: The body.
+        headers: At least ``retry-after``, ``retry-after-ms`` and ``location``, where they came; lower-case names.
+
+    Returns:
+        The failure.
+    """
+    if 300 <= status < 400:
+        # Following would hand the key to whoever is named there.
+        fix = "redirects are not followed: give the final address as the base URL"
+        return Failure("bad_request", f"HTTP {status}: {fix}", status=status)
+    text, code, param = _error_of(body)
+    kind = _KIND_OF_STATUS.get(status)
+    if kind is None:
+        kind = "server_error" if status >= 500 or status in _PASSING else "bad_request"
+    again = status in _PASSING or kind == "server_error"
+    whole = f"{code} {text}"
+    if kind == "rate_limit" and code in _NO_CREDIT:
+        again, text = False, f"{text} ({code})"
+    elif kind in ("bad_request", "context_length"):
+        if code == "context_length_exceeded" or _TOO_LONG.search(whole):
+            kind = "context_length"
+        elif _FILTERED.search(whole):
+            kind = "content_filter"
+        elif _NO_MODEL.search(whole):
+            kind = "not_found"
+        elif _NO_KEY.search(whole):
+            kind = "auth"
+    elif status == 500 and _SURELY_TOO_LONG.search(whole):
+        kind, again = "context_length", False
+    wait = retry_after(headers) if again else None
+    return Failure(
+        kind, f"HTTP {status}: {text or 'no text'}", again=again, wait=wait, status=status, code=code, param=param
+    )
+
+
+def no_credit(kind: str, message: str) -> bool:
+    """Whether a failure says that the account is empty: waiting does not help.
+
+    Args:
+        kind: Its kind.
+        message: What happened, as in `Failure` and `Fault`.
+    """
+    return kind == "rate_limit" and _SAYS_NO_CREDIT.search(message) is not None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The pause that a server asks for, in seconds, at most a minute; ``None`` where it asks for none.
+
+    Args:
+        headers: With lower-case names.
+    """
+    in_ms = headers.get("retry-after-ms")
+    text = in_ms or headers.get("retry-after")
+    if not text:
+        return None
+    try:
+        seconds = float(text) / (1000 if in_ms else 1)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):  # no date, or none that there can be
+            return None
+        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - time.time()
+        seconds = max(0.0, seconds)
+    return min(seconds, MAX_WAIT) if seconds >= 0 else None
+
+
+def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
+    """A text of somebody else, fit to be shown: one line, not long, without secrets.
+
+    Args:
+        text: Any text.
+        secrets: What must not appear in it.
+        limit: Most characters.
+    """
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = " ".join(without_secrets(text).split())
+    text = "".join(char if char.isprintable() else "?" for char in text)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def text_of(value: Any) -> str:
+    """JSON as text; a text stays as it is.
+
+    Args:
+        value: What `orjson.loads` gave, which reads deeper nesting than it writes.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return "something that is nested too deeply"
+
+
+def _error_of(body: bytes) -> tuple[str, str, str]:
+    """Text, code and parameter of an error, in any of the layouts that servers use."""
+    try:
+        data: Any = orjson.loads(body)
+    except ValueError:
+        return re.sub(r"<[^>]*>", " ", body[:2000].decode("utf-8", "replace")), "", ""
+    if isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict):
+        data = data[0]
+    found = data.get("error", data) if isinstance(data, dict) else data
+    if not isinstance(found, dict):
+        return text_of(found), "", ""
+    text = found.get("message") or found.get("detail") or found.get("error") or found
+    code = found.get("code") or found.get("type") or ""
+    inner = found.get("innererror")
+    if isinstance(inner, dict) and isinstance(inner.get("code"), str):
+        code = f"{text_of(code)} {inner['code']}"
+    return text_of(text), text_of(code), text_of(found.get("param") or "")

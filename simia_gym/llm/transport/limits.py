@@ -1,0 +1,194 @@
+"""How many requests may be in flight to one model: as many as the server bears.
+
+A 429 shrinks the limit by a fifth, once per pause that the server asks for; what merely fails (5xx, timeouts) stops
+growth for a moment; answers let it grow again. Without a 429 there is no limit but the ceiling. One limit serves all
+event loops and threads of a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simia_gym.llm.transport.forks import fresh_after_fork
+from simia_gym.types import JsonObject
+
+_SHRINK = 0.8
+_GROW = 0.05
+_LEAST_PAUSE = 0.25
+_FAILURE_PAUSE = 1.0
+_MOST_CHANGES = 100
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[None]
+    granted: bool = False
+
+
+class AdaptiveLimit:
+    """Permits for requests to one model.
+
+    Args:
+        ceiling: Most permits; ``None`` for no ceiling.
+        clock: Gives the time in seconds.
+    """
+
+    def __init__(self, ceiling: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ceiling = math.inf if ceiling is None else float(ceiling)
+        self._limit = self._ceiling
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: deque[_Waiting] = deque()
+        self._quiet_until = -math.inf
+        self._shrunk_until = -math.inf
+        self._changes: deque[tuple[str, int]] = deque(maxlen=_MOST_CHANGES)
+        self.in_flight = 0
+        fresh_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Nothing is in flight in a new process."""
+        self._lock = threading.Lock()
+        self._waiting.clear()
+        self.in_flight = 0
+
+    @property
+    def limit(self) -> float:
+        """Permits now; infinite where nothing limits them."""
+        return self._limit
+
+    def lower_ceiling(self, ceiling: int | None) -> None:
+        """Several users of one model may name a ceiling: the lowest counts."""
+        if ceiling is not None and ceiling < self._ceiling:
+            with self._lock:
+                self._ceiling = float(ceiling)
+                self._limit = min(self._limit, self._ceiling)
+
+    def take(self) -> bool:
+        """Take a permit if one is free and nobody waits for it; if so, `release` must follow."""
+        with self._lock:
+            free = not self._waiting and self.in_flight + 1 <= self._limit
+            self.in_flight += free
+            return free
+
+    async def acquire(self) -> None:
+        """Wait for a permit; `release` must follow. A cancelled wait takes none."""
+        with self._lock:
+            if not self._waiting and self.in_flight + 1 <= self._limit:
+                self.in_flight += 1
+                return
+            loop = asyncio.get_running_loop()
+            mine = _Waiting(loop, loop.create_future())
+            self._waiting.append(mine)
+        try:
+            await mine.future
+        except BaseException:
+            with self._lock:
+                if mine.granted:
+                    self.in_flight -= 1
+                else:
+                    self._waiting.remove(mine)
+                self._grant()
+            raise
+
+    def release(self) -> None:
+        """Give a permit back."""
+        with self._lock:
+            self.in_flight -= 1
+            if self._waiting:
+                self._grant()
+
+    def answered(self) -> None:
+        """An answer came: there may be room for more."""
+        if self._limit >= self._ceiling:
+            return
+        with self._lock:
+            # Growing makes sense only where the limit is felt.
+            if self._clock() >= self._quiet_until and (self._waiting or self.in_flight >= _SHRINK * self._limit):
+                self._limit = min(self._ceiling, self._limit + max(_GROW, 1 / self._limit))
+                self._grant()
+
+    def refused(self, wait: float | None) -> None:
+        """The server says that there are too many requests.
+
+        Args:
+            wait: Seconds that it asks to wait.
+        """
+        now = self._clock()
+        with self._lock:
+            pause = max(_LEAST_PAUSE, wait or 0.0)
+            if now < self._shrunk_until:
+                return
+            self._shrunk_until = now + max(1.0, pause)
+            self._quiet_until = max(self._quiet_until, now + pause)
+            base = min(self._limit, max(1, self.in_flight))
+            self._limit = max(1.0, _SHRINK * base)
+            self._changes.append(("rate_limit", math.floor(self._limit)))
+
+    def failed(self) -> None:
+        """The server failed: no growth for a moment."""
+        if self._limit < self._ceiling:
+            self._quiet_until = max(self._quiet_until, self._clock() + _FAILURE_PAUSE)
+
+    def snapshot(self) -> JsonObject:
+        """The limit now and how often it shrank, as JSON."""
+        with self._lock:
+            return {
+                "limit": None if self._limit == math.inf else math.floor(self._limit),
+                "ceiling": None if self._ceiling == math.inf else int(self._ceiling),
+                "in_flight": self.in_flight,
+                "waiting": len(self._waiting),
+                "shrunk_to": [limit for _, limit in self._changes],
+            }
+
+    def _grant(self) -> None:
+        """Hand free permits to those who wait; the lock is held."""
+        while self._waiting and self.in_flight + 1 <= self._limit:
+            one = self._waiting.popleft()
+            one.granted = True
+            self.in_flight += 1
+            try:
+                one.loop.call_soon_threadsafe(_wake, one.future)
+            except RuntimeError:  # its loop is closed
+                self.in_flight -= 1
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+_limits: dict[tuple[str, str], AdaptiveLimit] = {}
+_lock = threading.Lock()
+
+
+def limit_of(url: str, model: str, ceiling: int | None = None) -> AdaptiveLimit:
+    """The limit of a model behind an address, one for the whole process.
+
+    Args:
+        url: The address.
+        model: The model.
+        ceiling: Most requests in flight; where several are named, the lowest counts.
+    """
+    with _lock:
+        found = _limits.get((url, model))
+        if found is None:
+            found = _limits[(url, model)] = AdaptiveLimit(ceiling)
+    found.lower_ceiling(ceiling)
+    return found
+
+
+def limits() -> JsonObject:
+    """The limits of this process, by model, as JSON; the addresses are left out."""
+    with _lock:
+        found = sorted(_limits.items())
+    result: JsonObject = {}
+    for (_, model), limit in found:
+        result.setdefault(model, []).append(limit.snapshot())
+    return result

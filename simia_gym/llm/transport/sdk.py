@@ -1,0 +1,177 @@
+"""Client objects of the OpenAI SDK that were handed over: everything that they were told is honoured.
+
+The SDK itself makes the request, so that address, headers, query, Azure's deployment path and whatever way of
+authenticating are right by construction; only the sending is done by the faster client. Where the object has a
+transport of its own, or is of a class of its own, the SDK sends too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
+from weakref import WeakKeyDictionary
+
+from simia_gym.common.json_encoding import decode, encode
+from simia_gym.errors import InputError
+from simia_gym.llm.settings import NO_KEY, Endpoint, headers_of
+from simia_gym.llm.transport import http
+from simia_gym.llm.transport.failures import Failure
+from simia_gym.llm.transport.http import Answer
+
+if TYPE_CHECKING:
+    import openai
+
+CHAT = "/chat/completions"
+_OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "accept"})
+_PLAIN_TRANSPORT = "AsyncHttpxClientWrapper"
+
+_Key = tuple[str, str | None, frozenset[tuple[str, str]]]
+_stand_ins: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, openai.AsyncOpenAI]] = WeakKeyDictionary()
+
+
+class Target(NamedTuple):
+    """Where a request goes: address and headers, key included."""
+
+    url: str
+    headers: Mapping[str, str]
+
+
+def is_plain(client: Any) -> bool:
+    """Whether the faster client may send in place of this object's own transport."""
+    import openai  # loads slowly, and only those who use it should wait
+
+    return (
+        type(client) in (openai.AsyncOpenAI, openai.AsyncAzureOpenAI)
+        and type(getattr(client, "_client", None)).__name__ == _PLAIN_TRANSPORT
+        and getattr(client, "workload_identity", None) is None
+        and getattr(client, "_provider_runtime", None) is None
+        and callable(getattr(client, "_prepare_options", None))
+        and callable(getattr(client, "_build_request", None))
+    )
+
+
+def is_fixed(client: Any) -> bool:
+    """Whether each request of this object has the same headers: no key is fetched anew."""
+    return all(getattr(client, name, None) is None for name in ("_api_key_provider", "_azure_ad_token_provider"))
+
+
+async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
+    """Let the SDK make a request and take its address and headers.
+
+    Args:
+        client: An object for which `is_plain` holds.
+        model: The model: Azure has it in the path.
+        path: The path of the API.
+
+    Raises:
+        Failure: ``auth``: the object has no key, or its provider fails.
+    """
+    from openai._models import FinalRequestOptions
+
+    method, body = ("post", {"model": model}) if path == CHAT else ("get", None)
+    try:
+        options = FinalRequestOptions.construct(method=method, url=path, json_data=body)
+        request = client._build_request(await client._prepare_options(options))
+    except Exception as error:
+        raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}: {error}") from None
+    headers = {key: value for key, value in request.headers.items() if key.lower() not in _OWN}
+    return Target(str(request.url), headers)
+
+
+class Targets:
+    """Where the requests of one client object go; made once where its key stays, else for each request.
+
+    Args:
+        client: An object for which `is_plain` holds, or ``None``.
+        model: The model.
+    """
+
+    def __init__(self, client: Any, model: str) -> None:
+        self._client, self._model = client, model
+        self._known: tuple[object, Target] | None = None
+        self.secrets: tuple[str, ...] = ()
+
+    async def get(self) -> Target:
+        """The target of the next request.
+
+        Raises:
+            Failure: ``auth``: there is no key.
+        """
+        client = self._client
+        state = (client.api_key, str(client.base_url), getattr(client, "_azure_ad_token", None))
+        if self._known is not None and self._known[0] == state and is_fixed(client):
+            return self._known[1]
+        target = await target_of(client, self._model)
+        self._known = (state, target)
+        keys = (value for name, value in target.headers.items() if name.lower() in ("authorization", "api-key"))
+        self.secrets = tuple(key.removeprefix("Bearer ") for key in keys if len(key) > len("Bearer "))
+        return target
+
+
+def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    """A client object of the running loop for an endpoint that was given without one."""
+    import openai
+
+    key = (endpoint.address(""), endpoint.api_key, frozenset(endpoint.headers.items()))
+    of_loop = _stand_ins.setdefault(asyncio.get_running_loop(), {})
+    if key not in of_loop:
+        headers = {name: value for name, value in headers_of(endpoint).items() if name.lower() != "content-type"}
+        of_loop[key] = openai.AsyncOpenAI(
+            base_url=endpoint.url,
+            api_key=endpoint.api_key or NO_KEY,
+            default_headers=headers,
+            default_query=dict(parse_qsl(endpoint.query)),
+            max_retries=0,
+        )
+    return of_loop[key]
+
+
+async def close_stand_ins() -> None:
+    """Close what `stand_in` opened on the running loop."""
+    for client in _stand_ins.pop(asyncio.get_running_loop(), {}).values():
+        await client.close()
+
+
+async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
+    """Send a chat request through the object itself.
+
+    Args:
+        client: Any asynchronous client object.
+        body: The encoded body.
+        timeout: Seconds for everything.
+
+    Returns:
+        The answer, whatever its status.
+
+    Raises:
+        Failure: ``timeout``, ``connection``, ``auth`` or ``bad_reply``.
+    """
+    import openai
+
+    options = {"max_retries": 0, "timeout": timeout}
+    try:
+        async with asyncio.timeout(timeout):
+            found = await client.post(CHAT, cast_to=object, body=decode(body), options=options)
+    except openai.APIStatusError as error:
+        headers = {key.lower(): value for key, value in error.response.headers.items()}
+        return Answer(error.status_code, error.response.content, headers)
+    except (openai.APITimeoutError, TimeoutError):
+        raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
+    except openai.APIConnectionError as error:
+        cause = error.__cause__ or error
+        raise Failure("connection", f"{type(cause).__name__}: {cause}", again=True) from None
+    except (openai.APIResponseValidationError, ValueError, RecursionError) as error:
+        raise Failure("bad_reply", f"the answer cannot be read: {error}", again=True) from None
+    except openai.OpenAIError as error:
+        raise Failure("auth", f"the client object cannot make a request: {error}") from None
+    except Exception as error:  # whatever gives it a key; the text may hold one
+        raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}") from None
+    try:
+        return Answer(200, encode(found), {})
+    except InputError:
+        raise Failure("bad_reply", "the answer is nested too deeply", again=True) from None
+
+
+http.also_close(close_stand_ins)

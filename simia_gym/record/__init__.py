@@ -1,0 +1,1 @@
+"""What is written down about an episode, and how it is read again."""

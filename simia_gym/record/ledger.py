@@ -1,0 +1,318 @@
+"""Ledger: the append-only record of everything that happened in an episode, chained by hashes.
+
+Each event's hash covers the hash before it, so one hash, the head, vouches for the whole record: no event can be
+changed, left out, added or moved without changing the head. No wall time stands in a ledger, so the same episode
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from simia_gym.common.json_encoding import decode, encode, hash_of
+from simia_gym.errors import InputError
+from simia_gym.state.equality import identical
+from simia_gym.state.frozen import FrozenDict, freeze, freeze_members
+from simia_gym.state.pointer import make_pointer
+
+Event = Mapping[str, Any]
+
+_START = "0" * 64
+
+
+def _link(previous: str, encoded: bytes) -> str:
+    return hash_of(previous.encode() + encoded)
+
+
+class EventsView(Sequence[FrozenDict]):
+    """A ledger's events, which grows as the ledger does; nothing can be changed through it."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, events: list[FrozenDict]) -> None:
+        self._events = events
+
+    @overload
+    def __getitem__(self, index: int) -> FrozenDict: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FrozenDict]: ...
+
+    def __getitem__(self, index: int | slice) -> FrozenDict | Sequence[FrozenDict]:
+        found = self._events[index]
+        return tuple(found) if isinstance(found, list) else found
+
+    def __iter__(self) -> Iterator[FrozenDict]:
+        return iter(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and not isinstance(other, str) and self._events == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"EventsView({len(self._events)} events)"
+
+
+class Ledger:
+    """An append-only, hash-chained list of events.
+
+    An event is ``{"i": position, "type": type, ...}`` with JSON fields. It is frozen as it comes in, so nothing that
+    the caller does to the values later reaches the record.
+    """
+
+    __slots__ = ("_encoded", "_events", "_hashes", "_view")
+
+    def __init__(self) -> None:
+        self._events: list[FrozenDict] = []
+        self._encoded: list[bytes] = []
+        self._hashes: list[str] = []
+        self._view = EventsView(self._events)
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> Ledger:
+        """Make a ledger that holds recorded events as they are.
+
+        Args:
+            events: Events in order, with their ``i`` and ``type``.
+
+        Returns:
+            A new ledger.
+
+        Raises:
+            InputError: An event is out of place, or no event at all.
+        """
+        ledger = cls()
+        for position, event in enumerate(events):
+            _check_shape(event, position)
+            ledger._events.append(freeze(event))
+        return ledger
+
+    def append(self, type: str, **fields: Any) -> int:
+        """Record an event.
+
+        Args:
+            type: What kind of event it is.
+            fields: What happened, as JSON values; ``i`` is taken.
+
+        Returns:
+            The event's position, from 0.
+
+        Raises:
+            InputError: A field is not JSON.
+        """
+        return self.add(type, fields)
+
+    def add(self, type: str, fields: dict[str, Any]) -> int:
+        """The same, where the fields stand in a dictionary already."""
+        position = len(self._events)
+        if "i" in fields:
+            raise InputError("the field 'i' is the event's position", where=f"event {type!r}", fix="Rename the field.")
+        try:
+            event = freeze_members({"i": position, "type": type}, fields)
+        except InputError as error:
+            raise InputError(error.what, where=f"event {type!r}, {error.where}", fix=error.fix) from None
+        self._events.append(event)
+        return position
+
+    @property
+    def events(self) -> Sequence[FrozenDict]:
+        """All events so far, read-only; the view grows with the ledger."""
+        return self._view
+
+    @property
+    def hashes(self) -> Sequence[str]:
+        """The hash of each event, which covers all events up to it."""
+        self._catch_up()
+        return tuple(self._hashes)
+
+    @property
+    def head(self) -> str:
+        """The hash that vouches for all events so far; hashing catches up here, each event once."""
+        self._catch_up()
+        return self._hashes[-1] if self._hashes else _START
+
+    @property
+    def encoded(self) -> Sequence[bytes]:
+        """The canonical bytes of each event, as they were hashed; whoever writes them need not encode them again."""
+        self._catch_up()
+        return tuple(self._encoded)
+
+    def _catch_up(self) -> None:
+        hashes = self._hashes
+        previous = hashes[-1] if hashes else _START
+        for event in self._events[len(hashes) :]:
+            encoded = encode(event)
+            previous = _link(previous, encoded)
+            self._encoded.append(encoded)
+            hashes.append(previous)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @staticmethod
+    def verify(events: Iterable[Event], head: str, hashes: Sequence[str] | None = None) -> None:
+        """Check recorded events against the recorded head.
+
+        Args:
+            events: Events in order.
+            head: The head that was recorded with them.
+            hashes: The hash of each event, where they were recorded too; they tell which event was altered.
+
+        Raises:
+            InputError: The record is not what it was; names the first event at which that shows.
+        """
+        previous, position = _START, -1
+        for position, event in enumerate(events):
+            _check_shape(event, position)
+            previous = _link(previous, encode(event))
+            if hashes is not None:
+                if position >= len(hashes):
+                    raise InputError(
+                        f"there are only {len(hashes)} hashes",
+                        where=f"event {position}",
+                        fix="Record the episode anew.",
+                    )
+                if hashes[position] != previous:
+                    raise InputError(
+                        f"its hash is {previous[:12]}, recorded was {hashes[position][:12]}: this event was altered",
+                        where=f"event {position} ({event['type']})",
+                        fix="Record the episode anew.",
+                    )
+        if previous != head or (hashes is not None and len(hashes) != position + 1):
+            raise InputError(
+                f"the hash of all {position + 1} events is {previous[:12]}, recorded was {head[:12]}: "
+                "an event was altered, added or left out",
+                where="the record",
+                fix="Replay it to find the event, or record the episode anew.",
+            )
+
+
+def _check_shape(event: Any, position: int) -> None:
+    where = f"event {position}"
+    if not isinstance(event, Mapping):
+        raise InputError(f"an event is an object, not a {type(event).__name__}", where=where)
+    if not isinstance(event.get("type"), str):
+        raise InputError("an event has a 'type' that is a string", where=where)
+    if type(event.get("i")) is not int or event["i"] != position:
+        raise InputError(
+            f"it says that it is event {event.get('i')!r}",
+            where=where,
+            fix="Events were moved, added or left out; record the episode anew.",
+        )
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT = _Absent()
+"""Stands in a `Divergence` for a value that one side does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first place at which two records differ.
+
+    Attributes:
+        index: Position of the event.
+        path: JSON Pointer inside the event; ``""`` where one side has no such event.
+        expected: The value of the first record there, or `ABSENT`.
+        got: The value of the second record there, or `ABSENT`.
+        type: The event's type in the first record, or else in the second.
+    """
+
+    index: int
+    path: str
+    expected: Any
+    got: Any
+    type: str = ""
+
+    def describe(self) -> str:
+        """Say in one short line what differs, texts from shortly before the first differing character."""
+        place = f"event {self.index} ({self.type})" if self.type else f"event {self.index}"
+        if not self.path and self.got is ABSENT:
+            return f"{place}: expected, but the record ends before it"
+        if not self.path and self.expected is ABSENT:
+            return f"{place}: not expected, the record should have ended before it"
+        place = f"{place} at {self.path}" if self.path else place
+        if isinstance(self.expected, dict) and isinstance(self.got, dict) and set(self.expected) == set(self.got):
+            return f"{place}: expected keys in the order {_short(list(self.expected))}, got {_short(list(self.got))}"
+        expected, got = self.expected, self.got
+        if isinstance(expected, str) and isinstance(got, str):
+            same = next(
+                (i for i, (x, y) in enumerate(zip(expected, got, strict=False)) if x != y),
+                min(len(expected), len(got)),
+            )
+            if same > 40:
+                cut = same - 20
+                return f"{place}, character {same}: expected ...{_short(expected[cut:])}, got ...{_short(got[cut:])}"
+        return f"{place}: expected {_short(expected)}, got {_short(got)}"
+
+
+def _short(value: Any, limit: int = 120) -> str:
+    text = repr(value) if value is ABSENT else encode(value).decode()
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def first_divergence(a_events: Iterable[Event], b_events: Iterable[Event]) -> Divergence | None:
+    """Find the first place at which two records differ.
+
+    Args:
+        a_events: The record that is right.
+        b_events: The record to compare with it.
+
+    Returns:
+        The place, or None where both are the same to the byte.
+    """
+    end = object()
+    left, right = iter(a_events), iter(b_events)
+    index = 0
+    while True:
+        a: Any = next(left, end)
+        b: Any = next(right, end)
+        if a is end and b is end:
+            return None
+        if a is end:
+            return Divergence(index, "", ABSENT, b, _type_of(b))
+        if b is end:
+            return Divergence(index, "", a, ABSENT, _type_of(a))
+        if a is not b:
+            bytes_a, bytes_b = encode(a), encode(b)
+            if bytes_a != bytes_b:
+                # Compared as written: a live event may hold what the record spells differently (a lone surrogate).
+                path, expected, got = _first_difference(decode(bytes_a), decode(bytes_b), ())
+                return Divergence(index, make_pointer(*path), expected, got, _type_of(a))
+        index += 1
+
+
+def _type_of(event: Any) -> str:
+    kind = event.get("type") if isinstance(event, Mapping) else None
+    return kind if isinstance(kind, str) else ""
+
+
+_Path = tuple[str | int, ...]
+
+
+def _first_difference(a: Any, b: Any, path: _Path) -> tuple[_Path, Any, Any]:
+    """Go down to the first difference of two values that differ."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in (*a, *(key for key in b if key not in a)):
+            if key not in a or key not in b:
+                return (*path, key), a.get(key, ABSENT), b.get(key, ABSENT)
+            if not identical(a[key], b[key]):
+                return _first_difference(a[key], b[key], (*path, key))
+    elif isinstance(a, list) and isinstance(b, list):
+        for index, (x, y) in enumerate(zip(a, b, strict=False)):
+            if not identical(x, y):
+                return _first_difference(x, y, (*path, index))
+        if len(a) != len(b):
+            at = min(len(a), len(b))
+            return (*path, at), a[at] if at < len(a) else ABSENT, b[at] if at < len(b) else ABSENT
+    return path, a, b

@@ -1,0 +1,222 @@
+"""The lines of a record file: what stands in one, and how it is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from simia_gym.common.json_encoding import decode, encode
+from simia_gym.common.quick_init import quick_init
+from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
+
+VERSION = 1
+BEGINNING = b'{"v":1,"key":"'
+"""The bytes that every line begins with."""
+
+_SHOWN = 40
+
+_Types = type | tuple[type, ...]
+_FIELDS: dict[str, _Types] = {
+    "v": int,
+    "key": str,
+    "run": dict,
+    "config": dict,
+    "domain_hash": str,
+    "task": str,
+    "kind": str,
+    "split": str,
+    "seed": int,
+    "group": str,
+    "member": int,
+    "policy": str,
+    "reward": (int, float, type(None)),
+    "valid": bool,
+    "success": bool,
+    "score": (int, float, type(None)),
+    "turns": int,
+    "ended": str,
+    "verdict": dict,
+    "fault": (dict, type(None)),
+    "events": list,
+    "head": str,
+}
+"""The keys of a line in their order; `Record.to_line` relies on the last two being the last."""
+
+
+@quick_init
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One finished episode, as its line says.
+
+    Attributes:
+        line: Line number in its file, from 1; 0 where it comes from no file.
+        key: Content hash of what was run.
+        run: Settings of the rollout that all its lines share: ``seed`` and ``group``.
+        config: The environment's settings.
+        domain_hash: Content hash of the domain.
+        task: The task's id.
+        kind: The task's kind.
+        split: The task's split.
+        seed: The episode's own seed.
+        group: Id of its group.
+        member: Number of this episode among those of the task.
+        policy: Name of the policy.
+        reward: The reward; ``None`` where invalid.
+        valid: Whether the reward means anything.
+        success: Strict pass.
+        score: Weighted score of the rubric.
+        turns: Actions that the policy took.
+        ended: Why the episode ended.
+        verdict: The whole verdict.
+        fault: Role, kind and message of the fault, where there was one.
+        events: The ledger.
+        head: The ledger's hash.
+    """
+
+    line: int
+    key: str
+    run: JsonObject
+    config: JsonObject
+    domain_hash: str
+    task: str
+    kind: str
+    split: str
+    seed: int
+    group: str
+    member: int
+    policy: str
+    reward: float | None
+    valid: bool
+    success: bool
+    score: float | None
+    turns: int
+    ended: str
+    verdict: JsonObject
+    fault: JsonObject | None
+    events: list[JsonObject]
+    head: str
+
+    def to_json(self) -> JsonObject:
+        """The line's JSON object, in the file's key order."""
+        return {"v": VERSION, **{name: getattr(self, name) for name in _FIELDS if name != "v"}}
+
+    def to_line(self, events: Sequence[bytes] | None = None) -> bytes:
+        """The line as it is written, its end included: `to_json`, encoded.
+
+        Args:
+            events: The canonical bytes of the events, where they are known: the ledger has hashed them, and they are
+                most of the line.
+
+        Raises:
+            InputError: Something in the record is no JSON.
+        """
+        fields = self.to_json()
+        head = encode(fields.pop("head"))
+        recorded = fields.pop("events")
+        body = b",".join(map(encode, recorded) if events is None else events)
+        return b"".join((encode(fields)[:-1], b',"events":[', body, b'],"head":', head, b"}\n"))
+
+    @property
+    def actions(self) -> list[str]:
+        """The policy's texts, in order."""
+        return [event["text"] for event in self.events if event["type"] == "action"]
+
+
+def record_from_json(value: Any, where: str, line: int = 0) -> Record:
+    """Read one line's object.
+
+    Args:
+        value: The decoded object.
+        where: File and line, for error messages.
+        line: The line number.
+
+    Raises:
+        InputError: It is no record; names the field.
+    """
+    if not isinstance(value, dict):
+        raise InputError("is no record: not a JSON object", where=where, fix="Give a file that `simia rollout` wrote.")
+    for name, types in _FIELDS.items():
+        if name not in value:
+            raise InputError(
+                f"is no record: it has no {name!r}", where=where, fix="Give a file that `simia rollout` wrote."
+            )
+        if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
+            raise InputError(f"{name!r} is {_short(value[name])}", where=where, fix="Restore the file.")
+    if value["v"] != VERSION:
+        raise InputError(
+            f"is of version {value['v']}, and this package reads {VERSION}", where=where, fix="Use its own version."
+        )
+    for number, event in enumerate(value["events"]):
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+            raise InputError(f"event {number} has no type", where=where, fix="Restore the file.")
+        if event["type"] == "action" and not isinstance(event.get("text"), str):
+            raise InputError(f"event {number} is an action without text", where=where, fix="Restore the file.")
+    return Record(line=line, **{name: value[name] for name in _FIELDS if name != "v"})
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def is_torn(tail: bytes) -> bool:
+    """Whether a text without an end is the beginning of a line of ours; anything else is somebody's own text."""
+    return tail.startswith(BEGINNING) or BEGINNING.startswith(tail)
+
+
+def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[Record]:
+    """Read a record file line by line.
+
+    Args:
+        path: The file.
+        torn: What to do with a last line that has no end, which is what a killed writer leaves.
+
+    Yields:
+        The records, in the file's order.
+
+    Raises:
+        InputError: The file is missing or unreadable, or a line is broken; names file and line.
+    """
+    for record, _ in read_lines(path, torn=torn):
+        yield record
+
+
+def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[tuple[Record, bytes]]:
+    """Read a record file line by line, with each line as it stands there.
+
+    Args:
+        path: The file.
+        torn: What to do with a last line that has no end, which is what a killed writer leaves.
+
+    Yields:
+        The records, in the file's order, each with its line.
+
+    Raises:
+        InputError: The file is missing or unreadable, or a line is broken; names file and line.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                where = f"{path}:{number}"
+                if not raw.endswith(b"\n"):
+                    if not is_torn(raw):
+                        fix = "Give a file that `simia rollout` wrote."
+                        raise InputError("is no record: its last line is none", where=where, fix=fix)
+                    if torn == "skip":
+                        return
+                    raise InputError(
+                        "the line is torn, its writer was stopped", where=where, fix="Finish it with --resume."
+                    )
+                try:
+                    value = decode(raw)
+                except (ValueError, RecursionError) as error:
+                    raise InputError(f"not valid JSON: {error}", where=where, fix="Restore the file.") from error
+                yield record_from_json(value, where, number), raw.removesuffix(b"\n")
+    except FileNotFoundError as error:
+        raise InputError("there is no such record", where=str(path), fix="Check the path.") from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check the path.") from error

@@ -1,0 +1,297 @@
+"""``state.schema.json``: what a domain's state may be.
+
+    {"tables": {
+        "loans": {
+          "open": false,                                     # whether missing rows may be revealed later
+          "key": "loan_id",                                  # the field that equals the row's key
+          "row": {"type": "object", ...},                    # JSON Schema of a row
+          "foreign_keys": {"/book_id": "books", "/renewals/*/desk": "desks"}}},
+     "invariants": [
+        {"id": "shelf", "table": "books", "left": "/available", "op": "<=", "right": "/copies"},
+        {"id": "dates", "check": "rules.py:dates"}]}         # function(state, touched) -> texts of what is wrong
+
+``key`` is a field, or a pointer where it stands deeper. A missing or null value at a foreign key's path refers to
+nothing and is fine; whether it may be missing is for ``row`` to say. ``*`` stands for every element of a list or
+object. ``right`` is a pointer or a plain value. A function gets the state and the rows to look at, as pairs of table
+and key.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import jsonschema_rs
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import read_json
+from simia_gym.errors import DomainError, InputError, PatchError
+from simia_gym.state import State, make_pointer, pointer_parts
+from simia_gym.types import Row
+
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+Check: TypeAlias = Callable[[State, Sequence[tuple[str, str]]], Iterable[str]]
+
+_TABLE_KEYS = {"description", "open", "key", "row", "foreign_keys"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A foreign key: values at ``path`` are keys of ``table``."""
+
+    path: tuple[str, ...]
+    table: str
+
+    def holds(self, state: State, value: Any) -> bool:
+        """Whether a value that stands there refers to a row, or to nothing."""
+        return value is None or (isinstance(value, str) and state.has(self.table, value))
+
+    def problems(self, state: State, row: Row, where: tuple[str, str]) -> Iterator[str]:
+        """Say which values of a row refer to nothing that is there; ``where`` is the row's table and key."""
+        for place, value in _places(row, self.path):
+            if not self.holds(state, value):
+                yield f"{make_pointer(*where, *place)}: {value!r} is no key of table {self.table!r}"
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """What the rows of one table may be.
+
+    Attributes:
+        open: Whether rows may be revealed that were missing.
+        key: Where in the row its own key stands.
+        row: Validator of a row.
+        references: Its foreign keys.
+    """
+
+    open: bool
+    key: tuple[str, ...] | None
+    row: jsonschema_rs.Validator | None
+    references: tuple[Reference, ...]
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """Something that always holds.
+
+    Attributes:
+        id: Its name.
+        table: The table whose rows are compared; ``None`` for a function.
+        compare: Gives the text of what is wrong with a row, or ``None``.
+        check: Gives texts of what is wrong with the given rows of a state.
+    """
+
+    id: str
+    table: str | None
+    compare: Callable[[Row], str | None] | None = None
+    check: Check | None = None
+
+
+@dataclass(frozen=True)
+class StateSchema:
+    """The rules of a domain's state.
+
+    Attributes:
+        path: The file, for error messages.
+        tables: Table name to its rules.
+        invariants: What always holds.
+    """
+
+    path: Path
+    tables: Mapping[str, TableSchema]
+    invariants: tuple[Invariant, ...]
+
+    @property
+    def open_tables(self) -> frozenset[str]:
+        """Tables in which a simulator may reveal rows."""
+        return frozenset(name for name, table in self.tables.items() if table.open)
+
+    def problems(self, state: State, rows: Iterable[tuple[str, str]] | None = None) -> Iterator[str]:
+        """Say what is wrong with a state.
+
+        Args:
+            state: The state.
+            rows: Table and key of the rows to look at; every row where left out. Tables whose name starts with ``_``
+                are free.
+
+        Yields:
+            One sentence for each mistake, with the pointer.
+        """
+        chosen = [(t, k) for t in state.tables for k, _ in state.rows(t)] if rows is None else rows
+        touched = [(table, key) for table, key in chosen if not table.startswith("_")]
+        for table, key in touched:
+            row = state.get(table, key)
+            if row is not None:
+                yield from self._row(state, table, key, row)
+        for invariant in self.invariants:
+            if invariant.check is not None:
+                for text in invariant.check(state, touched):
+                    yield f"invariant {invariant.id!r} is broken: {text}"
+
+    def _row(self, state: State, table: str, key: str, row: Row) -> Iterator[str]:
+        """What is wrong with a row. Where it stands is worked out only for what is wrong: hardly any row is."""
+        rules = self.tables.get(table)
+        if rules is None:
+            yield f"{make_pointer(table, key)}: the schema has no table {table!r}"
+            return
+        if rules.row is not None and not rules.row.is_valid(row):
+            for error in rules.row.iter_errors(row):
+                yield f"{make_pointer(table, key, *map(str, error.instance_path))}: {error.message}"
+        if rules.key is not None and _first(row, rules.key) != key:
+            yield f"{make_pointer(table, key, *rules.key)}: must be the row's key {key!r}"
+        for reference in rules.references:
+            for value in values_at(row, reference.path):
+                if not reference.holds(state, value):
+                    yield from reference.problems(state, row, (table, key))
+                    break
+        for invariant in self.invariants:
+            if invariant.table == table and invariant.compare is not None:
+                wrong = invariant.compare(row)
+                if wrong is not None:
+                    yield f"{make_pointer(table, key)}: invariant {invariant.id!r} is broken: {wrong}"
+
+
+def read_state_schema(path: Path) -> StateSchema:
+    """Read ``state.schema.json``.
+
+    Args:
+        path: The file; function names in it are relative to its folder.
+
+    Raises:
+        DomainError: It has mistakes; ``problems`` holds every one.
+    """
+    value = read_json(path, what="state schema")
+    if not isinstance(value, dict) or not isinstance(value.get("tables"), dict):
+        raise DomainError("has no object 'tables'", where=str(path), fix='Write {"tables": {name: {"row": ...}}}.')
+    problems: list[InputError] = []
+    tables: dict[str, TableSchema] = {}
+    for name, item in value["tables"].items():
+        try:
+            tables[name] = _table(item, f"{path}: tables.{name}", set(value["tables"]))
+        except InputError as error:
+            problems.append(error)
+    invariants: list[Invariant] = []
+    for index, item in enumerate(value.get("invariants", [])):
+        try:
+            invariants.append(_invariant(item, f"{path}: invariants[{index}]", set(value["tables"]), path.parent))
+        except InputError as error:
+            problems.append(error)
+    if problems:
+        raise DomainError.of(problems)
+    return StateSchema(path, tables, tuple(invariants))
+
+
+def _table(item: Any, where: str, names: set[str]) -> TableSchema:
+    if not isinstance(item, dict):
+        raise DomainError("is not an object", where=where, fix='Write {"row": {...}}.')
+    unknown = sorted(set(item) - _TABLE_KEYS)
+    if unknown:
+        raise DomainError(f"has no key {unknown[0]!r}", where=where, fix=f"Keys: {', '.join(sorted(_TABLE_KEYS))}.")
+    validator = None
+    if "row" in item:
+        try:
+            validator = jsonschema_rs.validator_for(item["row"])
+        except (ValueError, TypeError) as error:
+            raise DomainError(f"row is not a JSON Schema: {error}", where=where, fix="Mend it.") from error
+    keys = item.get("foreign_keys", {})
+    if not isinstance(keys, dict):
+        raise DomainError("foreign_keys is not an object", where=where, fix='Write {"/field": "table"}.')
+    for target in keys.values():
+        if target not in names:
+            raise DomainError(f"a foreign key names the table {target!r}", where=where, fix="Name one of 'tables'.")
+    references = [Reference(_parts(path, where), target) for path, target in keys.items()]
+    own = item.get("key")
+    if isinstance(own, str) and "/" not in own:
+        own = make_pointer(own)
+    key = None if own is None else _parts(own, where)
+    return TableSchema(bool(item.get("open", False)), key, validator, tuple(references))
+
+
+def _invariant(item: Any, where: str, names: set[str], folder: Path) -> Invariant:
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+        raise DomainError("has no id", where=where, fix='Write {"id": ..., "table": ..., "left": ..., ...}.')
+    if "check" in item:
+        function = load_object(item["check"], folder=folder, where=where)
+        if not callable(function):
+            raise DomainError(f"{item['check']!r} is not a function", where=where, fix="Name a function of the state.")
+        return Invariant(item["id"], None, check=cast(Check, function))
+    if item.get("table") not in names:
+        raise DomainError(f"names the table {item.get('table')!r}", where=where, fix="Name one of 'tables'.")
+    if item.get("op") not in _COMPARE or "left" not in item or "right" not in item:
+        raise DomainError("lacks left, op or right", where=where, fix=f"op is one of {', '.join(_COMPARE)}.")
+    return Invariant(item["id"], item["table"], compare=_comparison(item, where))
+
+
+def _comparison(item: Mapping[str, Any], where: str) -> Callable[[Row], str | None]:
+    left, right, name = _parts(item["left"], where), item["right"], item["op"]
+    other = _parts(right, where) if isinstance(right, str) and right.startswith("/") else None
+
+    def compare(row: Row) -> str | None:
+        a = _first(row, left)
+        b = right if other is None else _first(row, other)
+        try:
+            holds = _COMPARE[name](a, b)
+        except TypeError:
+            holds = False
+        return None if holds else f"{item['left']} is {a!r}, which is not {name} {b!r}"
+
+    return compare
+
+
+def _parts(pointer: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(pointer, str) or not pointer.startswith("/"):
+        raise DomainError(f"{pointer!r} is no JSON Pointer", where=where, fix="Start it with '/'.")
+    try:
+        return pointer_parts(pointer)
+    except PatchError as error:
+        raise DomainError(error.message, where=where, fix="Mend the pointer.") from error
+
+
+def values_at(value: Any, path: Sequence[str]) -> list[Any]:
+    """Every value at a path in which ``*`` stands for any member."""
+    values = [value]
+    for step in path:
+        members: list[Any] = []
+        for each in values:
+            if isinstance(each, dict):
+                if step == "*":
+                    members += each.values()
+                elif step in each:
+                    members.append(each[step])
+            elif isinstance(each, list):
+                members += each if step == "*" else [item for i, item in enumerate(each) if step == str(i)]
+        values = members
+    return values
+
+
+def _first(value: Any, path: Sequence[str]) -> Any:
+    """The first value at a path, or ``None``."""
+    found = values_at(value, path)
+    return found[0] if found else None
+
+
+def _places(value: Any, path: tuple[str, ...], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every value at a path, with where it was found."""
+    if not path:
+        yield place, value
+        return
+    step, rest = path[0], path[1:]
+    if isinstance(value, list):
+        pairs: Iterable[tuple[str, Any]] = ((str(i), item) for i, item in enumerate(value))
+    elif isinstance(value, dict):
+        pairs = value.items()
+    else:
+        return
+    for name, item in pairs:
+        if step in ("*", name):
+            yield from _places(item, rest, (*place, name))

@@ -1,0 +1,1 @@
+"""What a model or a page is shown of the state."""

@@ -1,0 +1,162 @@
+"""Rendering rules: the observation of a tool, written by code from the state after the call.
+
+    {"row": "/orders/{order_id}"}           a row as JSON
+    {"value": "/users/{user_id}/email"}     a value: a text as it is, anything else as JSON
+    {"text": "Sent to {/users/{user_id}/email}."}      a text with places of the state and arguments
+    "package.module:function"               function(state, call) -> text
+
+A rule is used where the call succeeded. JSON is written as Python's ``json.dumps`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import orjson
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.json_encoding import spaced_writer
+from simia_gym.errors import InputError, PatchError
+from simia_gym.state import FrozenDict, State
+from simia_gym.types import JsonObject, ToolCall
+from simia_gym.views.placeholders import Context, Template, argument_of, parse_template
+
+Renderer: TypeAlias = Callable[[State, ToolCall], str]
+RenderSpec: TypeAlias = str | JsonObject
+
+_KINDS = ("row", "value", "text")
+_to_json = spaced_writer()
+_MOST_KEPT = 4_000_000
+"""Most characters of texts that one rule keeps."""
+_FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
+
+
+def compile_render(spec: Any, where: str = "render", *, folder: Path | None = None) -> Renderer | None:
+    """Make a renderer from a tool's ``render``.
+
+    Args:
+        spec: The rule; ``None`` for none.
+        where: The tool, for error messages.
+        folder: What the name of a file in a function's name is relative to.
+
+    Returns:
+        A function of the state after the call and the call; ``None`` where there is no rule. It raises `PatchError`
+        where the state lacks what is to be shown.
+
+    Raises:
+        InputError: The rule has another form, or its function cannot be loaded.
+    """
+    if spec is None:
+        return None
+    where = f"{where}, render"
+    if isinstance(spec, str):
+        function = load_object(spec, folder=folder, where=where)
+        if not callable(function):
+            raise InputError(f"{spec!r} is not a function", where=where, fix=_FIX)
+        return _guarded(cast(Renderer, function), spec)
+    if not isinstance(spec, Mapping) or len(spec) != 1 or next(iter(spec)) not in _KINDS:
+        raise InputError(f"{spec!r} is no rule", where=where, fix=_FIX)
+    ((kind, text),) = spec.items()
+    if not isinstance(text, str):
+        raise InputError(f"{kind} is {text!r}", where=where, fix="Give a text.")
+    if kind == "text":
+        return _text(parse_template(text, where))
+    if not text.startswith("/"):
+        raise InputError(f"{kind} {text!r} is no place in the state", where=where, fix="Begin it with /table/key.")
+    template = parse_template(f"{{{text}}}", where)
+    return _value(template, text)
+
+
+def render_arguments(spec: Any) -> list[str]:
+    """Names of the arguments that a rule uses; the rule must be sound."""
+    if not isinstance(spec, Mapping):
+        return []
+    ((kind, text),) = spec.items()
+    return list(parse_template(text if kind == "text" else f"{{{text}}}", "render").arguments())
+
+
+def _guarded(function: Renderer, name: str) -> Renderer:
+    def render(state: State, call: ToolCall) -> str:
+        try:
+            return function(state, call)
+        except PatchError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            # The state after the call may be anybody's work; what it lacks is no bug of the rule.
+            message = f"the rule {name} cannot show the state: {type(error).__name__}: {error}"
+            raise PatchError(message) from error
+
+    return render
+
+
+def _text(template: Template) -> Renderer:
+    def render(state: State, call: ToolCall) -> str:
+        try:
+            return template.text(Context(state, call))
+        except KeyError as error:
+            raise PatchError(f"nothing stands at a place of the text {template.source!r}") from error
+
+    return render
+
+
+class _Texts:
+    """JSON texts of read-only objects: a row that nobody has changed is shown in one episode after the other.
+
+    An object is known by its identity, which is safe as long as its text is kept: it is kept itself, and cannot change.
+    A row that was changed is a new object in each episode, and often the same row again, in a group above all: such a
+    one is known by its compact JSON, which is written many times faster than its text.
+    """
+
+    __slots__ = ("_alike", "_known", "_size")
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[FrozenDict, str]] = {}
+        self._alike: dict[bytes, str] = {}
+        self._size = 0
+
+    def of(self, value: Any) -> str:
+        """A value as ``json.dumps`` writes it."""
+        if type(value) is not FrozenDict:
+            return _to_json(value)
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        try:
+            content = orjson.dumps(value)
+        except TypeError:  # big integers, lone surrogates
+            return _to_json(value)
+        text = self._alike.get(content)
+        if text is None:
+            text = _to_json(value)
+            self._size += len(text)
+            if self._size > _MOST_KEPT:
+                self._known.clear()
+                self._alike.clear()
+                self._size = len(text)
+            self._known[id(value)], self._alike[content] = (value, text), text
+        return text
+
+
+def _value(template: Template, pointer: str) -> Renderer:
+    (part,) = template.parts
+    assert not isinstance(part, str)
+    texts = _Texts()
+    # Most rules show the row whose key is an argument.
+    table, key = part.steps[:2]
+    plain = len(part.steps) == 2 and isinstance(table, str) and not table.startswith("_")
+    argument = argument_of(key) if plain else None
+
+    def render(state: State, call: ToolCall) -> str:
+        given = None if argument is None else call.arguments.get(argument)
+        if type(given) is str:
+            row = state.get(cast(str, table), given)
+            if row is not None:
+                return texts.of(row)
+        found = part.found(Context(state, call))
+        if not found:
+            raise PatchError(f"nothing stands at {pointer}", path=pointer)
+        return found[0] if isinstance(found[0], str) else texts.of(found[0])
+
+    return render

@@ -1,0 +1,117 @@
+"""Finding the rows of a table that meet conditions, by an index over what all states of an origin share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from simia_gym.state import State
+from simia_gym.state.table import BaseTable, Table
+from simia_gym.types import Row, ToolCall
+from simia_gym.views.placeholders import Context, Template, as_text, walk
+from simia_gym.views.selectors import Condition
+
+_KEPT = 4
+_NOWHERE = Context(State.from_tables({}), ToolCall("", {}))
+
+_Postings: TypeAlias = dict[Hashable, tuple[str, ...]]
+
+
+class Search:
+    """Finds rows of one table.
+
+    Args:
+        table: The table.
+        conditions: What the rows must meet, all of it.
+    """
+
+    def __init__(self, table: str, conditions: Sequence[Condition]) -> None:
+        self._table, self._conditions = table, conditions
+        self._kept: list[tuple[BaseTable, _Postings]] = []
+        self._index = next(((each, fn) for each in conditions if (fn := _indexed(each)) is not None), None)
+
+    def meets(self, row: Row, context: Context) -> bool:
+        """Whether a row meets every condition."""
+        return not self._conditions or all(_meets(row, condition, context) for condition in self._conditions)
+
+    def find(self, context: Context) -> Iterable[tuple[str, Row]]:
+        """The rows that meet every condition with their keys, in row order."""
+        table = context.state.table(self._table)
+        if table is None:
+            return ()
+        if self._index is None:
+            return ((key, row) for key, row in table.rows() if self.meets(row, context))
+        return self._by_index(table, context)
+
+    def _by_index(self, table: Table, context: Context) -> Iterator[tuple[str, Row]]:
+        assert self._index is not None
+        condition, _ = self._index
+        postings = self._postings(table.base)
+        keys: dict[str, tuple[int, int]] = {}
+        for value in _wanted(condition, context):
+            for key in postings.get(value, ()):
+                keys[key] = (0, table.base.place(key))
+        for key, (turn, changed) in table.changes():
+            if changed is not None:
+                keys[key] = (turn, 0 if turn else table.base.place(key))
+        for key in sorted(keys, key=keys.__getitem__) if len(keys) > 1 else keys:
+            row = table.get(key)
+            if row is not None and self.meets(row, context):
+                yield key, row
+
+    def _postings(self, base: BaseTable) -> _Postings:
+        for known, postings in self._kept:
+            if known is base:
+                return postings
+        assert self._index is not None
+        lists: dict[Hashable, list[str]] = {}
+        for key, row in base.rows.items():
+            for value in dict.fromkeys(self._index[1](row)):
+                lists.setdefault(value, []).append(key)
+        made: _Postings = {value: tuple(keys) for value, keys in lists.items()}
+        self._kept = [(base, made), *self._kept[: _KEPT - 1]]
+        return made
+
+
+def _indexed(condition: Condition) -> Callable[[Row], Iterable[Hashable]] | None:
+    """What a row is filed under; ``None`` where the condition cannot be looked up."""
+    path = condition.path
+    if condition.value is not None:
+        if any(isinstance(step, Template) for step in path):
+            return None
+        return lambda row: [_fold(value) for value in walk([row], path, _NOWHERE)]
+    if any(isinstance(step, Template) for step in path[:-1]) or not isinstance(path[-1], Template):
+        return None
+    return lambda row: [key for value in walk([row], path[:-1], _NOWHERE) for key in _names(value)]
+
+
+def _names(value: Any) -> Iterable[str]:
+    """What a step below a value can be called."""
+    if isinstance(value, dict):
+        return value
+    return map(str, range(len(value))) if isinstance(value, list) else ()
+
+
+def _wanted(condition: Condition, context: Context) -> list[Hashable]:
+    if condition.value is not None:
+        return [_fold(value) for value in condition.value.values(context)]
+    last = condition.path[-1]
+    assert isinstance(last, Template)
+    return [as_text(value) for value in last.values(context)]
+
+
+def _meets(row: Row, condition: Condition, context: Context) -> bool:
+    found = walk([row], condition.path, context)
+    if condition.value is None:
+        return bool(found)
+    wanted = {_fold(value) for value in condition.value.values(context)}
+    return any(_fold(value) in wanted for value in found)
+
+
+def _fold(value: Any) -> Hashable:
+    """A value as it is compared: upper and lower case are the same, a boolean is no number."""
+    if isinstance(value, str):
+        return value.casefold()
+    if isinstance(value, bool) or value is None:
+        return (value,)
+    return value if isinstance(value, int | float) else as_text(value)

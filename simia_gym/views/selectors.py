@@ -1,0 +1,170 @@
+"""How a tool declares what it looks at: selectors of rows.
+
+    orders                                  the whole table
+    orders/{order_id}                       the row with that key; a list argument gives several
+    users/{/orders/{order_id}/user_id}      the row whose key stands in the state
+    users?email={email}                     rows whose field equals a value; upper and lower case of texts are the same
+    users?name/first_name={a}&address/zip={b}      rows that meet every condition
+    products?variants/{item_id}             rows in which that place exists
+    products#name,variants/*/price          columns: these places of a row only
+
+The same as an object: ``{"table", "key" | "where", "columns"}``, whose texts may hold the separators as plain
+characters. ``{"view": "package.module:function", "table": name}`` is a computed table: the function gets the state and
+the call and gives rows by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from simia_gym.errors import InputError
+from simia_gym.views.placeholders import Step, Template, arguments_of, parse_steps, parse_template, split_outside
+
+_FORM = "Write table, table/key, table?field=value or table?place, with #column,column behind it if you like."
+_KEYS = ("table", "key", "where", "columns", "view")
+
+Path: TypeAlias = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a row must meet.
+
+    Attributes:
+        path: A place in the row.
+        value: What must stand there; ``None`` if it only must exist.
+    """
+
+    path: Path
+    value: Template | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Rows of one table.
+
+    Attributes:
+        source: As it was written.
+        table: The table.
+        key: Keys of the rows; ``None`` for rows of any key.
+        where: What the rows must meet, all of it.
+        columns: Which places of a row are seen; all where empty.
+        view: Name of the function that computes the table.
+    """
+
+    source: str
+    table: str
+    key: Template | None = None
+    where: tuple[Condition, ...] = ()
+    columns: tuple[Path, ...] = ()
+    view: str | None = None
+
+    def arguments(self) -> Iterator[str]:
+        """Names of the arguments that it uses."""
+        for template in self._templates():
+            yield from template.arguments()
+        for path in (*(item.path for item in self.where), *self.columns):
+            yield from arguments_of(path)
+
+    def tables(self) -> Iterator[str]:
+        """Names of the tables of the state that it looks into; a computed table is none."""
+        if self.view is None:
+            yield self.table
+        for template in self._templates():
+            yield from template.tables()
+
+    def _templates(self) -> Iterator[Template]:
+        if self.key is not None:
+            yield self.key
+        yield from (item.value for item in self.where if item.value is not None)
+
+
+def parse_selector(value: Any, where: str) -> Selector:
+    """Read a selector.
+
+    Args:
+        value: The text or the object.
+        where: The tool that declares it, for error messages.
+
+    Raises:
+        InputError: It has another form; names the tool and the selector.
+    """
+    if isinstance(value, str):
+        return _from_text(value, f"{where}, reads {value!r}")
+    if isinstance(value, Mapping):
+        return _from_object(value, f"{where}, reads {dict(value)!r}")
+    raise InputError(f"{value!r} is no selector", where=f"{where}, reads", fix=_FORM)
+
+
+def _from_text(text: str, where: str) -> Selector:
+    rows, *columns = split_outside(text, "#")
+    if len(columns) > 1:
+        raise InputError("has two parts with columns", where=where, fix=_FORM)
+    place, *conditions = split_outside(rows, "?")
+    if len(conditions) > 1:
+        raise InputError("has two parts with conditions", where=where, fix="Put & between conditions.")
+    table, slash, key = place.partition("/")
+    return Selector(
+        text,
+        _table(table, where),
+        _key(key, where) if slash else None,
+        tuple(_condition(each, where) for each in split_outside(conditions[0], "&")) if conditions else (),
+        tuple(_path(each, where) for each in split_outside(columns[0], ",")) if columns else (),
+    )
+
+
+def _from_object(value: Mapping[str, Any], where: str) -> Selector:
+    for name in value:
+        if name not in _KEYS:
+            raise InputError(f"a selector has no key {name!r}", where=where, fix=f"Keys: {', '.join(_KEYS)}.")
+    table = _table(value.get("table"), where)
+    source = str(dict(value))
+    if "view" in value:
+        view = value["view"]
+        if not isinstance(view, str) or ":" not in view:
+            fix = "Write package.module:function."
+            raise InputError(f"view {view!r} names no function", where=where, fix=fix)
+        if set(value) - {"view", "table"}:
+            raise InputError("a view takes no key, where or columns", where=where, fix="Let the function choose.")
+        return Selector(source, table, view=view)
+    key, conditions, columns = value.get("key"), value.get("where", []), value.get("columns", [])
+    conditions = [conditions] if isinstance(conditions, str) else conditions
+    for name, given in (("where", conditions), ("columns", columns)):
+        if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
+            raise InputError(f"{name} is {given!r}", where=where, fix="Give a list of texts.")
+    if key is not None and not isinstance(key, str):
+        raise InputError(f"key is {key!r}", where=where, fix="Give a text.")
+    return Selector(
+        source,
+        table,
+        None if key is None else _key(key, where),
+        tuple(_condition(each, where) for each in conditions),
+        tuple(_path(each, where) for each in columns),
+    )
+
+
+def _table(name: Any, where: str) -> str:
+    if not isinstance(name, str) or not name or set(name) & set("{}/?#*"):
+        raise InputError(f"{name!r} is no name of a table", where=where, fix=_FORM)
+    if name.startswith("_"):
+        fix = "Keep what a tool needs in a table with another name."
+        raise InputError(f"{name!r} is private: nothing but code sees tables with _", where=where, fix=fix)
+    return name
+
+
+def _key(text: str, where: str) -> Template:
+    if not text:
+        raise InputError("has an empty key", where=where, fix=_FORM)
+    return parse_template(text, where)
+
+
+def _condition(text: str, where: str) -> Condition:
+    path, *rest = split_outside(text, "=")
+    value = parse_template("=".join(rest), where) if rest else None
+    return Condition(_path(path, where), value)
+
+
+def _path(text: str, where: str) -> Path:
+    return parse_steps(text.removeprefix("/"), where)
