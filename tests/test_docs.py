@@ -32,7 +32,7 @@ from simia_gym.policies import load_policy
 from simia_gym.rewards.explain import report as explain
 from simia_gym.rollout.play import play
 
-from .docs_pages import PAGES, Block, blocks, page_id
+from .docs_pages import CHECKOUT, PAGES, Block, blocks, page_id
 
 INSTALLS = re.compile(r"^\s*(python3? -m venv|pip install|source|\. )")
 ENDPOINTS = re.compile(r"http://127\.0\.0\.1:(8000|8765)/v1")
@@ -146,7 +146,18 @@ def prompt(env_id: str, task_id: str, tool: str) -> str:
     return "\n\n".join(resources)
 
 
-def test_links_between_pages_lead_somewhere() -> None:
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page_id(page)} links to {target}"
+@pytest.mark.parametrize("page", [*PAGES, *sorted(CHECKOUT.glob("*.md"))], ids=page_id)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page_id(page)} links to {target}"
+
+
+def test_every_invariant_names_tests_that_exist() -> None:
+    sections = (CHECKOUT / "INVARIANTS.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert len(sections) >= 6
+    for section in sections:
+        named = re.findall(r"^\* `(tests/\S+\.py)::(test_\w+)`$", section, re.MULTILINE)
+        assert named, f"nothing proves: {section.splitlines()[0]}"
+        for file, name in named:
+            source = (CHECKOUT / file).read_text(encoding="utf-8")
+            assert re.search(rf"^(async )?def {name}\(", source, re.MULTILINE), f"{file} has no {name}"

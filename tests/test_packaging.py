@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import configparser
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from importlib.metadata import requires
 from pathlib import Path
@@ -54,19 +52,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_wheel_holds_every_module_and_data_file(wheel: Path, checkout: Path) -> None:
+def test_wheel_holds_every_file(wheel: Path, checkout: Path) -> None:
+    """A folder of modules or of package data that `setup.cfg` does not list is missing from the built wheel."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert "simia_gym/py.typed" in names
     mapping = {"simia_gym": "simia_gym", "envs": "simia_gym/envs", "rewards": "simia_gym/rewards", "rl": "simia_gym/rl"}
-    suffixes = {".py", ".yaml", ".md", ".json", ".jsonl"}
     missing = [
-        str(path)
+        path.relative_to(checkout).as_posix()
         for folder, target in mapping.items()
         for path in (checkout / folder).rglob("*")
-        if path.suffix in suffixes and f"{target}/{path.relative_to(checkout / folder).as_posix()}" not in names
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and f"{target}/{path.relative_to(checkout / folder).as_posix()}" not in names
     ]
-    assert not missing
-    assert not [name for name in names if name.split("/")[0] in ("envs", "rewards", "rl", "tests", "benchmarks")]
+    assert not missing, "list their folders in setup.cfg, under packages or package_data"
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"simia_gym"}
 
 
 @pytest.mark.slow
@@ -80,16 +79,6 @@ def test_installed_package_runs_an_episode_from_anywhere(tmp_path: Path) -> None
     run(EPISODE, tmp_path)
 
 
-def test_every_package_folder_is_listed(checkout: Path) -> None:
-    parser = configparser.ConfigParser()
-    parser.read(checkout / "setup.cfg")
-    listed = set(parser["options"]["packages"].split())
-    for folder, package in (("simia_gym", "simia_gym"), *((f, f"simia_gym.{f}") for f in ("envs", "rewards", "rl"))):
-        for init in (checkout / folder).rglob("__init__.py"):
-            inner = init.parent.relative_to(checkout / folder).parts
-            assert ".".join((package, *inner)) in listed
-
-
 def test_core_install_is_light(tmp_path: Path) -> None:
     core = [line for line in requires("simia-gym") or [] if "extra ==" not in line]
     assert not [line for line in core if line.lower().startswith(HEAVY)]
@@ -97,11 +86,8 @@ def test_core_install_is_light(tmp_path: Path) -> None:
     run(EPISODE + check, tmp_path)
 
 
-def test_import_is_quick(tmp_path: Path) -> None:
-    def seconds(code: str) -> float:
-        start = time.perf_counter()
-        run(code, tmp_path)
-        return time.perf_counter() - start
-
-    bare = min(seconds("pass") for _ in range(3))
-    assert min(seconds("import simia_gym") for _ in range(3)) - bare < 0.5
+def test_an_import_loads_only_gymnasium(tmp_path: Path) -> None:
+    """Everything else is loaded when it is first used, which keeps the import quick."""
+    code = "import sys; print(*sorted({m.split('.')[0] for m in sys.modules} - set(sys.stdlib_module_names)))"
+    with_package = set(run(f"import gymnasium, simia_gym; {code}", tmp_path).split())
+    assert with_package - set(run(f"import gymnasium; {code}", tmp_path).split()) == {"simia_gym"}
