@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import Simulator, StepContext, User
@@ -23,7 +22,20 @@ from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import faulted, to_json
 from simia_gym.state import FrozenDict, State, freeze
 from simia_gym.state.frozen import frozen_dict, frozen_list
-from simia_gym.types import Calls, End, JsonObject, Message, Say, Start, Step, Task, ToolCall, Transition, Verdict
+from simia_gym.types import (
+    Calls,
+    End,
+    Feedback,
+    JsonObject,
+    Message,
+    Say,
+    Start,
+    Step,
+    Task,
+    ToolCall,
+    Transition,
+    Verdict,
+)
 
 T = TypeVar("T")
 

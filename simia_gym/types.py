@@ -25,6 +25,9 @@ Split = Literal["train", "test"]
 Speaker = Literal["tool", "user", "env"]
 Outcome = Literal["ok", "error"]
 
+Feedback = Literal["terse", "explain"]
+"""What error messages say: what the real system says, or also the reason and a valid example."""
+
 
 @quick_init
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World, error_text, error_transition, why_invalid, why_unknown
 from simia_gym.envs.retail import error_hints
@@ -27,7 +26,7 @@ from simia_gym.envs.retail.shelves import Shelves
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
-from simia_gym.types import JsonObject, Row, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, Row, ToolCall, Transition
 
 COMPAT = (None, "tau2")
 RENDER = "simia_gym.envs.retail.render"

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World, error_transition
 from simia_gym.envs.webshop import pages, screen
@@ -19,7 +18,7 @@ from simia_gym.envs.webshop.pages import BACK, BUY, NEXT, PREVIOUS, SUB_PAGES, P
 from simia_gym.envs.webshop.search import index_of, normalised
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
-from simia_gym.types import JsonObject, Row, Task, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, Row, Task, ToolCall, Transition
 
 PAGE: JsonObject = {"view": "simia_gym.envs.webshop.screen:rows", "table": "products"}
 HITS: JsonObject = {"view": "simia_gym.envs.webshop.search:hits", "table": "hits"}

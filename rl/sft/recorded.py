@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.domain.domain import Domain, load_domain
-from simia_gym.domain.registration import domain_path
+from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.errors import InputError
 from simia_gym.record.records import BEGINNING, Record, read_records
 from simia_gym.rl.sft.trajectories import Trajectory

@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from simia_gym.assembly.validate import check_settings
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
-from simia_gym.types import JsonObject
+from simia_gym.types import Feedback, JsonObject
 
-Feedback = Literal["terse", "explain"]
-"""What errors say: what the real system says, or also why and what would do."""
-
-CUSTOM = "simia/custom-v0"
 MOST_GENERATED = 10**12
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.roles import RoleModels
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.validate import check_effects
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import Simulator, StepContext, User
 from simia_gym.domain.domain import Domain, load_domain
-from simia_gym.domain.registration import domain_path
+from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.domain.tasks import TaskList
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError

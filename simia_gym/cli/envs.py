@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from simia_gym.assembly.settings import CUSTOM
-from simia_gym.domain.registration import env_ids
+from simia_gym.domain.registration import CUSTOM, env_ids
 from simia_gym.errors import InputError
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import gymnasium
 
-from simia_gym.assembly.settings import CUSTOM
 from simia_gym.errors import InputError
+
+CUSTOM = "simia/custom-v0"
+"""The environment of a domain of one's own, given by its folder."""
 
 
 @cache

@@ -12,11 +12,10 @@ import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.domain.tools import ToolSpec, declared_tools
 from simia_gym.errors import Fault, ToolError
 from simia_gym.state import Draft, State, pointer_parts
-from simia_gym.types import JsonObject, Task, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, Task, ToolCall, Transition
 
 
 class World:

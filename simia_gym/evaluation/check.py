@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.domain.goal import check_goal, first_difference
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
 from simia_gym.evaluation.selftests import SelfTest, run_selftests

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_yaml
 from simia_gym.common.json_encoding import encode
@@ -19,7 +18,7 @@ from simia_gym.errors import InputError
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.reading import Refused, Static
 from simia_gym.prompts import load_prompt
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import Feedback, JsonObject, Split, Task
 
 _SPLITS: tuple[Split, ...] = ("train", "test")
 

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.reading import Asked, Refused
 from simia_gym.state import State
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 
 @dataclass(frozen=True, slots=True)

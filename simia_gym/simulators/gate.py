@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import error_transition, refuse_call
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import Feedback, ToolCall, Transition
 
 MAX_ARGUMENTS = 10_000
 """Most bytes of a call's arguments that a model is asked about; a flood in a call is a mistake and not a burden."""

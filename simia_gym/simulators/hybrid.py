@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import InputError
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import Feedback, ToolCall, Transition
 
 Side = Literal["world", "llm"]
 

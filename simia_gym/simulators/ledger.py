@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
@@ -28,7 +27,7 @@ from simia_gym.simulators.prefix import Prefix, ledger_prefix
 from simia_gym.simulators.replies import LEDGER_REPLY
 from simia_gym.simulators.shared_replies import SharedReplies
 from simia_gym.state.frozen import frozen_dict
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 from simia_gym.views.slices import Slice
 
 _AFTER = "\nAnswer this call."

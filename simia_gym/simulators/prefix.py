@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.common.files import read_json
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
@@ -15,7 +14,7 @@ from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.prompts import load_prompt
-from simia_gym.types import JsonObject, Task, ToolCall
+from simia_gym.types import Feedback, JsonObject, Task, ToolCall
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
@@ -24,7 +23,7 @@ from simia_gym.simulators.gate import MAX_ARGUMENTS, gate
 from simia_gym.simulators.opening import opening
 from simia_gym.simulators.prefix import reference_prefix
 from simia_gym.simulators.replies import REFERENCE_REPLY
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 MAX_WRITTEN = 100_000
 """Most bytes that the agent may write in an episode, words and arguments together, before its calls are refused: what

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.contracts import StepContext
 from simia_gym.domain.world import World
 from simia_gym.simulators.opening import world_opening
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import Feedback, ToolCall, Transition
 
 
 class WorldSimulator:

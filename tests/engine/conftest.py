@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.types import Step
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import error_text, refuse_call
 from simia_gym.errors import ToolError
-from simia_gym.types import ToolCall
+from simia_gym.types import Feedback, ToolCall
 
 SPEC = ToolSpec(
     "lend",

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.rollout.play import play
 from simia_gym.types import Message
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from simia_gym.assembly.settings import CUSTOM
 from simia_gym.domain.domain import load_domain
-from simia_gym.domain.registration import domain_path, env_ids
+from simia_gym.domain.registration import CUSTOM, domain_path, env_ids
 from simia_gym.oracle.server import OracleServer
 
 from .stage import Outcome, play_all, suite_of

@@ -16,8 +16,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import Record
 from simia_gym.rl.cluster.pool import RayPool

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.cli.new_domain import write_domain
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget

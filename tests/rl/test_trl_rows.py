@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.settings import CUSTOM
 from simia_gym.assembly.suite import Suite
 from simia_gym.cli.new_domain import write_domain
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
 from simia_gym.rl.for_trl.rows import KEY, Beginnings, suites_of

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.cli.new_domain import write_domain
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.policies import Policy, load_policy
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.simulators.hybrid import HybridSimulator, choose_routes
 from simia_gym.simulators.ledger import LedgerSimulator

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import make_nonce, outside_blocks

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.settings import Feedback
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError
@@ -22,7 +21,7 @@ from simia_gym.llm.cassette.recorded_model import RecordedModel
 from simia_gym.record.ledger import first_divergence
 from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 from .desk import Double, after, context_of, failed, ok, put
 

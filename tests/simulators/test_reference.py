@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import Fault
 from simia_gym.simulators.hybrid import HybridSimulator
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator

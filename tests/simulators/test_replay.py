@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.rollout.jobs import Job, Plan, make_jobs
