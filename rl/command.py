@@ -192,7 +192,7 @@ def grpo(
         bool, typer.Option("--resume", help="Go on after the last whole checkpoint.", rich_help_panel=RUN)
     ] = False,
     records: Annotated[
-        bool, typer.Option("--records", help="Keep the whole record of every episode.", rich_help_panel=RUN)
+        bool, typer.Option("--save-records", help="Keep the whole record of every episode.", rich_help_panel=RUN)
     ] = False,
     logger: Annotated[
         Optional[list[str]],  # noqa: UP045

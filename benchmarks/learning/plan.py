@@ -146,7 +146,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
             words = f"evaluate {recipe.env} --policy hf --policy-model {policy} {same} --split test "
             words += f"--generated {recipe.test_tasks} --simulator world --concurrency 64 --seed {seed} "
             words += f"--role policy.temperature={temperature} --role policy.max_tokens={recipe.turn_tokens} "
-            words += f"--record {record} --out {report}"
+            words += f"--out {record} --report {report}"
             found.append(_stage(f"evaluate {name} {label}", words, report, record))
     return found
 

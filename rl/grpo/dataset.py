@@ -162,7 +162,7 @@ def write_dataset(
 def played_config(suite: Suite) -> EnvConfig:
     """The settings as another process needs them: paths from the root, who plays is said, models have their names."""
     config = suite.config
-    paths = {name: getattr(config, name) for name in ("data", "domain", "recorded")}
+    paths = {name: getattr(config, name) for name in ("data", "domain", "replay_from")}
     found: dict[str, Any] = {name: str(Path(value).resolve()) for name, value in paths.items() if value is not None}
     roles = {role: {**config.roles.get(role, {}), "model": name} for role, name in suite.model_names.items() if name}
     simulator = suite.simulator_name if config.simulator == "auto" else config.simulator

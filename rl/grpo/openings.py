@@ -67,7 +67,7 @@ def _without_models(suite: Suite) -> Suite:
         return suite
     plain = replace(
         config, simulator=world, user=None if user == domain.user else user, judge=None, votes=1, model=None, roles={},
-        routes={}, shadow=False, strategy="auto", recorded=config.recorded if world == "replay" else None,
+        routes={}, shadow=False, strategy="auto", replay_from=config.replay_from if world == "replay" else None,
     )  # fmt: skip
     try:
         return load_suite(plain)

@@ -35,9 +35,12 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "roles": (Mapping,),
     "routes": (Mapping,),
     "pins": (bool,),
-    "recorded": (str, Path, type(None)),
+    "replay_from": (str, Path, type(None)),
     "shadow": (bool,),
 }
+
+_FORMER = {"recorded": "replay_from"}
+"""Names of settings in records written by version 0.1.0 and earlier, and their names now."""
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "split": ("train", "test", "all"),
@@ -60,7 +63,7 @@ class EnvConfig:
         data: The user's own data for the domain, by path.
         domain: The folder of a domain of your own, for ``simia/custom-v0``.
         simulator: Who answers tool calls: ``world`` (the domain's code), ``llm``, ``hybrid`` (code where there is some
-            and the routes allow it, else the model), ``replay`` (what stands in `recorded`), or ``auto``: the model
+            and the routes allow it, else the model), ``replay`` (what stands in `replay_from`), or ``auto``: the model
             where an endpoint and a model are configured, else the world.
         user: Who plays the user; ``None`` is the domain's own choice.
         prompt: How much the system message says: ``full`` or ``compact``.
@@ -78,7 +81,7 @@ class EnvConfig:
             `simia_gym.llm.settings.ModelSettings`, for instance ``{"judge": {"model": "big", "temperature": 0}}``.
         routes: Who answers a tool's calls in a hybrid, such as ``{"get_order_details": "llm"}``.
         pins: Whether in the episodes of one group the same call in the same state has the same answer of the model.
-        recorded: The record file of ``replay``.
+        replay_from: The record that simulator ``replay`` answers from.
         shadow: Whether every answer of a model is held against what the domain's world would have said, and what
             differs is counted in the record.
     """
@@ -101,7 +104,7 @@ class EnvConfig:
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
     pins: bool = True
-    recorded: str | Path | None = None
+    replay_from: str | Path | None = None
     shadow: bool = False
 
     def __post_init__(self) -> None:
@@ -141,7 +144,7 @@ class EnvConfig:
         out = {name: getattr(self, name) for name in default}
         out.update({name: dict(out[name]) for name in ("options", "routes")})
         out["roles"] = {role: dict(settings) for role, settings in self.roles.items()}
-        out.update({name: str(out[name]) for name in ("data", "domain", "recorded") if out[name] is not None})
+        out.update({name: str(out[name]) for name in ("data", "domain", "replay_from") if out[name] is not None})
         return {name: value for name, value in out.items() if name == "env" or (value != default[name] and value != {})}
 
     @classmethod
@@ -151,6 +154,7 @@ class EnvConfig:
         Raises:
             InputError: There is a setting that does not exist.
         """
+        data = {_FORMER.get(name, name): value for name, value in data.items()}
         known = {item.name for item in dataclasses.fields(cls)}
         unknown = sorted(set(data) - known)
         if unknown:

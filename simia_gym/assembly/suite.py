@@ -189,12 +189,12 @@ class Suite:
     def _read_recorded(self) -> RecordedEpisodes | None:
         if self.simulator_name != "replay":
             return None
-        if self.config.recorded is None:
-            fix = "Give recorded=FILE, a file that `simia rollout` wrote."
-            raise InputError("simulator is 'replay' and no record is named", where="recorded", fix=fix)
+        if self.config.replay_from is None:
+            fix = "Give replay_from=FILE (--replay-from), a record."
+            raise InputError("simulator is 'replay' and no record is named", where="replay_from", fix=fix)
         from simia_gym.simulators.replay import RecordedEpisodes
 
-        return RecordedEpisodes(self.config.recorded)
+        return RecordedEpisodes(self.config.replay_from)
 
     def _try_user(self) -> None:
         """Make sure that a user of code can play these tasks, before any of them is played."""

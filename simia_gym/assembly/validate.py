@@ -32,9 +32,9 @@ def check_settings(config: EnvConfig) -> None:
     if config.routes and config.simulator != "hybrid":
         what = f"routes are for the hybrid, and simulator is {config.simulator!r}"
         raise InputError(what, where="routes", fix="Add simulator='hybrid' (--simulator hybrid).")
-    if config.recorded is not None and config.simulator != "replay":
+    if config.replay_from is not None and config.simulator != "replay":
         what = f"a record answers in simulator 'replay' only, and simulator is {config.simulator!r}"
-        raise InputError(what, where="recorded", fix="Add simulator='replay' (--simulator replay).")
+        raise InputError(what, where="replay_from", fix="Add simulator='replay' (--simulator replay).")
     if config.votes != 1 and config.judge is None:
         raise InputError("nobody judges, so nobody votes", where="votes", fix="Add judge='llm' (--judge llm).")
 

@@ -129,7 +129,7 @@ def rollout(
     raise typer.Exit(run_rollout(asked))
 
 
-_PLAYED = {"trials": 1, "split": SplitName.test, "record": None}
+_PLAYED = {"trials": 1, "split": SplitName.test, "out": None}
 """What `simia evaluate` has besides, as it comes, where it plays."""
 
 
@@ -138,38 +138,32 @@ _PLAYED = {"trials": 1, "split": SplitName.test, "record": None}
 def evaluate(
     shared: dict[str, Any],
     words: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str],
         typer.Argument(
-            metavar="ENV", help="An id from `simia list`, or the folder of a domain; after --records, further records."
+            metavar="ENV | RECORD...",
+            help="What to play: an id from `simia list`, or the folder of a domain. Or records to read and compare.",
         ),
-    ] = None,
-    records: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Option(metavar="FILE...", help="Play nothing: read records that are there, and compare them by task."),
-    ] = None,
+    ],
     trials: Annotated[int, typer.Option(metavar="K", min=1, max=MOST, help="Episodes per task.")] = 1,
     split: Annotated[SplitName, typer.Option(help="Which fixed tasks.")] = SplitName.test,
-    record: Annotated[
+    out: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="The record that is written. [default: a new file in runs/]"),
     ] = None,
-    out: Annotated[
+    report: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Write the report there, as JSON."),
     ] = None,
 ) -> None:
-    """Measure a policy: pass@1, pass^k, rewards and turns by kind of task, with 95% intervals over tasks."""
-    from simia_gym.cli.evaluate import check_alone, evaluate_policy, evaluate_records
+    """Measure a policy, or compare records: pass@1, pass^k, rewards and turns, with 95% intervals over tasks."""
+    from simia_gym.cli.evaluate import check_alone, evaluate_policy, evaluate_records, records_among
     from simia_gym.cli.rollout import RolloutOptions
 
-    if records is not None:
-        check_alone({**shared, "trials": trials, "split": split, "record": record}, {**episode_options(), **_PLAYED})
-        files = [*records, *map(Path, words or ())]
-        raise typer.Exit(evaluate_records(files, seed=shared["seed"], out=out, json=shared["json"]))
-    if words is None or len(words) != 1:
-        raise typer.BadParameter("Name one environment, or give --records FILE...", param_hint="ENV")
-    asked = RolloutOptions(command="evaluate", env=words[0], rounds=trials, split=split.value, out=record, **shared)
-    raise typer.Exit(evaluate_policy(asked, report=out))
+    if records := records_among(words):
+        check_alone({**shared, "trials": trials, "split": split, "out": out}, {**episode_options(), **_PLAYED})
+        raise typer.Exit(evaluate_records(records, seed=shared["seed"], report=report, json=shared["json"]))
+    asked = RolloutOptions(env=words[0], rounds=trials, split=split.value, out=out, **shared)
+    raise typer.Exit(evaluate_policy(asked, report=report))
 
 
 @app.command()

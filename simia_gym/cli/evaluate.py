@@ -45,21 +45,16 @@ def evaluate_policy(asked: RolloutOptions, *, report: Path | None) -> int:
         run = {**played.facts, **spent, "reused": played.summary.reused, "seconds": round(played.seconds, 3)}
         _show(output, {**made, "run": {**run, "record": str(played.path)}}, report, played.lines)
 
-    try:
-        return play_and_show(asked, show)
-    except InputError as error:
-        if type(error) is InputError or "--out" in error.fix:
-            raise InputError(error.what, where=_renamed(error.where), fix=_renamed(error.fix)) from error
-        raise
+    return play_and_show(asked, show)
 
 
-def evaluate_records(files: list[Path], *, seed: int, out: Path | None, json: bool) -> int:
+def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json: bool) -> int:
     """Report the scores of records that are there.
 
     Args:
         files: The records; the others are compared with the first.
         seed: Seed of the bootstrap.
-        out: Where the report goes, besides the terminal.
+        report: Where the report goes, besides the terminal.
         json: Whether a script listens.
 
     Returns:
@@ -68,13 +63,36 @@ def evaluate_records(files: list[Path], *, seed: int, out: Path | None, json: bo
     Raises:
         InputError: A record cannot be read, or the report not be written.
     """
-    if out is not None:
-        check_report(out, files)
+    if report is not None:
+        check_report(report, files)
     output = Output(json)
     series, warnings = read_series(files)
     made = {"made_by": MARK, **make_report(series, seed=seed)}
-    _show(output, made, out, [f"warning: {warning}" for warning in warnings])
+    _show(output, made, report, [f"warning: {warning}" for warning in warnings])
     return 1 if any(one["invalid"] for one in made["series"]) else 0
+
+
+def records_among(words: list[str]) -> list[Path]:
+    """Tell records from environments among what was typed.
+
+    Args:
+        words: Files that exist, or whose name ends in ``.jsonl``, are records; anything else is an environment.
+
+    Returns:
+        The records; nothing where one environment is named.
+
+    Raises:
+        InputError: There are records and environments among them, or several environments.
+    """
+    records = [Path(word) for word in words if word.endswith(".jsonl") or Path(word).is_file()]
+    others = [word for word in words if Path(word) not in records]
+    if records and others:
+        what = f"{str(records[0])!r} is a record and {others[0]!r} is none"
+        raise InputError(what, where="ENV | RECORD...", fix="Name one environment to play, or records to compare.")
+    if len(others) > 1:
+        what = f"environments are played one at a time, and here are {len(others)}"
+        raise InputError(what, where="ENV | RECORD...", fix="Name one environment, or records to compare.")
+    return records
 
 
 def check_alone(typed: dict[str, Any], default: dict[str, Any]) -> None:
@@ -94,7 +112,11 @@ def check_alone(typed: dict[str, Any], default: dict[str, Any]) -> None:
             one, other = dataclasses.asdict(value), dataclasses.asdict(default[name])
             name = next(key for key in one if one[key] != other[key])
         option = f"--{name.replace('_', '-')}"
-        raise InputError("nothing is played where records are read", where=option, fix="Leave it or --records out.")
+        raise InputError(
+            "nothing is played where records are read",
+            where=option,
+            fix="Leave it out, or name an environment to play instead of records.",
+        )
 
 
 def check_report(path: Path, records: list[Path]) -> None:
@@ -107,12 +129,12 @@ def check_report(path: Path, records: list[Path]) -> None:
     Raises:
         InputError: It cannot, or would take the place of something else than an older report.
     """
-    fix = "Give another --out."
+    fix = "Give another --report."
     try:
         if path.resolve() in [record.resolve() for record in records]:
             raise InputError("is a record", where=str(path), fix=fix)
         if path.is_dir():
-            raise InputError("is a folder", where=str(path), fix="Give --out a file in it.")
+            raise InputError("is a folder", where=str(path), fix="Give --report a file in it.")
         if path.exists() and not _is_report(path):
             raise InputError("the file exists already and is no report", where=str(path), fix=fix)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,11 +161,6 @@ def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]
             out.write_bytes(encode(report) + b"\n")
         except OSError as error:
             raise InputError(
-                f"cannot be written ({error.strerror})", where=str(out), fix="Give another --out."
+                f"cannot be written ({error.strerror})", where=str(out), fix="Give another --report."
             ) from error
         output.say(f"report: {out}")
-
-
-def _renamed(text: str) -> str:
-    """What `simia rollout` calls ``--out`` is the record, and ``--group`` the number of trials."""
-    return text.replace("--out", "--record").replace("--group", "--trials")

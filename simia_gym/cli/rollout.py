@@ -49,12 +49,10 @@ class RolloutOptions:
     """The options of a command that plays episodes, as they were typed.
 
     Attributes:
-        command: Which command it is.
         rounds: How often all tasks are played, each time as another group; takes the place of `episodes`.
     """
 
     env: str
-    command: Literal["rollout", "evaluate"] = "rollout"
     policy: str = "expert"
     policy_model: str | None = None
     policy_base_url: str | None = None
@@ -81,11 +79,6 @@ class RolloutOptions:
     ray: bool = False
     ray_address: str | None = None
     ray_workers: int | None = None
-
-    @property
-    def record_option(self) -> str:
-        """The option that names the record."""
-        return "--out" if self.command == "rollout" else "--record"
 
     def config(self) -> EnvConfig:
         """The environment's settings.
@@ -280,7 +273,7 @@ def _run(
             output.say(f"{worry} Going on all the same.")
     with _store(asked, plan, path, shown_as) as store:
         path = store.path
-        again = to_continue(path, option=asked.record_option)
+        again = to_continue(path)
         _announce(output, asked, pool, store, settings if place else None)
         trained = getattr(make_policy, "trained_prompt", None)
         if trained not in (None, asked.prompt):

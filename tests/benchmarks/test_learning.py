@@ -112,7 +112,7 @@ def test_a_quick_look_leaves_what_is_published_alone(
 def test_the_gain_is_that_of_the_later_policy(tmp_path: Path) -> None:
     for name, policy in (("sft", "random"), ("grpo", "expert")):
         words = ["evaluate", "simia/webshop-v0", "--policy", policy, "--simulator", "world"]
-        words += ["--record", f"{name}-greedy.jsonl", "--out", f"{name}-greedy.json"]
+        words += ["--out", f"{name}-greedy.jsonl", "--report", f"{name}-greedy.json"]
         subprocess.run([*_SIMIA, *words], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "times.json").write_text(json.dumps({"sft": 60.0}), encoding="utf-8")
     (tmp_path / "sft").mkdir()

@@ -30,7 +30,7 @@ WITHOUT_EFFECT: list[tuple[tuple[object, ...], str, str]] = [
     (("--record-cassette", "new.jsonl"), "--record-cassette", "--policy llm"),
     (("--no-pins",), "--no-pins", "--simulator"),
     (("--max-calls", 3), "--max-calls", "--policy llm"),
-    (("--recorded", "r.jsonl"), "--recorded", "--simulator replay"),
+    (("--replay-from", "r.jsonl"), "--replay-from", "--simulator replay"),
     (("--votes", 3), "--votes", "--judge llm"),
     (("--role", "judge.temperature=1"), "--role judge", "--judge llm"),
     (("--judge-model", "m"), "--judge-model", "--judge llm"),
@@ -84,8 +84,8 @@ def test_the_same_from_python(settings: dict[str, Any], says: str) -> None:
 
 
 def test_settings_of_no_effect_are_none() -> None:
-    with pytest.raises(InputError, match="recorded"):
-        EnvConfig(RETAIL, recorded="r.jsonl")
+    with pytest.raises(InputError, match="replay_from"):
+        EnvConfig(RETAIL, replay_from="r.jsonl")
 
 
 def test_record_and_cassette_are_two_files(simia: Simia) -> None:

@@ -45,7 +45,7 @@ def test_trials_of_every_task_are_episodes_of_their_own(desk: str, simia: Simia)
 
 
 def test_scores_are_those_of_the_record(desk: str, flaky: str, simia: Simia) -> None:
-    result = simia("evaluate", desk, "--policy", flaky, "--trials", 6, "--split", "all", "--json", "--out", "r.json")
+    result = simia("evaluate", desk, "--policy", flaky, "--trials", 6, "--split", "all", "--json", "--report", "r.json")
     (one,) = result.json["series"]
     by_task: dict[str, list[bool]] = {}
     for record in read_records(result.json["run"]["record"]):
@@ -57,29 +57,29 @@ def test_scores_are_those_of_the_record(desk: str, flaky: str, simia: Simia) -> 
     low, high = one["pass_at_1"]["interval"]
     assert low <= one["pass_at_1"]["value"] <= high
     assert json.loads(Path("r.json").read_text()) == result.json
-    again = simia("evaluate", "--records", result.json["run"]["record"], "--json")
+    again = simia("evaluate", result.json["run"]["record"], "--json")
     assert again.code == 0
     assert {**again.json["series"][0]} == one
 
 
 def test_records_side_by_side(desk: str, flaky: str, simia: Simia) -> None:
     for name, policy in (("a", flaky), ("b", "expert")):
-        words = ("--split", "all", "--trials", 3, "--policy", policy, "--record", f"{name}.jsonl")
+        words = ("--split", "all", "--trials", 3, "--policy", policy, "--out", f"{name}.jsonl")
         assert simia("evaluate", desk, *words).code == 0
-    result = simia("evaluate", "--records", "a.jsonl", "b.jsonl")
+    result = simia("evaluate", "a.jsonl", "b.jsonl")
     assert result.code == 0
     assert "side by side" in result.out
     assert "differences on the same tasks" in result.out
     assert "95% intervals are over tasks" in result.out
-    (pair,) = simia("evaluate", "--records", "a.jsonl", "--records", "b.jsonl", "--json").json["pairs"]
+    (pair,) = simia("evaluate", "a.jsonl", "b.jsonl", "--json").json["pairs"]
     assert (pair["first"], pair["second"]) == (flaky, "expert")
     assert pair["pass_at_1"]["value"] > 0
-    turned = simia("evaluate", "--records", "b.jsonl", "a.jsonl", "--json").json["pairs"][0]
+    turned = simia("evaluate", "b.jsonl", "a.jsonl", "--json").json["pairs"][0]
     assert turned["pass_at_1"]["value"] == -pair["pass_at_1"]["value"]
 
 
 def test_more_trials_continue_the_record(desk: str, simia: Simia) -> None:
-    words = ("evaluate", desk, "--split", "all", "--record", "r.jsonl", "--json")
+    words = ("evaluate", desk, "--split", "all", "--out", "r.jsonl", "--json")
     first = simia(*words, "--trials", 2).json
     assert simia(*words, "--trials", 2).code == 2
     more = simia(*words, "--trials", 4, "--resume").json
@@ -102,7 +102,7 @@ def test_faults_are_counted_and_never_failures(desk: str, simia: Simia) -> None:
     assert one["valid"] + one["invalid"] == one["episodes"]
     assert one["faults"] == {"policy:bug": one["invalid"]}
     assert one["tasks_with_fewer_valid_trials_than_k"]
-    shown = simia("evaluate", "--records", result.json["run"]["record"])
+    shown = simia("evaluate", result.json["run"]["record"])
     assert shown.code == 1
     assert "invalid and count in no score: policy:bug" in shown.out
     assert "left out" in shown.out
@@ -115,8 +115,7 @@ def test_a_model_plays_and_a_budget_stops_it(oracle: OracleServer, simia: Simia)
     assert result.json["run"]["stopped"] == "budget"
     assert result.json["series"][0]["simulator"] == "llm"
     assert result.json["run"]["models"]["simulator"]["calls"] <= 41
-    assert "--record" in result.err
-    assert "--out runs" not in result.err
+    assert "--out" in result.err
 
 
 def test_the_prompt_is_reported_with_the_score(desk: str, simia: Simia) -> None:
@@ -125,14 +124,16 @@ def test_the_prompt_is_reported_with_the_score(desk: str, simia: Simia) -> None:
 
 
 BAD: list[tuple[list[Any], str]] = [
-    (["evaluate"], "Name one environment"),
-    (["evaluate", "a", "b"], "Name one environment"),
-    (["evaluate", "--records", "nowhere.jsonl"], "there is no such record"),
-    (["evaluate", "--records", "r.jsonl", "--policy", "random"], "--policy: nothing is played where records are read"),
-    (["evaluate", "--records", "r.jsonl", "--trials", "2"], "--trials: nothing is played where records are read"),
-    (["evaluate", "--records", "r.jsonl", "--model", "m"], "--model: nothing is played where records are read"),
-    (["evaluate", "desk", "--out", "desk/domain.yaml"], "is no report"),
-    (["evaluate", "--records", "r.jsonl", "--out", "r.jsonl"], "is a record"),
+    (["evaluate"], "Missing argument"),
+    (["evaluate", "desk", "desk"], "environments are played one at a time"),
+    (["evaluate", "desk", "r.jsonl"], "'r.jsonl' is a record and 'desk' is none"),
+    (["evaluate", "nowhere"], "there is no environment 'nowhere'"),
+    (["evaluate", "nowhere.jsonl"], "there is no such record"),
+    (["evaluate", "r.jsonl", "--policy", "random"], "--policy: nothing is played where records are read"),
+    (["evaluate", "r.jsonl", "--trials", "2"], "--trials: nothing is played where records are read"),
+    (["evaluate", "r.jsonl", "--model", "m"], "--model: nothing is played where records are read"),
+    (["evaluate", "desk", "--report", "desk/domain.yaml"], "is no report"),
+    (["evaluate", "r.jsonl", "--report", "r.jsonl"], "is a record"),
     (["evaluate", "desk", "--ray-workers", "2"], "--ray-workers: it is for runs on Ray. Add --ray."),
     (["rollout", "desk", "--ray-address", "auto"], "--ray-address: it is for runs on Ray. Add --ray."),
     (["rollout", "desk", "--ray", "--record-cassette", "c"], "--record-cassette: a cassette is one file"),
@@ -141,7 +142,7 @@ BAD: list[tuple[list[Any], str]] = [
 
 @pytest.mark.parametrize(("words", "message"), BAD, ids=lambda value: value if isinstance(value, str) else None)
 def test_what_cannot_be_is_said_in_one_line(words: list[Any], message: str, desk: str, simia: Simia) -> None:
-    simia("evaluate", desk, "--record", "r.jsonl", "--split", "all")
+    simia("evaluate", desk, "--out", "r.jsonl", "--split", "all")
     result = simia(*words)
     assert result.code == 2
     assert message in result.err

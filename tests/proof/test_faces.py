@@ -229,7 +229,7 @@ def test_a_record_with_a_forged_reply_is_not_proven(record: Path) -> None:
 def test_a_record_answers_calls(record: Path) -> None:
     """``simulator="replay"`` gives the recorded answers to the recorded calls, and a fault for any other."""
     again = record.with_name("again.jsonl")
-    words = ["rollout", "simia/retail-v0", "--simulator", "replay", "--recorded", str(record)]
+    words = ["rollout", "simia/retail-v0", "--simulator", "replay", "--replay-from", str(record)]
     assert run([*words, "--episodes", "8", "--group", "4", "--out", str(again), "--json"]) == 0
     other = record.with_name("other.jsonl")
     assert run([*words, "--episodes", "2", "--policy", "pushover", "--out", str(other), "--json"]) == 1

@@ -62,7 +62,7 @@ def seed_of(path: Path) -> int:
 
 
 def suite_of(folder: Path, path: Path) -> Suite:
-    return Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="replay", recorded=str(path)))
+    return Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="replay", replay_from=str(path)))
 
 
 async def test_the_episode_is_the_same_without_a_model(folder: Path, recorded: Path) -> None:

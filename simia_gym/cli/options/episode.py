@@ -125,7 +125,7 @@ def episode_options(
             "--shadow", help="Count how the world would have answered otherwise than the model.", rich_help_panel=MODELS
         ),
     ] = False,
-    recorded: Annotated[
+    replay_from: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="FILE", help="The record that --simulator replay answers from."),
     ] = None,

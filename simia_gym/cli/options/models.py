@@ -30,7 +30,7 @@ _TYPED = {
     "votes": "--votes",
     "strategy": "--strategy",
     "shadow": "--shadow",
-    "recorded": "--recorded",
+    "replay_from": "--replay-from",
     "routes": "--route",
     "roles": "--role {role}",
     "escalation": "--role escalation.{role}",
@@ -56,7 +56,7 @@ class ModelOptions:
     route: tuple[str, ...] = ()
     role: tuple[str, ...] = ()
     pins: bool = True
-    recorded: str | None = None
+    replay_from: str | None = None
     shadow: bool = False
     record_cassette: Path | None = None
     replay_cassette: Path | None = None
@@ -93,7 +93,7 @@ class ModelOptions:
             "strategy": self.strategy,
             "feedback": self.feedback,
             "pins": self.pins,
-            "recorded": self.recorded,
+            "replay_from": self.replay_from,
             "shadow": self.shadow,
         }
 

@@ -49,15 +49,14 @@ def shown_name(suite: Suite) -> str:
     return suite.domain.name if suite.config.domain is not None else suite.config.env
 
 
-def to_continue(record: Path, words: Sequence[str] | None = None, *, option: str = "--out") -> str:
+def to_continue(record: Path, words: Sequence[str] | None = None) -> str:
     """The command that goes on with a record.
 
     Args:
         record: The record.
         words: What was typed after the program's name.
-        option: The option that names the record.
     """
     kept = [word for word in (sys.argv[1:] if words is None else words) if word != "--resume"]
-    if option not in kept and not any(word.startswith(f"{option}=") for word in kept):
-        kept += [option, str(record)]
+    if "--out" not in kept and not any(word.startswith("--out=") for word in kept):
+        kept += ["--out", str(record)]
     return shlex.join(["simia", *kept, "--resume"])
