@@ -15,8 +15,9 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.tasks import task_from_json
-from simia_gym.episode import MAX_CHARACTERS
+from simia_gym.episode import MAX_CHARACTERS, Episode
 from simia_gym.errors import Fault, InputError
+from simia_gym.simulators.world import WorldSimulator
 from simia_gym.spaces import TextSpace
 from simia_gym.types import Message, Start, Step, Task
 
@@ -101,6 +102,21 @@ def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -
     return task, seed, group
 
 
+def progress_of(episode: Episode) -> dict[str, Any]:
+    """What has happened in an episode, for a pickle; nothing where a simulator keeps more than the state."""
+    if not (episode.inline and isinstance(episode.simulator, WorldSimulator)):
+        return {"max_turns": episode.max_turns}
+    shared = ("domain", "simulator", "user", "reward")
+    return {name: value for name, value in vars(episode).items() if name not in shared}
+
+
+def resumed(suite: Suite, progress: Mapping[str, Any]) -> Episode:
+    """A new episode that goes on where `progress_of` found another."""
+    episode = suite.episode()
+    vars(episode).update(progress)
+    return episode
+
+
 class SimiaEnv(gymnasium.Env[str, str]):
     """One environment: text in, text out; the reward comes at the end and can be traced to evidence.
 
@@ -127,6 +143,15 @@ class SimiaEnv(gymnasium.Env[str, str]):
         self.suite = make_suite(env_id, kwargs)
         self.episode = self.suite.episode()
         self.observation_space, self.action_space = spaces_of(self.suite)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the settings, and the running episode where only code plays in it; else reset the copy."""
+        return {**vars(self), "episode": progress_of(self.episode)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load what the settings name."""
+        vars(self).update(state)
+        self.episode = resumed(self.suite, state["episode"])
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin an episode.

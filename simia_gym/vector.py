@@ -12,7 +12,18 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from simia_gym.common.event_loop import run_sync
-from simia_gym.env import OnFault, known_on_fault, make_suite, pick_task, reset_info, spaces_of, step_info, tell_once
+from simia_gym.env import (
+    OnFault,
+    known_on_fault,
+    make_suite,
+    pick_task,
+    progress_of,
+    reset_info,
+    resumed,
+    spaces_of,
+    step_info,
+    tell_once,
+)
 from simia_gym.errors import Fault, InputError
 from simia_gym.types import Step
 
@@ -64,6 +75,15 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._again = np.zeros(num_envs, dtype=np.bool_)
         self._broken: dict[int, Fault] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As of `SimiaEnv`: the settings, and running episodes where only code plays in them."""
+        return {**vars(self), "episodes": [progress_of(episode) for episode in self.episodes]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load what the settings name."""
+        vars(self).update(state)
+        self.episodes = [resumed(self.suite, progress) for progress in state["episodes"]]
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None

@@ -7,6 +7,7 @@ the answers come from, and is never written anywhere.
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,21 @@ class Resources:
             unknown = sorted(set(getattr(self, name)) - set(ROLES))
             if unknown:
                 raise InputError(f"there is no role {unknown[0]!r}", where=name, fix=f"Roles: {', '.join(ROLES)}.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle of an environment holds of its resources.
+
+        Raises:
+            InputError: A resource belongs to this process and cannot be pickled; names it.
+        """
+        state = dict(vars(self))
+        for name, value in state.items():
+            try:
+                pickle.dumps(value)
+            except (TypeError, AttributeError, pickle.PicklingError) as error:
+                fix = "Make the environment, with this resource, in the process that uses it."
+                raise InputError(f"{name} cannot be pickled or copied: {error}", where=name, fix=fix) from error
+        return state
 
 
 RESOURCE_NAMES = tuple(item.name for item in dataclasses.fields(Resources))

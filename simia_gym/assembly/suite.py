@@ -79,6 +79,10 @@ class Suite:
         user = config.user or self.domain.user or "nobody"
         logger.info("%s: tool calls answered by %s, user played by %s", config.env, self.simulator_name, user)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the settings; the other process loads what they name."""
+        return load_suite, (self.config, self.resources)
+
     @cached_property
     def tasks(self) -> Sequence[Task]:
         """The fixed tasks of the split, then the generated ones."""

@@ -50,6 +50,7 @@ class Domain:
         tasks: The fixed tasks of each split.
         user: The user that plays by default.
         options: The world's options, defaults filled in.
+        source: What it was loaded from: folder, options as JSON, path of the user's own data.
         data: What the user's own data replaced, if anything.
         cues: The scripted user's cue patterns.
         rubric: The domain's rubric items.
@@ -64,12 +65,17 @@ class Domain:
     tasks: Mapping[Split, Sequence[Task]]
     user: str | None
     options: Mapping[str, Any]
+    source: tuple[Path, bytes, Path | None]
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
     _begun: dict[int, tuple[Task, State, str]] = field(default_factory=dict, init=False, repr=False)
     _slicers: dict[str, Slicer] = field(default_factory=dict, init=False, repr=False)
     _renderers: dict[str, Renderer | None] = field(default_factory=dict, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was loaded from; compiled slices and rendering rules hold closures and cannot be pickled."""
+        return _load, self.source
 
     @property
     def name(self) -> str:
@@ -288,6 +294,7 @@ class _Loader:
             tasks=tasks,
             user=user,
             options=options,
+            source=(self.folder, encode(self.asked), self.data_path),
             data=data,
             cues=cues,
             rubric=tuple(rubric),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import pickle
 import random
@@ -223,13 +224,17 @@ def test_what_an_environment_hands_out_belongs_to_the_caller() -> None:
     assert episode.messages[-1]["content"] != "mine"
 
 
-def test_environments_travel_between_processes() -> None:
-    for env_id in IDS:
-        env = gym.make(env_id)
-        observation, _ = env.reset(seed=2)
-        env.step("hello")
-        twin = pickle.loads(pickle.dumps(env.unwrapped))
-        assert twin.reset(seed=2)[0] == observation
+@pytest.mark.parametrize("lanes", [0, 2])
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_pickled_environment_goes_on_where_it_was(env_id: str, lanes: int) -> None:
+    env: Any = gym.make_vec(env_id, num_envs=lanes) if lanes else gym.make(env_id)
+    first, *later = [[move] * lanes if lanes else move for move in actions(env_id, 4, seed=1)]
+    env.reset(seed=2)
+    env.step(first)
+    twins = [pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]
+    for move in later:
+        wanted = env.step(move)[0]
+        assert [twin.step(move)[0] for twin in twins] == [wanted, wanted]
 
 
 @pytest.mark.parametrize(

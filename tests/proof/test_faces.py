@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -17,13 +18,15 @@ import simia_gym  # noqa: F401 - registers the environments
 from simia_gym.cli.app import run
 from simia_gym.contracts import StepContext
 from simia_gym.domain.registration import env_ids
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import EpisodeOver, Fault, InputError
 from simia_gym.llm.accounts import accounts
+from simia_gym.llm.budget import Budget
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.record.records import read_records
 from simia_gym.rollout.replay import replay_file
+from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall, Transition
 
 from .stage import MODEL
@@ -73,6 +76,40 @@ def test_vectors_ask_the_model_in_every_lane(env: str, mode: str, oracle: Oracle
         single.reset(seed=5 + lane)
         assert observation == single.step(CALLS[env])[0]
     vector.close()
+
+
+@pytest.mark.parametrize("simulator", ["llm", "hybrid"])
+def test_environments_whose_world_is_a_model_can_be_pickled(simulator: str, oracle: OracleServer) -> None:
+    env_id = "simia/retail-v0"
+    settings: dict[str, Any] = {"simulator": simulator, "model": MODEL, "base_url": oracle.base_url}
+    if simulator == "hybrid":
+        settings["routes"] = {"list_all_product_types": "llm"}
+    env: Any = gym.make(env_id, **settings)
+    observation, _ = env.reset(seed=2)
+    env.step(CALLS[env_id])
+    twin = pickle.loads(pickle.dumps(env))
+    with pytest.raises(EpisodeOver, match="reset"):
+        twin.step(CALLS[env_id])
+    assert twin.reset(seed=2)[0] == observation
+    assert twin.step(CALLS[env_id])[:4] == (env.reset(seed=2), env.step(CALLS[env_id]))[1][:4]
+    own: Any = gym.make(env_id)
+    own.reset(seed=2)
+    assert pickle.loads(pickle.dumps(own)).step("Hello.")[:4] == own.step("Hello.")[:4]  # the domain is shared
+
+
+def test_an_environment_that_answers_from_a_record_can_be_pickled(tmp_path: Path) -> None:
+    record = tmp_path / "r.jsonl"
+    assert run(["rollout", "simia/retail-v0", "--episodes", "1", "--out", str(record)]) == 0
+    twin: Any = pickle.loads(pickle.dumps(gym.make("simia/retail-v0", simulator="replay", recorded=record)))
+    assert twin.unwrapped.suite.simulator_name == "replay"
+
+
+@pytest.mark.parametrize("name", ["budget", "client", "pins"])
+def test_what_cannot_travel_with_an_environment_is_named(name: str, oracle: OracleServer) -> None:
+    live = {"budget": Budget(max_calls=10), "pins": MemoryPins(), "client": openai.AsyncOpenAI(base_url="x", api_key="k")}
+    settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": oracle.base_url}
+    with pytest.raises(InputError, match=f"{name} cannot be pickled"):
+        pickle.dumps(gym.make("simia/retail-v0", **settings, **{name: live[name]}))
 
 
 def test_a_client_object_is_asked_with_its_own_key() -> None:
