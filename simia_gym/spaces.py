@@ -1,7 +1,7 @@
 """The space of texts, for observations and for actions.
 
 Gymnasium's own ``Text`` needs a finite alphabet and is corrupted by the shared-memory path of its asynchronous
-vectors; this one holds any string, and shared memory refuses it aloud (use ``shared_memory=False``).
+vectors; this one holds any string, and shared memory, whose size is fixed, refuses it with an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector.utils import create_empty_array
+from gymnasium.vector.utils import create_empty_array, create_shared_memory
 
 from simia_gym.errors import InputError
 
@@ -94,5 +94,11 @@ def _empty(space: TextSpace, n: int = 1, fn: Callable[..., Any] = np.zeros) -> t
     return ("",) * n
 
 
+def _refuse_shared_memory(space: TextSpace, n: int = 1, ctx: Any = None) -> None:
+    fix = 'Call gym.make_vec(..., vectorization_mode="async", vector_kwargs={"shared_memory": False}).'
+    raise InputError("texts of any length do not fit into shared memory", where="shared_memory", fix=fix)
+
+
 # Everything else that vectors need of a space has a working default for spaces that Gymnasium does not know.
 create_empty_array.register(TextSpace, _empty)
+create_shared_memory.register(TextSpace, _refuse_shared_memory)

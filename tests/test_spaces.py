@@ -15,10 +15,10 @@ from gymnasium.vector.utils import (
     batch_space,
     concatenate,
     create_empty_array,
-    create_shared_memory,
     iterate,
 )
 
+import simia_gym  # noqa: F401 - registers the environments
 from simia_gym.errors import InputError
 from simia_gym.spaces import TextSpace
 
@@ -109,8 +109,6 @@ def test_batching() -> None:
     empty = create_empty_array(space, 3)
     assert empty == ("", "", "")
     assert concatenate(space, texts, empty) == texts
-    with pytest.raises(gym.error.CustomSpaceError):
-        create_shared_memory(space, 3)
 
 
 def test_check_env() -> None:
@@ -129,9 +127,9 @@ def test_async_vector_without_shared_memory() -> None:
     _roll(AsyncVectorEnv([Echo, Echo], shared_memory=False))
 
 
-def test_shared_memory_is_refused_aloud() -> None:
-    with pytest.raises(ValueError, match="shared_memory=False"):
-        AsyncVectorEnv([Echo, Echo], shared_memory=True)
+def test_the_error_of_shared_memory_says_what_to_pass() -> None:
+    with pytest.raises(InputError, match='vector_kwargs={"shared_memory": False}'):
+        gym.make_vec("simia/retail-v0", num_envs=2, vectorization_mode="async")
 
 
 def _roll(envs: SyncVectorEnv | AsyncVectorEnv) -> None:

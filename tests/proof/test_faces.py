@@ -106,7 +106,11 @@ def test_an_environment_that_answers_from_a_record_can_be_pickled(tmp_path: Path
 
 @pytest.mark.parametrize("name", ["budget", "client", "pins"])
 def test_what_cannot_travel_with_an_environment_is_named(name: str, oracle: OracleServer) -> None:
-    live = {"budget": Budget(max_calls=10), "pins": MemoryPins(), "client": openai.AsyncOpenAI(base_url="x", api_key="k")}
+    live = {
+        "budget": Budget(max_calls=10),
+        "pins": MemoryPins(),
+        "client": openai.AsyncOpenAI(base_url="x", api_key="k"),
+    }
     settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": oracle.base_url}
     with pytest.raises(InputError, match=f"{name} cannot be pickled"):
         pickle.dumps(gym.make("simia/retail-v0", **settings, **{name: live[name]}))
