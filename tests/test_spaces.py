@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -128,7 +129,7 @@ def test_async_vector_without_shared_memory() -> None:
 
 
 def test_the_error_of_shared_memory_says_what_to_pass() -> None:
-    with pytest.raises(InputError, match='vector_kwargs={"shared_memory": False}'):
+    with pytest.raises(InputError, match=re.escape('vector_kwargs={"shared_memory": False}')):
         gym.make_vec("simia/retail-v0", num_envs=2, vectorization_mode="async")
 
 
