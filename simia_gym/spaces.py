@@ -7,7 +7,7 @@ vectors; this one holds any string, and shared memory, whose size is fixed, refu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium
 import numpy as np
@@ -94,7 +94,7 @@ def _empty(space: TextSpace, n: int = 1, fn: Callable[..., Any] = np.zeros) -> t
     return ("",) * n
 
 
-def _refuse_shared_memory(space: TextSpace, n: int = 1, ctx: Any = None) -> None:
+def _refuse_shared_memory(space: TextSpace, n: int = 1, ctx: Any = None) -> NoReturn:
     fix = 'Call gym.make_vec(..., vectorization_mode="async", vector_kwargs={"shared_memory": False}).'
     raise InputError("texts of any length do not fit into shared memory", where="shared_memory", fix=fix)
 
