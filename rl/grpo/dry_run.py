@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.cli.estimate import estimate
-from simia_gym.cli.terminal.output import Output, counted
-from simia_gym.cli.terminal.spending import compact
+from simia_gym.cli.terminal.formatting import compact, counted
+from simia_gym.cli.terminal.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.checkpoints import check_saving
 from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate

@@ -16,7 +16,8 @@ from types import FrameType
 from typing import Any
 
 from simia_gym.cli.terminal.banner import to_continue
-from simia_gym.cli.terminal.output import Output, counted, number, one_line, percent, tell
+from simia_gym.cli.terminal.formatting import counted, number, one_line, percent
+from simia_gym.cli.terminal.output import Output, tell
 from simia_gym.cli.terminal.spending import in_short
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require

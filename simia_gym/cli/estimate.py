@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.cli.terminal.spending import compact, dollars
+from simia_gym.cli.terminal.formatting import compact, dollars
 from simia_gym.common.event_loop import run_inline
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext

@@ -21,9 +21,11 @@ from simia_gym.cli.estimate import EXPERT, estimate
 from simia_gym.cli.options.models import POLICY, ModelOptions, check_prices, drop_empty
 from simia_gym.cli.preflight import look_at_models
 from simia_gym.cli.terminal.banner import banner, shown_name, to_continue, warnings
-from simia_gym.cli.terminal.output import Output, counted, tell
+from simia_gym.cli.terminal.formatting import counted
+from simia_gym.cli.terminal.output import Output, tell
+from simia_gym.cli.terminal.picture import check_picture, write_picture
 from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.results import check_picture, fault_lines, results_json, results_table, write_picture
+from simia_gym.cli.terminal.results import fault_lines, results_json, results_table
 from simia_gym.cli.terminal.spending import route_lines, spending_json, spending_lines
 from simia_gym.cli.terminal.stopping import Terminated, run_until_interrupted
 from simia_gym.cli.watching import EndpointLostError, Watch, to_play_again
@@ -328,7 +330,7 @@ def _show(output: Output, asked: RolloutOptions, played: Played) -> None:
     """The table by kind of task, and what else there is to say."""
     summary = played.summary
     title = f"{played.shown_as} · {played.policy} · {asked.split}"
-    shown: list[RenderableType] = [results_table(title, summary, output.console.width)]
+    shown: list[RenderableType] = [results_table(title, summary)]
     shown += [Text(line) for line in played.lines]
     for part in shown:
         output.console.print(part, soft_wrap=isinstance(part, Text))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -47,6 +49,19 @@ class Result:
 
 
 Simia = Callable[..., Result]
+
+
+def tables_of(text: str) -> dict[str, dict[str, dict[str, str]]]:
+    """Tables by the heading of their labels, rows by label, cells by heading; of equal headings the last table."""
+    lines = text.splitlines()
+    found = {}
+    for place, line in enumerate(lines):
+        if line.startswith("───"):
+            headings = re.split(" {2,}", lines[place - 1].strip())
+            rows = itertools.takewhile(lambda row: re.search(" {2,}", row) or not row.strip(), lines[place + 1 :])
+            cells = [re.split(" {2,}", row.strip()) for row in rows if row.strip()]
+            found[headings[0]] = {row[0]: dict(zip(headings[1:], row[1:], strict=True)) for row in cells}
+    return found
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from simia_gym.oracle import OracleServer
 from simia_gym.record.records import read_records
 
-from .conftest import Simia
+from .conftest import Simia, tables_of
 
 FLAKY = """
 class Flaky:
@@ -66,16 +66,34 @@ def test_records_side_by_side(desk: str, flaky: str, simia: Simia) -> None:
     for name, policy in (("a", flaky), ("b", "expert")):
         words = ("--split", "all", "--trials", 3, "--policy", policy, "--out", f"{name}.jsonl")
         assert simia("evaluate", desk, *words).code == 0
-    result = simia("evaluate", "a.jsonl", "b.jsonl")
-    assert result.code == 0
-    assert "side by side" in result.out
-    assert "differences on the same tasks" in result.out
-    assert "95% intervals are over tasks" in result.out
     (pair,) = simia("evaluate", "a.jsonl", "b.jsonl", "--json").json["pairs"]
     assert (pair["first"], pair["second"]) == (flaky, "expert")
     assert pair["pass_at_1"]["value"] > 0
     turned = simia("evaluate", "b.jsonl", "a.jsonl", "--json").json["pairs"][0]
     assert turned["pass_at_1"]["value"] == -pair["pass_at_1"]["value"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_every_table_fits_the_terminal(
+    width: int, desk: str, flaky: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = set()
+    for name, policy in (("a", flaky), ("b", "expert")):
+        words = ("--split", "all", "--trials", 3, "--policy", policy, "--out", f"{name}.jsonl")
+        assert simia("evaluate", desk, *words).code == 0
+        kinds |= {record.kind for record in read_records(f"{name}.jsonl")}
+    monkeypatch.setenv("COLUMNS", str(width))
+    tables = tables_of(simia("evaluate", "a.jsonl", "b.jsonl").out)
+    assert {"task kind", "policy", "second - first"} <= tables.keys()
+    assert tables["task kind"].keys() == {*kinds, "all"}
+    assert tables["policy"].keys() == {flaky, "expert"}
+    assert list(tables["second - first"]) == [f"expert - {flaky}"]
+    for label, rows in tables.items():
+        for row in rows.values():
+            assert not any("…" in cell or not cell for cell in row.values())
+            wanted = {"tasks", "pass@1, points", "95% CI"} if "first" in label else {"tasks", "pass@1", "95% CI"}
+            assert wanted - row.keys() <= ({"tasks"} if width < 80 else set()) or label == "k"
+            assert "reward" in row or width < 80 or label == "k"
 
 
 def test_more_trials_continue_the_record(desk: str, simia: Simia) -> None:

@@ -12,7 +12,7 @@ from simia_gym import env_ids
 from simia_gym.record.records import read_records
 from simia_gym.rollout.transcript import transcript
 
-from .conftest import Simia
+from .conftest import Simia, tables_of
 from .servers import answering
 
 FIELDS = ["env", "episodes", "valid", "success_rate", "mean_reward", "faults", "seconds", "record"]
@@ -47,9 +47,7 @@ def test_human_output(desk: str, simia: Simia) -> None:
     result = simia("rollout", "simia/custom-v0", "--domain", desk)
     assert result.code == 0
     assert "4/4" in result.out
-    assert "95% interval" in result.out
-    assert re.search(r"swap\s+│ 1 │\s+100.0%", result.out)
-    assert "faults: none" in result.out
+    assert re.search(r"^swap\s+1\s+100.0%", result.out, re.MULTILINE)
     assert result.out.rstrip().endswith("record: runs/desk-expert-1.jsonl")
     assert result.err == ""
 
@@ -109,14 +107,11 @@ def test_rates_are_null_without_a_valid_episode(desk: str, simia: Simia) -> None
     assert result.json["mean_reward"] is None
 
 
-def test_many_kinds_stand_together() -> None:
-    from simia_gym.cli.terminal.results import results_table
-    from simia_gym.rollout.summary import Summary, Tally
-
-    kinds = {f"{word}_{n}": Tally(2, 2, 1, 1.0, 8) for word in ("move", "ask") for n in range(9)} | {"pay_now": Tally()}
-    table = results_table("t", Summary(kinds=kinds))
-    assert list(table.columns[0].cells) == ["ask, 9 kinds", "move, 9 kinds", "pay_now", "all"]
-    assert list(table.columns[1].cells)[:2] == ["18", "18"]
+def test_many_kinds_stand_together(simia: Simia) -> None:
+    result = simia("rollout", "retail", "--generated", 40, "--policy", "null")
+    rows = tables_of(result.out)["task kind"]
+    assert len(rows) <= 13
+    assert sum(int(row["valid"]) for row in rows.values()) == 2 * int(rows["all"]["valid"]) == 160
 
 
 def test_nothing_is_left_of_a_rollout_that_cannot_begin(desk: str, simia: Simia) -> None:
@@ -234,14 +229,16 @@ def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, sim
         (["--out", "x" * 400], "cannot be written (File name too long)"),
         (["--out", "x" * 400, "--resume"], "cannot be written (File name too long)"),
         (["--out", "taken.jsonl"], "taken.jsonl: cannot be written (Is a directory)"),
-        (["--svg", "."], ".: cannot be written (Is a directory). Give another --svg."),
+        (["--svg", "folder.svg"], "folder.svg: cannot be written (Is a directory). Give another --svg."),
+        (["--svg", "table.png"], "--svg table.png"),
         (["--option", "foo=1"], "has no option 'foo'. Known:"),
         (["--generated", "1" + "0" * 20], "'--generated'"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(desk: str, simia: Simia, words: list[str], says: str) -> None:
     Path("there.txt").write_text("x")
-    Path("taken.times.jsonl").mkdir()
+    for folder in ("taken.times.jsonl", "folder.svg"):
+        Path(folder).mkdir()
     before = sorted(Path().rglob("*"))
     result = simia("rollout", desk, *words)
     assert result.code == 2
@@ -250,14 +247,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(desk: str, simia: Simia, words
     assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in path.parts] == before
 
 
-@pytest.mark.parametrize("other", ["notes.txt", "old.jsonl", "new.jsonl", "new.times.jsonl"])
+@pytest.mark.parametrize("other", ["notes.svg", "old.svg", "new.svg"])
 def test_picture_takes_the_place_of_nothing_else(desk: str, simia: Simia, other: str) -> None:
-    assert simia("rollout", desk, "--out", "old.jsonl").code == 0
-    Path("notes.txt").write_text("dear diary")
+    assert simia("rollout", desk, "--out", "old.svg").code == 0
+    Path("notes.svg").write_text("dear diary")
     before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-    result = simia("rollout", desk, "--out", "new.jsonl", "--svg", other)
+    result = simia("rollout", desk, "--out", "new.svg", "--svg", other)
     assert result.code == 2
-    assert "Give another --svg" in result.err
+    assert "--svg" in result.err
     assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from simia_gym.cli.terminal.formatting import one_line
 from simia_gym.common.json_encoding import decode, encode
 
 
@@ -50,23 +51,3 @@ def tell(text: str) -> None:
     """Write one line that is no mistake of anybody's to standard error."""
     sys.stderr.write(f"simia: {one_line(text)}\n")
     sys.stderr.flush()
-
-
-def one_line(text: str) -> str:
-    """A text without line breaks."""
-    return " ".join(text.split())
-
-
-def counted(number: int, noun: str) -> str:
-    """So many things, in the singular where it is one: ``1 call``, ``1,200 calls``."""
-    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
-
-
-def percent(rate: float | None) -> str:
-    """A share for people: ``97.5%``, or a dash where there is none."""
-    return "–" if rate is None else f"{100 * rate:.1f}%"
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """A number for people, or a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"

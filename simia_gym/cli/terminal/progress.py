@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
+from simia_gym.cli.terminal.formatting import one_line, percent
 from simia_gym.cli.terminal.output import Output
 from simia_gym.cli.terminal.spending import in_short
 from simia_gym.llm.accounts import accounts
@@ -17,21 +19,19 @@ from simia_gym.record.records import Record
 
 LOG_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
-_PER_SECOND = 2
-_WIDE = 110
-"""Columns from which on there is room for everything."""
+_REFRESHES = 2
+"""How often a second the line is drawn."""
+_WIDE, _NARROW = 110, 80
+"""Columns from which on there is room for everything, and below which what models take is not shown."""
 _NAME, _SHORT_NAME = 16, 10
-_REST = 34
-_SPENT, _SHORT_SPENT = 48, 34
-"""Width of the other columns, and of the one for what models took, spaces included."""
-_LEAST_BAR, _MOST_BAR = 5, 40
+_LEAST_BAR = 5
 
 
 class _Spent(ProgressColumn):
     """What the models have taken so far; models take also between two ends of episodes."""
 
     def __init__(self, *, short: bool) -> None:
-        super().__init__()
+        super().__init__(Column(no_wrap=True))
         self._short = short
 
     def render(self, task: Task) -> Text:
@@ -51,22 +51,19 @@ class Display:
     def __init__(self, output: Output, name: str, *, models: bool) -> None:
         self._output, self._models = output, models
         width = output.console.width
-        wide = width >= _WIDE or not models
-        name, most = name.removeprefix("simia/"), _NAME if wide else _SHORT_NAME
-        self._name = name if len(name) <= most else f"{name[: most - 1]}…"
+        wide = width >= (_WIDE if models else _NARROW)
+        self._name = one_line(name.removeprefix("simia/"), _NAME if wide else _SHORT_NAME)
         self._successes = self._valid = self._done = self._total = 0
         self._task = TaskID(0)
-        room = width - len(self._name) - _REST - ((_SPENT if wide else _SHORT_SPENT) if models else 0)
-        columns: list[ProgressColumn] = [TextColumn("{task.description}")]
-        if room >= _LEAST_BAR or models:
-            columns.append(BarColumn(max(_LEAST_BAR, min(room, _MOST_BAR))))
-        columns += [
+        columns: list[ProgressColumn] = [
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None, table_column=Column(ratio=1, width=_LEAST_BAR)),
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
             TextColumn("success {task.fields[rate]}"),
-            *([_Spent(short=not wide)] if models else []),
-            TimeElapsedColumn(),
+            *([_Spent(short=not wide)] if models and width >= _NARROW else []),
+            TimeElapsedColumn(Column(no_wrap=True)),
         ]
-        self._bar = Progress(*columns, console=output.console, refresh_per_second=_PER_SECOND)
+        self._bar = Progress(*columns, console=output.console, refresh_per_second=_REFRESHES, expand=True)
 
     @contextmanager
     def progress(self, total: int) -> Iterator[None]:
@@ -98,7 +95,7 @@ class Display:
 
     @property
     def _rate(self) -> str:
-        return f"{100 * self._successes / self._valid:.0f}%" if self._valid else "–"
+        return percent(self._successes / self._valid if self._valid else None, 0)
 
     def _log(self, over: threading.Event) -> None:
         began = time.monotonic()

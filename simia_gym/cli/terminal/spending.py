@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simia_gym.cli.terminal.output import counted
+from simia_gym.cli.terminal.formatting import compact, counted, dollars, percent
 from simia_gym.rollout.summary import Summary
 from simia_gym.types import JsonObject
 
@@ -32,16 +32,12 @@ def in_short(accounts: Mapping[str, Any], *, short: bool = False) -> str:
     words = [f"{compact(calls)} call{'' if calls == 1 else 's'}"]
     words += [] if short and cost else [f"{compact(tokens)} tokens"]
     words += [dollars(cost)] if cost else []
-    again = sum(_tried_again(role) for role in accounts.values())
-    words += [f"{compact(again)} retr{'y' if again == 1 else 'ies'}"] if again else []
+    again = 0
+    for role in accounts.values():  # attempts that failed, less those that were the last: true also while requests run
+        given_up = sum(count for kind, count in role["faults"].items() if kind != "budget")
+        again += max(0, sum(role["failures"].values()) - given_up)
+    words += [counted(again, "retry", "retries")] if again else []
     return " · ".join(words)
-
-
-def _tried_again(spent: Mapping[str, Any]) -> int:
-    """Tries that failed and were made again; true also while the requests are still under way."""
-    given_up: int = sum(count for kind, count in spent["faults"].items() if kind != "budget")
-    failed: int = sum(spent["failures"].values())
-    return max(0, failed - given_up)
 
 
 def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Iterator[str]:
@@ -55,11 +51,12 @@ def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Ite
     for role, spent in accounts.items():
         words = [f"{counted(spent['calls'], 'call')}{scope}"]
         if spent["retries"]:
-            words.append(f"{spent['retries']:,} further tr{'y' if spent['retries'] == 1 else 'ies'}")
+            words.append(counted(spent["retries"], "retry", "retries"))
         tokens_in = spent["prompt_tokens"]
-        words.append(f"{compact(tokens_in)} tokens in ({_share(spent['cached_tokens'], tokens_in)} cached)")
+        cached = f"{percent(spent['cached_tokens'] / tokens_in if tokens_in else 0, 0)} cached"
         if spent["static_share"] is not None:
-            words[-1] = words[-1][:-1] + f", at most {100 * spent['static_share']:.0f}% cacheable)"
+            cached += f", at most {percent(spent['static_share'], 0)} cacheable"
+        words.append(f"{compact(tokens_in)} tokens in ({cached})")
         words.append(f"{compact(spent['completion_tokens'])} out")
         if spent["estimated"]:
             words.append(f"tokens of {counted(spent['estimated'], 'answer')} estimated")
@@ -104,21 +101,3 @@ def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
         return {}
     out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
     return {**out, "shadow": dict(summary.shadow)} if summary.shadow else out
-
-
-def compact(count: float) -> str:
-    """A number in at most four digits: 950, 1.2k, 34k, 5.6M."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if count >= size:
-            value = count / size
-            return f"{value:.1f}{unit}" if value < 10 else f"{value:.0f}{unit}"
-    return f"{count:.0f}"
-
-
-def dollars(cost: float) -> str:
-    """An amount for people: ``$12.34``, ``$0.0042``."""
-    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f}%" if whole else "0%"

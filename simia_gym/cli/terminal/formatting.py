@@ -1,0 +1,48 @@
+"""How numbers look in everything that people read: counts, shares, means, intervals, amounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NONE = "–"
+"""Stands where there is no value."""
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: ``1 call``, ``1,200 calls``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as a percentage: ``97.5%``, or a dash."""
+    return NONE if share is None else f"{100 * share:.{digits}f}%"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number with so many digits after the point, or a dash."""
+    return NONE if value is None else f"{value:.{digits}f}"
+
+
+def interval(bounds: Sequence[float] | None, digits: int = 0) -> str:
+    """An interval of a share: ``94–100%``, or a dash."""
+    return NONE if bounds is None else f"{100 * bounds[0]:.{digits}f}–{percent(bounds[1], digits)}"
+
+
+def compact(count: float) -> str:
+    """A number in at most four characters: 950, 1.2k, 34k, 5.6M."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            value = count / size
+            return f"{value:.1f}{unit}" if value < 10 else f"{value:.0f}{unit}"
+    return f"{count:.0f}"
+
+
+def dollars(cost: float) -> str:
+    """An amount of US dollars: ``$12.34``, ``$0.0042``."""
+    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """A text without line breaks, cut to ``most`` characters where that is given."""
+    line = " ".join(text.split())
+    return line if most is None or len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,58 @@
+"""A table of scores that fits: where the terminal is narrow, the columns that matter least are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2
+_LABEL = 26
+"""Characters that labels are given before a column is left out for them; longer ones go on in the next line."""
+
+
+class ScoreTable:
+    """Rows of numbers, each with a label; the label is always shown.
+
+    Args:
+        title: Stands above the table.
+        label: Heading of the labels.
+        dispensable: Headings of the columns that a narrow terminal does without, the first one first.
+        total: Whether the last row is about all the others.
+    """
+
+    def __init__(self, title: str, label: str, *, dispensable: Sequence[str] = (), total: bool = False) -> None:
+        self._title, self._label, self._dispensable, self._total = title, label, dispensable, total
+        self._rows: list[tuple[str, Mapping[str, str]]] = []
+
+    def add(self, label: str, cells: Mapping[str, str]) -> None:
+        """Add a row.
+
+        Args:
+            label: What it is about.
+            cells: Text of each column by its heading, in the order of the columns; every row has the same.
+        """
+        self._rows.append((label, cells))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Lay the table out for the width that there is."""
+        yield Text(f"\n{self._title}", style="bold")
+        names = list(self._rows[0][1]) if self._rows else []
+        widths = {name: max(len(text) for text in (name, *(cells[name] for _, cells in self._rows))) for name in names}
+        label = min(_LABEL, max(len(text) for text in (self._label, *(text for text, _ in self._rows))))
+        for name in self._dispensable:
+            if label + sum(_GAP + width for width in widths.values()) > options.max_width:
+                widths.pop(name, None)
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+        table.add_column(self._label, overflow="fold")
+        for name in widths:
+            table.add_column(name, justify="right", no_wrap=True)
+        for place, (text, cells) in enumerate(self._rows, start=1):
+            last = self._total and place == len(self._rows)
+            if last:
+                table.add_section()
+            table.add_row(Text(text), *(cells[name] for name in widths), style="bold" if last else None)
+        yield table
