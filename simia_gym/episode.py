@@ -296,7 +296,9 @@ class Episode:
             if len(action) > MAX_CHARACTERS:
                 raise ActionError("too_long", f"Error: an action has at most {MAX_CHARACTERS} characters.")
             parsed = self.domain.grammar.parse(action)
-            if isinstance(parsed, Say) and self.user is None:
+            if isinstance(parsed, Say) and self.domain.replies == "end":
+                parsed = End(parsed.text)
+            elif isinstance(parsed, Say) and self.user is None:
                 raise ActionError("no_user", "Error: nobody reads messages here; act in the form that was described.")
             if isinstance(parsed, Calls) and len(parsed.calls) > 1:
                 if config.parallel_tool_calls == "error":

@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from simia_gym.actions.base import Replies
 from simia_gym.actions.strict_json import JsonProblem, decode_at
 from simia_gym.actions.thinking import strip_thinking, without_surrogates
 from simia_gym.errors import ActionError, InputError
@@ -59,7 +60,9 @@ class WebshopGrammar:
             raise _broken("no_action", what)
         return Calls(tuple(calls), "\n".join(part.strip() for part in beside if part.strip()))
 
-    def instructions(self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True) -> str:
+    def instructions(
+        self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
+    ) -> str:
         """Explain how to act, as `Grammar.instructions` says; the tools themselves are the two verbs."""
         head = (
             "# How to act\n\n"

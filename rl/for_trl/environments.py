@@ -116,9 +116,7 @@ class ToolEnvironments:
     def system_message(self) -> str:
         """What the policy is told: the domain's policy, and that everything it does is a tool call."""
         domain, kind = self.suite.domain, self.suite.config.prompt
-        parallel = domain.config.parallel_tool_calls == "allow"
-        how = domain.grammar.instructions(domain.tools, compact=kind == "compact", parallel=parallel).strip()
-        policy = domain.prompts[kind].removesuffix(how).strip()
+        policy = domain.prompts[kind].removesuffix(domain.how_to_act(compact=kind == "compact")).strip()
         talk = " Write to the user with send_message: it alone reaches them." if domain.user is not None else ""
         act = f"# How to act\n\nEverything you do is a tool call.{talk} A reply without a tool call ends your work."
         return f"{policy}\n\n{act}"
@@ -174,7 +172,9 @@ def _environment_class(suite: Suite, beginnings: Beginnings) -> type[ToolEnviron
 
     if domain.user is not None:
         add(Say, "send_message", "text", _TALK, "What you write.")
-    if _has_end(suite):
+    if domain.replies == "end":
+        add(Say, "finish", "text", _FINISH, "Your answer, or a word where none was asked for.")
+    elif _has_end(suite):
         add(End, "finish", "answer", _FINISH, "Your answer, or an empty text where none was asked for.")
     methods = tool_methods(domain.tools, lambda self, action: str(self._act(action)), taken=list(extra))
     name = "".join(part.capitalize() for part in domain.name.split("_"))

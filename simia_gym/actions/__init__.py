@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simia_gym.actions.base import Grammar, get_grammar, grammar_names, register_grammar
+from simia_gym.actions.base import Grammar, Replies, get_grammar, grammar_names, register_grammar
 from simia_gym.actions.thinking import strip_thinking
 from simia_gym.actions.tools_grammar import ToolsGrammar
 from simia_gym.envs.webshop.grammar import WebshopGrammar
@@ -12,6 +12,7 @@ register_grammar(WebshopGrammar())
 
 __all__ = [
     "Grammar",
+    "Replies",
     "ToolsGrammar",
     "WebshopGrammar",
     "get_grammar",

@@ -9,6 +9,9 @@ from typing import Literal, Protocol
 from simia_gym.errors import InputError
 from simia_gym.types import Action, JsonObject, Message
 
+Replies = Literal["user", "end", "error"]
+"""What a reply without calls does in a domain: it reaches the user, ends the episode, or is an error."""
+
 
 class Grammar(Protocol):
     """How a domain's policies write actions.
@@ -35,13 +38,16 @@ class Grammar(Protocol):
         """
         ...
 
-    def instructions(self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True) -> str:
+    def instructions(
+        self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
+    ) -> str:
         """Write the part of the system prompt that explains how to act.
 
         Args:
             tools: OpenAI tool dictionaries; keys that start with ``x-`` are left out.
             compact: One line for each tool instead of its JSON Schema.
             parallel: Whether one reply may hold several calls.
+            replies: What a reply without calls does.
 
         Returns:
             Plain text without a final newline.

@@ -11,9 +11,10 @@ import json
 import json.encoder
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from simia_gym.actions.base import Replies
 from simia_gym.actions.calls import broken, broken_json, call_from, is_message, is_speech, looks_like_call
 from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
@@ -33,6 +34,28 @@ _CUT = re.compile(r"<to(?:o(?:l(?:_(?:c(?:al?)?)?)?)?)?\s*\Z")
 _INLINE = re.compile(r"""\{\s*+["']name["']\s*+:\s*+["'][^"'{}]*+["']\s*+,\s*+["'](?:arguments|parameters)["']\s*+:""")
 _NAME_KEY = re.compile(r"""["']?(?:name|function)["']?\s*+:""")
 _ARGUMENTS_KEY = re.compile(r"""["']?(?:arguments|parameters)["']?\s*+:""")
+
+_REPLIES: Mapping[Replies, tuple[str, str, str]] = {
+    "user": (
+        "Every reply of yours is one action: either a message to the user, or tool calls. A reply without a tool call "
+        "is sent to the user as it stands.",
+        "Text next to a tool call does not reach the user, so talk and call in separate replies.",
+        ", not to the user",
+    ),
+    "end": (
+        "Every reply of yours is one action: either tool calls, or your final answer when the task is done. A reply "
+        "without a tool call is your final answer and ends the episode.",
+        "Text next to a tool call is read by nobody.",
+        "",
+    ),
+    "error": (
+        "Every reply of yours is one action: tool calls. There is no user to talk to, and a reply without a tool call "
+        "is an error.",
+        "Text next to a tool call is read by nobody.",
+        "",
+    ),
+}
+"""What is said of a reply without calls, of text beside calls, and of the answers of tools."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _write_message = spaced_writer(ensure_ascii=False)
@@ -133,7 +156,9 @@ class ToolsGrammar:
             raise broken("malformed_call", "Two tool calls have the same id.")
         return Calls(tuple(calls), strip_thinking(content).strip())
 
-    def instructions(self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True) -> str:
+    def instructions(
+        self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
+    ) -> str:
         """Explain how to act, as `Grammar.instructions` says."""
         several = (
             "You may put several tool calls into one reply, each in its own tags; they run in the order in which you "
@@ -141,14 +166,12 @@ class ToolsGrammar:
             if parallel
             else "Put one tool call into a reply, never more."
         )
+        actions, beside, answers = _REPLIES[replies]
         head = (
-            "# How to act\n\n"
-            "Every reply of yours is one action: either a message to the user, or tool calls. A reply without a tool "
-            "call is sent to the user as it stands. To call a tool, write a JSON object with its name and its "
+            f"# How to act\n\n{actions} To call a tool, write a JSON object with its name and its "
             "arguments between <tool_call> and </tool_call>:\n\n"
             '<tool_call>\n{"name": "<tool name>", "arguments": {"<argument>": <value>}}\n</tool_call>\n\n'
-            f"{several} Text next to a tool call does not reach the user, so talk and call in separate replies. "
-            "The answers of the tools come back to you, not to the user."
+            f"{several} {beside} The answers of the tools come back to you{answers}."
         )
         if not tools:
             return head

@@ -62,6 +62,11 @@ class DomainConfig(BaseModel):
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
     ends: tuple[EndRule, ...] = ()
+    ends_on_reply: bool | None = Field(
+        None,
+        description="Whether a reply without calls ends the episode, where nobody talks; by default where nothing else"
+        " ends it: no terminal tool, no rule in ends, no end action in the grammar.",
+    )
     samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")
 
     @field_validator("grammar")

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import orjson
 
-from simia_gym.actions import Grammar, get_grammar
+from simia_gym.actions import Grammar, Replies, get_grammar
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_json, read_text, read_yaml
@@ -27,7 +27,7 @@ from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import State
 from simia_gym.state.schema import StateSchema, read_state_schema
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import End, JsonObject, Split, Task
 from simia_gym.views.render import Renderer, compile_render
 from simia_gym.views.slices import Slicer, compile_reads
 
@@ -122,15 +122,41 @@ class Domain:
         return digest.hexdigest()[:16]
 
     @cached_property
+    def replies(self) -> Replies:
+        """What a reply without calls does: it reaches the user, ends the episode, or is an error."""
+        if self.user is not None:
+            return "user"
+        ends = self.config.ends_on_reply
+        return "end" if ends or (ends is None and not self._ends_otherwise) else "error"
+
+    @cached_property
+    def _ends_otherwise(self) -> bool:
+        """Whether a tool, a rule on the state or the grammar can end an episode."""
+        if self.config.ends or any(spec.terminal for spec in self.specs.values()):
+            return True
+        try:
+            return bool(self.grammar.render(End("done")))
+        except InputError:
+            return False
+
+    @property
+    def endless(self) -> bool:
+        """Whether every episode runs to the turn limit."""
+        return self.replies == "error" and not self._ends_otherwise
+
+    def how_to_act(self, *, compact: bool = False) -> str:
+        """The part of the system message that explains how actions are written."""
+        parallel = self.config.parallel_tool_calls == "allow"
+        return self.grammar.instructions(self.tools, compact, parallel, self.replies).strip()
+
+    @cached_property
     def prompts(self) -> dict[str, str]:
         """The system message, ``full`` and ``compact``."""
-        grammar, tools = self.grammar, self.tools
-        parallel = self.config.parallel_tool_calls == "allow"
         short = self.folder / "policy.compact.md"
         brief = read_text(short) if self.data is None and short.is_file() else self.policy
         return {
-            "full": f"{self.policy.strip()}\n\n{grammar.instructions(tools, parallel=parallel).strip()}",
-            "compact": f"{brief.strip()}\n\n{grammar.instructions(tools, compact=True, parallel=parallel).strip()}",
+            "full": f"{self.policy.strip()}\n\n{self.how_to_act()}",
+            "compact": f"{brief.strip()}\n\n{self.how_to_act(compact=True)}",
         }
 
     def begin(self, task: Task) -> tuple[State, str]:

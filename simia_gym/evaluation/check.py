@@ -128,6 +128,11 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
     _collect(report, lambda: _check_texts(domain))
     report.problems += prompt_problems(domain.folder)
     _collect(report, lambda: _check_task_files(domain, report))
+    if domain.endless:
+        report.notes.append(
+            "warning: every episode runs to the turn limit: there is no user, no terminal tool, no rule in ends and no "
+            "end action in the grammar, and ends_on_reply is false"
+        )
     _collect(report, lambda: _check_tools(domain, report, write_tools))
     progress("state")
     _collect(report, lambda: _check_state(domain, report))

@@ -12,7 +12,7 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record
-from simia_gym.types import Calls, End, Message
+from simia_gym.types import Calls, Message
 
 
 def transcript(record: Record, *, data: str | None = None) -> list[Message]:
@@ -51,11 +51,9 @@ def transcript(record: Record, *, data: str | None = None) -> list[Message]:
 def _action(event: Mapping[str, Any], following: Mapping[str, Any], domain: Domain) -> list[Message]:
     """The policy's turn. What it said to the user stands in the transition, as it was delivered."""
     raw: Message = {"role": "assistant", "content": event["text"]}
-    if following.get("type") == "invalid":
+    if following.get("type") in ("invalid", "answer"):
         return [raw]
     parsed = domain.grammar.parse(event["text"])
-    if isinstance(parsed, End):
-        return [raw]
     if not isinstance(parsed, Calls):
         return []
     if domain.grammar.observation_role != "tool":

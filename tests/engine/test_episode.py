@@ -8,18 +8,24 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simia_gym.assembly.suite import Suite
+from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline, run_sync
 from simia_gym.contracts import StepContext
 from simia_gym.episode import Episode
 from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
+from simia_gym.evaluation.check import check_folder
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import from_json, to_json
+from simia_gym.rollout.jobs import Job, Plan
+from simia_gym.rollout.pool import make_record
+from simia_gym.rollout.transcript import transcript
 from simia_gym.types import Step, ToolCall, Transition, Verdict
 
 Call = Callable[..., str]
@@ -105,6 +111,47 @@ def test_a_bug_in_the_world_is_a_fault_and_never_a_zero(
     assert not episode.state.touched_since(before)
     with pytest.raises(EpisodeOver):
         step(episode, "")
+
+
+RULE = "ends:\n  - path: /counters/a/value\n    value: 5\n    reason: full\n"
+SET = "ends_on_reply: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("rules", "terminal", "replies"),
+    [
+        (RULE, True, "error"),
+        (RULE, False, "error"),
+        ("", True, "error"),
+        ("", False, "end"),
+        (SET.format("true"), True, "end"),
+        (SET.format("false"), False, "error"),
+    ],
+)
+def test_a_reply_without_calls_ends_an_episode_that_nothing_else_ends(
+    folder: Path, make_call: Call, step: Take, rules: str, terminal: bool, replies: str
+) -> None:
+    for name, old, new in (("domain.yaml", RULE, rules), ("world.py", "terminal=True", f"terminal={terminal}")):
+        path = folder / name
+        path.write_text(path.read_text().replace(old, new))
+    suite = load_suite(EnvConfig(CUSTOM, domain=folder))
+    episode = suite.episode()
+    start = run_inline(episode.reset(suite.tasks[0], seed=1))
+    step(episode, make_call("add", name="a", amount=3))
+    last = step(episode, "It is 3 now.")
+    system = start.messages[0]["content"]
+    assert ("is an error" in system, "ends the episode" in system) == (replies == "error", replies == "end")
+    assert "sent to the user" not in system
+    assert (last.terminated, last.reward, last.info.get("ended")) == (
+        (True, 1.0, "agent_end") if replies == "end" else (False, 0.0, None)
+    )
+    if replies == "end":
+        assert episode.ledger.events[-3]["text"] == "It is 3 now."
+        assert transcript(
+            make_record(Plan(suite.config, suite.domain.hash, "x"), Job(suite.tasks[0], 0, "", 1, ""), episode)
+        ) == (episode.messages)
+    warned = any("turn limit" in note for note in check_folder(folder).notes)
+    assert warned is (rules == SET.format("false"))
 
 
 def test_nobody_reads_messages_where_there_is_no_user(episode: Episode, step: Take) -> None:
