@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.settings import CUSTOM, EnvConfig
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline, run_sync
 from simia_gym.contracts import StepContext
+from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
 from simia_gym.evaluation.check import check_folder
