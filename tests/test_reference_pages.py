@@ -103,7 +103,7 @@ def test_events() -> None:
         shown[kind.strip("`")] = {"i", "type", *re.findall(r"`(\w+)`", outside)}
     seen: dict[str, set[str]] = {}
     with serve_in_thread(OracleOptions(spurious_write_rate=1.0)) as server:
-        model = {"address": server.base_url, "model": "oracle"}
+        model: dict[str, Any] = {"address": server.base_url, "model": "oracle"}
         played = events("simia/retail-v0", "expert", **model, simulator="llm", judge="llm-all")
         played += events("simia/retail-v0", "expert", **model, simulator="llm", strategy="reference")
     played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
@@ -127,19 +127,25 @@ def test_info() -> None:
     reset: set[str] = set()
     step: set[str] = set()
     with serve_in_thread() as server:
-        model = {"model": "oracle", "base_url": server.base_url, "simulator": "llm", "strategy": "reference"}
-        for env in (
-            gym.make("simia/retail-v0", max_turns=2, **model),
-            gym.make("simia/webshop-v0", max_turns=2),
-            gym.make("simia/retail-v0", simulator="llm", model="m", base_url="http://127.0.0.1:9/v1",
-                     roles={"simulator": {"retries": 0}}),
-        ):  # fmt: skip
+        model: dict[str, Any] = {
+            "model": "oracle",
+            "base_url": server.base_url,
+            "simulator": "llm",
+            "strategy": "reference",
+        }
+        unreachable: dict[str, Any] = {"simulator": "llm", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+        for env_id, settings in (
+            ("simia/retail-v0", {**model, "max_turns": 2}),
+            ("simia/retail-v0", {**unreachable, "roles": {"simulator": {"retries": 0}}}),
+            ("simia/webshop-v0", {"max_turns": 2}),
+        ):
+            env = gym.make(env_id, **settings)
             _, info = env.reset(seed=1)
             reset |= set(info)
+            call = '<tool_call>{"name": "find_user_id_by_email", "arguments": {"email": "a@b.com"}}</tool_call>'
             over = False
             while not over:
-                call = '<tool_call>{"name": "find_user_id_by_email", "arguments": {"email": "a@b.com"}}</tool_call>'
-                _, _, terminated, truncated, info = env.step(call if "retail" in env.spec.id else "click[search]")
+                _, _, terminated, truncated, info = env.step(call if "retail" in env_id else "click[search]")
                 step |= set(info)
                 over = terminated or truncated
     assert (keys("info reset"), keys("info step")) == (reset, step)
