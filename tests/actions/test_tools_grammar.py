@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
-import timeit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +13,8 @@ from simia_gym.actions import get_grammar, grammar_names
 from simia_gym.actions.tools_grammar import message_text
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Say, ToolCall
+
+from ..work import calls_in, processor_limit
 
 # Time per example says nothing on a busy machine.
 FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -339,16 +339,14 @@ def test_unknown_grammars_are_named() -> None:
 @pytest.mark.parametrize("name", ["tools", "webshop"])
 def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    began = time.perf_counter()
-    with pytest.raises(ActionError):
+    with processor_limit(), pytest.raises(ActionError):
         get_grammar(name).parse(text)
-    assert time.perf_counter() - began < 5.0  # a tenth of a second on an idle machine
 
 
-def test_an_ordinary_call_is_read_fast() -> None:
+def test_an_ordinary_call_is_read_in_few_steps() -> None:
     text = '<tool_call>\n{"name": "get_order_details", "arguments": {"order_id": "#W1234567"}}\n</tool_call>'
-    best = min(timeit.repeat(lambda: GRAMMAR.parse(text), number=200, repeat=20)) / 200
-    assert best < 50e-6  # about 5 microseconds; the bound leaves room for busy machines
+    GRAMMAR.parse(text)
+    assert calls_in(GRAMMAR.parse, text)[0] < 60
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,8 @@ from .conftest import Simia
 COMMANDS = ["list", "rollout", "replay", "verify-recorded", "check", "new-domain", "doctor"]
 
 
-def test_help_names_every_command_and_is_quick(finish: Simia) -> None:
-    began = time.monotonic()
+def test_help_names_every_command(finish: Simia) -> None:
     result = finish("--help")
-    assert time.monotonic() - began < 3
     assert result.code == 0
     for command in COMMANDS:
         assert command in result.out

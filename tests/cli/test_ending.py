@@ -29,6 +29,7 @@ from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.store import TakenError, create_store
 
+from ..work import wait_until
 from .conftest import Simia
 
 RETAIL = "simia/retail-v0"
@@ -179,10 +180,7 @@ def test_the_line_of_a_terminal_moves_between_two_episodes() -> None:
     with display.progress(2):
         accounts().asked("simulator", 1, 1)
         accounts().failed("simulator", "connection")
-        deadline = time.monotonic() + 10
-        while "1 call · 0 tokens · 1 retry" not in file.getvalue():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: "1 call · 0 tokens · 1 retry" in file.getvalue())
 
 
 def test_a_warning_is_said_once(finish: Simia, oracle: OracleServer) -> None:
@@ -246,10 +244,7 @@ def test_sigterm_is_heard_like_an_interrupt(desk: str, start: Start, finish: Sim
     out = tmp_path / "a.jsonl"
     words = ("rollout", desk, "--policy", "waiting:Waiting", "--group", 40, "--out", out)
     process = start(*words, "--json")
-    deadline = time.monotonic() + 30
-    while not out.exists() or not out.read_bytes().count(b"\n"):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: out.exists() and out.read_bytes().count(b"\n"))
     os.kill(process.pid, signal.SIGTERM)
     said, err = process.communicate(timeout=30)
     assert process.returncode == 143

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -307,7 +306,7 @@ class Slow(Waiting):
     """A simulator that takes its time."""
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
         return Transition("late")
 
 
@@ -316,10 +315,8 @@ def test_an_interrupted_step_ends_with_its_call(suite: Suite, make_call: Call) -
     run_sync(episode.reset(suite.tasks[0]), inline=False)
     timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_sync(episode.step(make_call("add", name="a")), inline=False)
-    assert time.monotonic() - began < 10
     with pytest.raises(EpisodeOver):
         run_sync(episode.step("x"), inline=False)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import time
 from collections import Counter
 
 import openai
@@ -72,19 +71,14 @@ def test_reset() -> None:
 
 
 def test_hang_outlasts_the_patience_of_a_client() -> None:
-    with serve_in_thread(always("hang", hang=60)) as server:
-        with pytest.raises(socket.timeout):
-            ask(server, PROMPT, timeout=0.3)
-        start = time.perf_counter()
-    assert time.perf_counter() - start < 5  # stopping lets go of it
+    # An hour: the test ends before that only if stopping the server lets go of the connection.
+    with serve_in_thread(always("hang", hang=3600)) as server, pytest.raises(socket.timeout):
+        ask(server, PROMPT, timeout=0.3)
 
 
 def test_hang_ends_with_a_dropped_connection() -> None:
-    with serve_in_thread(always("hang")) as server:
-        start = time.perf_counter()
-        with pytest.raises(ConnectionError):
-            ask(server, PROMPT)
-    assert time.perf_counter() - start >= 0.2
+    with serve_in_thread(always("hang")) as server, pytest.raises(ConnectionError):
+        ask(server, PROMPT)
 
 
 def outcomes(server: OracleServer, number: int) -> list[int]:

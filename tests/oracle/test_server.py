@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.oracle.answering import Oracle
 from simia_gym.oracle.plain import instance_of
 
+from ..work import calls_in
 from .asking import ask, data, fetch, human, ledger_prompt, retail, system
 
 PROMPT = ledger_prompt(retail(), {}, "get_order_details", {"order_id": "#W1"})
@@ -152,10 +152,8 @@ def test_stats_tell_what_was_done() -> None:
 
 
 def test_latency_is_kept() -> None:
-    with serve_in_thread(OracleOptions(data_free=True, latency_ms=120)) as server:
-        start = time.perf_counter()
-        ask(server, PROMPT)
-        assert time.perf_counter() - start >= 0.12
+    with serve_in_thread(OracleOptions(data_free=True, latency_ms=60_000)) as server, pytest.raises(TimeoutError):
+        ask(server, PROMPT, timeout=0.2)
 
 
 def test_lognormal_latency_spreads_around_its_median() -> None:
@@ -232,7 +230,7 @@ def test_a_folder_goes_before_the_installed_domain_of_its_name(tmp_path: Path, o
     assert not own or "has no world" in got.json["error"]["message"]
 
 
-def test_an_answer_takes_less_than_a_millisecond_of_the_processor() -> None:
+def test_an_answer_takes_few_steps() -> None:
     oracle = Oracle(OracleOptions(data_free=True))
     domain = retail()
     order = next(domain.base.keys("orders"))
@@ -240,9 +238,5 @@ def test_an_answer_takes_less_than_a_millisecond_of_the_processor() -> None:
     prompt = ledger_prompt(domain, rows, "get_order_details", {"order_id": order})
     prompt[0]["content"] += f"\n{domain.policy}\n{json.dumps(domain.tool_entries)}"
     body = json.dumps({"model": "m", "messages": prompt}).encode()
-    took = []
-    for _ in range(200):
-        start = time.thread_time()
-        oracle.answer(body, oracle.fate(body).chance)
-        took.append(time.thread_time() - start)
-    assert sorted(took)[100] < 0.001
+    oracle.answer(body, oracle.fate(body).chance)
+    assert calls_in(oracle.answer, body, oracle.fate(body).chance)[0] < 1000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 from simia_gym.policies.encoded import EncodedTranscript
 from simia_gym.policies.transcript import one_call, openai_messages
 from simia_gym.types import Message
+
+from ..work import calls_in
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}
 PLAIN = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -115,13 +116,9 @@ def test_an_answer_that_was_changed_in_place_is_encoded_anew() -> None:
 def test_late_turns_cost_little() -> None:
     messages: list[Message] = [{"role": "system", "content": "Rules."}]
     transcript = EncodedTranscript()
-    grown = anew = 1.0
     for turn in range(120):
         messages += [{"role": "assistant", "content": "a" * 2000}, {"role": "user", "content": "b" * 2000}]
-        began = time.perf_counter()
+        if turn == 100:
+            anew, _ = calls_in(EncodedTranscript().prompt, messages)
+            assert calls_in(transcript.prompt, messages)[0] < anew / 4
         transcript.prompt(messages)
-        middle = time.perf_counter()
-        if turn >= 100:
-            EncodedTranscript().prompt(messages)
-            grown, anew = min(grown, middle - began), min(anew, time.perf_counter() - middle)
-    assert grown < anew / 4

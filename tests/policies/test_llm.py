@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -205,13 +204,6 @@ async def test_a_model_that_stays_silent_does_nothing(server: Server, reason: st
     server.answers = [lambda: completion({"role": "assistant", "content": None}, reason)]
     assert await policy(server, retries=9).act(TALK) == ""
     assert len(server.bodies) == 3
-
-
-async def test_the_server_says_how_long_to_wait(server: Server) -> None:
-    server.answers = [error(429, **{"Retry-After": "0.3"}), lambda: says("Hello")]
-    began = time.monotonic()
-    assert await policy(server).act(TALK) == "Hello"
-    assert time.monotonic() - began >= 0.3
 
 
 async def test_no_credit_is_not_tried_again(server: Server) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +10,8 @@ from simia_gym.envs.retail.calculator import CHARACTERS, MAX_LENGTH, evaluate
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.state import State
 from simia_gym.types import ToolCall
+
+from ..work import processor_limit
 
 EMPTY = State.from_tables({"products": {}, "users": {}, "orders": {}})
 
@@ -76,16 +76,14 @@ def test_errors_in_pythons_words(expression: object, message: str) -> None:
 @given(st.text(alphabet=CHARACTERS, max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_answered(expression: str) -> None:
-    started = time.process_time()
-    transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
-    assert time.process_time() - started < 1.0
+    with processor_limit():
+        transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
     if transition.outcome == "ok":
         float(transition.observation)
 
 
 @pytest.mark.parametrize("expression", ["(" * 900 + "1" + ")" * 900, "-" * 1_900 + "1", "99**99**9", "9" * 1_999])
 def test_large_expressions_cost_little(expression: str) -> None:
-    started = time.process_time()
-    transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
-    assert time.process_time() - started < 1.0
+    with processor_limit():
+        transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
     assert transition.observation

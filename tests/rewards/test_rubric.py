@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
 
-from .story import CANCEL, TOOLS, Story, holds, op
+from .story import TOOLS, Story, holds, op
 
 GOAL = (holds("/orders/#W1/status", "cancelled"),)
 STATE: JsonObject = {"id": "state", "kind": "goal", "weight": 2, "check": {"program": "goal_state"}}
@@ -474,38 +473,3 @@ async def test_the_published_outcome_needs_state_and_goal() -> None:
 def test_both_are_rewards() -> None:
     rewards: list[Reward] = [RubricReward(ITEMS), OutcomeReward()]
     assert [reward.io for reward in rewards] == [False, False]
-
-
-# ---- speed
-
-
-async def test_scoring_is_fast() -> None:
-    story = Story().say("Which order?", "It is #W1.", ["inform"])
-    for _ in range(6):
-        story.call("get_order", observation='{"order_id": "#W1", "status": "pending"}' * 20, order_id="#W1")
-    story.say("Shall I cancel #W1? You would get $12.50 back. " * 5, "Yes, go ahead.", ["confirm"]).call(
-        "cancel_order", CANCEL, order_id="#W1"
-    )
-    finished = story.finished(goal=GOAL)
-    items = [
-        *ITEMS,
-        {"id": "first", "kind": "forbidden", "check": FIRST},
-        {"id": "refused", "kind": "communication", "required": False, "check": {"program": "refused"}},
-        {"id": "quiet", "kind": "forbidden", "check": {"program": "not_called", "tool": "transfer"}},
-    ]
-    reward = RubricReward(items)
-    times: list[float] = []
-    for _ in range(60):
-        fresh = FinishedEpisode(
-            finished.task,
-            finished.events,
-            finished.initial,
-            finished.final,
-            finished.ended,
-            finished.turns,
-            finished.tools,
-        )
-        start = time.perf_counter()
-        assert (await reward.score(fresh)).reward == 1.0
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.003

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +7,8 @@ from hypothesis import strategies as st
 from simia_gym.language.consent import consents
 from simia_gym.language.refusal import refusal_in
 from simia_gym.language.wording import Reading, contains_plainly, wanted
+
+from ..work import processor_limit
 
 SAID = [
     ("12.50", "Your refund is $12.50.", True),
@@ -289,9 +289,8 @@ def test_no_consents(text: str) -> None:
 def test_long_texts_cost_little(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     reading = Reading(text)
-    start = time.perf_counter()
-    wanted("12.75").stands_in(reading)
-    wanted("no such words").stands_in(reading)
-    refusal_in(text)
-    consents(text)
-    assert time.perf_counter() - start < 5
+    with processor_limit():
+        wanted("12.75").stands_in(reading)
+        wanted("no such words").stands_in(reading)
+        refusal_in(text)
+        consents(text)
