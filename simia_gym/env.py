@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -13,6 +13,7 @@ import gymnasium
 from simia_gym.assembly.resources import RESOURCE_NAMES, Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.assembly.task_order import Order, TaskOrder
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.tasks import task_from_json
 from simia_gym.episode import MAX_CHARACTERS, Episode
@@ -77,11 +78,14 @@ def known_on_fault(value: str) -> OnFault:
     return cast(OnFault, value)
 
 
-def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -> tuple[Task, int, str]:
+def pick_task(
+    suite: Suite, order: TaskOrder, generator: Any, options: Mapping[str, Any] | None
+) -> tuple[Task, int, str]:
     """Choose the next task, the episode's seed and its group.
 
     Args:
         suite: The loaded environment.
+        order: Chooses the task where the options name none.
         generator: The environment's NumPy generator; the only source of chance.
         options: ``{"task": id}``, or a whole task as `Task` or dictionary, to choose it by hand; ``{"group": id}`` for
             episodes that are to share their world.
@@ -92,10 +96,10 @@ def pick_task(suite: Suite, generator: Any, options: Mapping[str, Any] | None) -
     unknown = sorted(set(options or {}) - {"task", "group"})
     if unknown:
         raise InputError(f"reset has no option {unknown[0]!r}", where="options", fix="Options: task, group.")
-    index, seed = int(generator.integers(len(suite.tasks))), int(generator.integers(2**31))
+    drawn, seed = int(generator.integers(len(suite.tasks))), int(generator.integers(2**31))
     chosen, group = (options or {}).get("task"), str((options or {}).get("group", ""))
     if chosen is None:
-        return suite.tasks[index], seed, group
+        return suite.tasks[order.next(drawn)], seed, group
     if isinstance(chosen, Task):
         return chosen, seed, group
     task = task_from_json(chosen, "options['task']") if isinstance(chosen, dict) else suite.task(str(chosen))
@@ -130,19 +134,33 @@ class SimiaEnv(gymnasium.Env[str, str]):
         env_id: The registered id.
         render_mode: ``ansi`` for the transcript as text.
         on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`.
+        task_order: ``random`` draws each task from all; ``shuffled`` and ``listed`` go through every task once before
+            any comes again, and ``info["epoch"]`` at reset says how often that has happened.
         **kwargs: Settings of `EnvConfig` and fields of `Resources`; any other name is an option of the domain's world.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own layout
 
     def __init__(
-        self, env_id: str, *, render_mode: str | None = None, on_fault: OnFault = "truncate", **kwargs: Any
+        self,
+        env_id: str,
+        *,
+        render_mode: str | None = None,
+        on_fault: OnFault = "truncate",
+        task_order: Order = "random",
+        **kwargs: Any,
     ) -> None:
         self.render_mode = render_mode
         self.on_fault = known_on_fault(on_fault)
         self.suite = make_suite(env_id, kwargs)
+        self.task_order = TaskOrder(task_order, len(self.suite.tasks))
         self.episode = self.suite.episode()
         self.observation_space, self.action_space = spaces_of(self.suite)
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """The tasks that resets draw from: the fixed ones of the split, then the generated ones."""
+        return self.suite.tasks
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the settings, and the running episode where only code plays in it; else reset the copy."""
@@ -165,9 +183,11 @@ class SimiaEnv(gymnasium.Env[str, str]):
             The environment's first message, and info with ``messages``, ``tools``, ``task``, ``seed``.
         """
         super().reset(seed=seed)
-        task, episode_seed, group = pick_task(self.suite, self.np_random, options)
+        if seed is not None:
+            self.task_order.restart(seed)
+        task, episode_seed, group = pick_task(self.suite, self.task_order, self.np_random, options)
         start = run_sync(self.episode.reset(task, seed=episode_seed, group=group), inline=self.episode.inline)
-        return start.observation, reset_info(self.suite, start)
+        return start.observation, reset_info(self.suite, start, self.task_order.epoch)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -204,9 +224,10 @@ def tell_once(fault: Fault) -> None:
         logger.warning(text, fault)
 
 
-def reset_info(suite: Suite, start: Start) -> dict[str, Any]:
+def reset_info(suite: Suite, start: Start, epoch: int | None) -> dict[str, Any]:
     """The info of a reset; everything in it belongs to the caller."""
-    return {**start.info, "messages": list(start.messages), "tools": suite.domain.own_tools()}
+    info = {**start.info, "messages": list(start.messages), "tools": suite.domain.own_tools()}
+    return info if epoch is None else {**info, "epoch": epoch}
 
 
 def step_info(step: Step) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from simia_gym.assembly.task_order import Order, TaskOrder
 from simia_gym.common.event_loop import run_sync
 from simia_gym.env import (
     OnFault,
@@ -25,7 +26,7 @@ from simia_gym.env import (
     tell_once,
 )
 from simia_gym.errors import Fault, InputError
-from simia_gym.types import Step
+from simia_gym.types import Step, Task
 
 Flags = NDArray[np.bool_]
 Rewards = NDArray[np.float64]
@@ -42,6 +43,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         num_envs: How many lanes.
         max_episode_steps: Gymnasium's own step limit; taken as the turn limit, so that it ends with a verdict.
         on_fault: ``truncate`` or ``raise``.
+        task_order: As for `SimiaEnv`, over all lanes together: ``shuffled`` and ``listed`` give each lane another task.
         **kwargs: Settings and options as for `SimiaEnv`.
     """
 
@@ -59,11 +61,13 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
         on_fault: OnFault = "truncate",
+        task_order: Order = "random",
         **kwargs: Any,
     ) -> None:
         self.num_envs = num_envs
         self.render_mode, self.on_fault = render_mode, known_on_fault(on_fault)
         self.suite = make_suite(env_id, kwargs)
+        self.task_order = TaskOrder(task_order, len(self.suite.tasks))
         self.episodes = [self.suite.episode() for _ in range(num_envs)]
         if max_episode_steps is not None:
             for episode in self.episodes:
@@ -75,6 +79,11 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._again = np.zeros(num_envs, dtype=np.bool_)
         self._broken: dict[int, Fault] = {}
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """The tasks that resets draw from, as of `SimiaEnv`."""
+        return self.suite.tasks
 
     def __getstate__(self) -> dict[str, Any]:
         """As of `SimiaEnv`: the settings, and running episodes where only code plays in them."""
@@ -97,7 +106,10 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         Returns:
             Observations and info.
         """
-        for lane, value in enumerate(self._seeds(seed)):
+        seeds = self._seeds(seed)
+        if seeds[0] is not None:
+            self.task_order.restart(seeds[0])
+        for lane, value in enumerate(seeds):
             if value is not None:
                 self._generators[lane] = np.random.default_rng(value)
         self._again[:] = False
@@ -154,7 +166,8 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         return seeds
 
     async def _begin(self, lane: int, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        task, seed, group = pick_task(self.suite, self._generators[lane], options)
+        task, seed, group = pick_task(self.suite, self.task_order, self._generators[lane], options)
+        epoch = self.task_order.epoch
         try:
             start = await self.episodes[lane].reset(task, seed=seed, group=group)
         except Fault as fault:
@@ -162,7 +175,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         except InputError as error:
             self._broken[lane] = Fault("bad_task", str(error), role="episode")
         else:
-            return start.observation, reset_info(self.suite, start)
+            return start.observation, reset_info(self.suite, start, epoch)
         return "", {"fault": str(self._broken[lane])}
 
     async def _advance(self, lane: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

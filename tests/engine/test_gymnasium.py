@@ -277,6 +277,37 @@ def test_steps_take_texts_only() -> None:
         env.step(None)
 
 
+@pytest.mark.parametrize("order", ["shuffled", "listed"])
+def test_every_task_comes_once_before_any_comes_again(order: str) -> None:
+    env: Any = gym.make("simia/retail-v0", split="test", task_order=order)
+    ids = [task.id for task in env.unwrapped.tasks]
+    infos = [env.reset(seed=3 if number == 0 else None)[1] for number in range(2 * len(ids))]
+    first, second = ([info["task"] for info in infos if info["epoch"] == epoch] for epoch in (0, 1))
+    assert sorted(first) == sorted(second) == sorted(ids)
+    assert (first == ids) is (second == ids) is (order == "listed")
+    assert env.reset(seed=3)[1]["task"] == first[0]
+    assert "epoch" not in gym.make("simia/retail-v0").reset()[1]
+
+
+def test_the_lanes_of_a_vector_go_through_the_tasks_together() -> None:
+    settings: dict[str, Any] = {"split": "test", "task_order": "shuffled", "max_episode_steps": 1}
+    vector: Any = gym.make_vec("simia/retail-v0", num_envs=16, **settings)
+    info = vector.reset(seed=1)[1]
+    assert len({*info["task"]}) == 16
+    seen = list(zip(info["epoch"].tolist(), info["task"], strict=True))
+    while len(seen) < 32:
+        vector.step(["x"] * 16)
+        info = vector.step(["x"] * 16)[4]
+        seen += zip(info["epoch"].tolist(), info["task"], strict=True)
+    assert len({task for epoch, task in seen if epoch == 0}) == len(vector.tasks) == 20
+    assert len(set(seen)) == len(seen)
+
+
+def test_task_order_is_one_of_three() -> None:
+    with pytest.raises(InputError, match="random, shuffled, listed"):
+        gym.make("simia/retail-v0", task_order="sorted")
+
+
 def test_a_million_generated_tasks_cost_nothing_until_they_are_played() -> None:
     env = gym.make("simia/retail-v0", split="all", generated=10**9 + 1)
     tasks = env.unwrapped.suite.tasks  # type: ignore[attr-defined]
