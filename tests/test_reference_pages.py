@@ -137,7 +137,7 @@ def test_info() -> None:
         for env_id, settings in (
             ("simia/retail-v0", {**model, "max_turns": 2}),
             ("simia/retail-v0", {**unreachable, "roles": {"simulator": {"retries": 0}}}),
-            ("simia/webshop-v0", {"max_turns": 2}),
+            ("simia/webshop-v0", {"max_turns": 2, "task_order": "listed"}),
         ):
             env = gym.make(env_id, **settings)
             _, info = env.reset(seed=1)
