@@ -12,10 +12,22 @@ Three families, and the difference between them is the point of this module:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Literal
 
 Role = Literal["simulator", "user", "judge", "policy", "world", "episode"]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The beginning of a fix for a mistyped name: ``Did you mean 'expert'? ``, or an empty text if none is similar.
+
+    Args:
+        word: What was typed.
+        known: The names that exist.
+    """
+    near = get_close_matches(word, list(known), n=1)
+    return f"Did you mean {near[0]!r}? " if near else ""
 
 
 class SimiaError(Exception):

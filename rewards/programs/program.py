@@ -6,7 +6,6 @@ fields are the arguments that a rubric may give, or with ``Mapping[str, Any]`` t
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import typing
@@ -21,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.errors import DomainError, InputError
+from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding
 
@@ -148,8 +147,7 @@ def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None
         except InputError as error:
             raise DomainError(f"check.program: {error.what}", where=where, fix=error.fix) from error
         return read_program(cast(ProgramFunction, function), name, where)
-    near = difflib.get_close_matches(str(name), known, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(str(name), known)
     fix = f"{hint}Known: {', '.join(sorted(known))}; or write your own as 'package.module:function'."
     raise DomainError(f"check.program: there is no program {name!r}", where=where, fix=fix)
 

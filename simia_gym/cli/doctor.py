@@ -8,17 +8,18 @@ import platform
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
-from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.list_envs import describe_environment
 from simia_gym.cli.preflight import Target, targets
+from simia_gym.cli.terminal.formatting import counted
 from simia_gym.cli.terminal.output import Output
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.registration import env_ids
@@ -32,6 +33,7 @@ from simia_gym.version import __version__
 DISTRIBUTION = "simia-gym"
 LEAST_PYTHON = (3, 11)
 _PATIENCE = 60.0
+_NO_MODEL = "none is configured: set SIMIA_MODEL and SIMIA_BASE_URL, or give --model and --base-url"
 ROLES = ("simulator", "user", "judge", "policy")
 VARIABLES = (
     *(f"SIMIA_{name}" for name in ("MODEL", "BASE_URL", "API_KEY")),
@@ -61,12 +63,12 @@ class Finding:
 
 
 def examine(*, json: bool, model: str | None = None, base_url: str | None = None) -> int:
-    """Look at the installation and at the endpoints of models, and print what was found.
+    """Look at the installation and at the endpoints of models, and print the verdict and then what was found.
 
     Args:
         json: Print a value for scripts.
-        model: The model to try; else those that the variables name.
-        base_url: Its endpoint; else those that the variables name.
+        model: The model to try; by default those that environment variables name.
+        base_url: Its endpoint; by default those that environment variables name.
 
     Returns:
         The exit code: 0, or 1 where something is not as it should be.
@@ -78,13 +80,12 @@ def examine(*, json: bool, model: str | None = None, base_url: str | None = None
     asked = _targets(model, base_url)
     probed = [(target, asyncio.run(_probed(target))) for target in asked]
     findings = [*_packages(), *_extras(), *_variables(), *_domains(), *_episodes(), *_models(probed)]
-    table = Table(box=None, show_header=False, pad_edge=False)
-    marks = {True: "ok", False: "WRONG", None: "–"}
-    for item in findings:
-        table.add_row(item.part, item.name, marks[item.ok], item.says)
-    output.console.print(table, markup=False)
-    ok = all(item.ok is not False for item in findings)
-    output.say("everything is in order" if ok else "something is wrong: see the lines marked WRONG")
+    wrong = [item for item in findings if item.ok is False]
+    output.say(f"{counted(len(wrong), 'problem')}:" if wrong else "no problem found")
+    for item in wrong:
+        output.say(f"  {item.part} {item.name}: {item.says}")
+    output.say("")
+    output.console.print(_table(findings))
     models = [
         {
             "roles": list(target.roles),
@@ -94,8 +95,30 @@ def examine(*, json: bool, model: str | None = None, base_url: str | None = None
         }
         for target, found in probed
     ]
-    output.result({"ok": ok, "findings": [_as_json(item) for item in findings], "models": models})
-    return 0 if ok else 1
+    output.result({"ok": not wrong, "findings": [asdict(item) for item in findings], "models": models})
+    return 1 if wrong else 0
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    """Everything that was found; packages, extras and variables in a line for each state that they can be in."""
+    marks = {True: "", False: "problem: ", None: "note: "}
+    lines: dict[tuple[str, str], list[str]] = {}
+    for item in findings:
+        if item.part == "package":
+            lines.setdefault((item.part, ""), []).append(f"{item.name} {item.says if item.ok else '(missing)'}")
+        elif item.part == "extra":
+            lines.setdefault((item.part, "installed: " if item.ok else "not installed: "), []).append(item.name)
+        elif item.part == "variable":
+            lines.setdefault((item.part, "set: "), []).extend([item.name] if item.says == "set" else [])
+        else:
+            name = f"{item.name}: " if item.name else ""
+            lines.setdefault((item.part, name), []).append(marks[item.ok] + item.says)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for (part, beginning), texts in lines.items():
+        table.add_row(part, Text(beginning + (", ".join(texts) or "none")))
+    return table
 
 
 def _targets(model: str | None, base_url: str | None) -> list[Target]:
@@ -111,7 +134,7 @@ def _targets(model: str | None, base_url: str | None) -> list[Target]:
 async def _probed(target: Target) -> list[Found]:
     from simia_gym.llm.transport.http import close_connections
 
-    # One who waits for an answer here wants to know soon.
+    # Somebody is waiting for the answer.
     settings = replace(target.settings, timeout=min(target.settings.timeout, _PATIENCE))
     try:
         return await probe(settings, target.endpoint, target.role)
@@ -122,17 +145,12 @@ async def _probed(target: Target) -> list[Found]:
 def _models(probed: Sequence[tuple[Target, list[Found]]]) -> Iterator[Finding]:
     """What the endpoints can do."""
     if not probed:
-        says = "none is configured: set SIMIA_MODEL and SIMIA_BASE_URL, or give --model and --base-url"
-        yield Finding("model", "", None, says)
+        yield Finding("model", "", None, _NO_MODEL)
     marks = {"ok": True, "warning": None, "error": False}
     for target, found in probed:
         for item in found:
             asked_by = f"{', '.join(target.roles)}: " if item.name == "answers" else ""
             yield Finding("model", item.name, marks[item.status], asked_by + item.text)
-
-
-def _as_json(item: Finding) -> dict[str, Any]:
-    return {"part": item.part, "name": item.name, "ok": item.ok, "says": item.says}
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
@@ -148,7 +166,10 @@ def _requirements() -> Iterator[tuple[str, str]]:
 
 
 def _packages() -> Iterator[Finding]:
-    yield Finding("python", platform.python_version(), sys.version_info >= LEAST_PYTHON, platform.platform())
+    least = ".".join(map(str, LEAST_PYTHON))
+    enough = sys.version_info >= LEAST_PYTHON
+    says = platform.platform() if enough else f"too old: simia-gym needs Python {least} or newer"
+    yield Finding("python", platform.python_version(), enough, says)
     yield Finding("package", DISTRIBUTION, True, __version__)
     for name, extra in _requirements():
         if not extra:
@@ -170,17 +191,12 @@ def _extras() -> Iterator[Finding]:
 def _version(name: str) -> str | None:
     try:
         return version(name)
-    except PackageNotFoundError:
-        return version_of_module(name)
-
-
-def version_of_module(name: str) -> str | None:
-    """A stand-in for packages without metadata: whether the module is there."""
-    return "installed" if find_spec(name.replace("-", "_")) is not None else None
+    except PackageNotFoundError:  # some packages are installed without metadata
+        return "installed" if find_spec(name.replace("-", "_")) is not None else None
 
 
 def _variables() -> Iterator[Finding]:
-    """Whether each variable is set; its value is nobody's business."""
+    """Whether each variable is set; its value is never shown."""
     for name in VARIABLES:
         yield Finding("variable", name, None, "set" if os.environ.get(name) else "not set")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.domain.registration import CUSTOM, env_ids
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, did_you_mean
 
 
 def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
@@ -40,10 +40,10 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
         return f"simia/{name}-v0", domain
     if own:
         return CUSTOM, name
-    known = ", ".join([*ids, CUSTOM])
-    raise InputError(
-        f"there is no environment {name!r}", where="ENV", fix=f"Known: {known}; or the folder of a domain."
-    )
+    short = [one.removeprefix("simia/").removesuffix("-v0") for one in ids]
+    hint = did_you_mean(name, [*ids, CUSTOM] if name.startswith("simia/") else short)
+    fix = f"{hint}Known: {', '.join([*ids, CUSTOM])}; or the folder of a domain."
+    raise InputError(f"there is no environment {name!r}", where="ENV", fix=fix)
 
 
 def parse_options(words: Iterable[str]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
+from simia_gym.cli.terminal.fitting_table import FittingTable
+from simia_gym.cli.terminal.formatting import NONE
 from simia_gym.cli.terminal.output import Output, complain
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
@@ -44,11 +44,7 @@ def list_environments(*, json: bool) -> int:
         The exit code: 2 where an environment does not load.
     """
     output = Output(json)
-    table = Table(box=None, pad_edge=False)
-    for title, justify in (("id", "left"), ("tools", "right"), ("train", "right"), ("test", "right")):
-        table.add_column(title, justify="right" if justify == "right" else "left", no_wrap=True)
-    for title in ("grammar", "user", "more tasks", "about"):
-        table.add_column(title)
+    table = FittingTable("id", dispensable=("about", "more tasks", "grammar"), text=("grammar", "user", "about"))
     rows: list[dict[str, Any]] = []
     broken: list[str] = []
     for env in env_ids():
@@ -59,16 +55,10 @@ def list_environments(*, json: bool) -> int:
             rows.append({"id": env, "error": str(error)})
             continue
         rows.append(row)
-        table.add_row(
-            env,
-            str(row["tools"]),
-            str(row["tasks"]["train"]),
-            str(row["tasks"]["test"]),
-            row["grammar"],
-            row["user"] or "–",
-            "any number" if row["generator"] else "–",
-            row["title"],
-        )
+        cells = {"tools": str(row["tools"])} | {split: str(count) for split, count in row["tasks"].items()}
+        cells |= {"grammar": row["grammar"], "user": row["user"] or NONE}
+        cells |= {"more tasks": "generated" if row["generator"] else NONE, "about": row["title"]}
+        table.add(env, cells)
     if not json:
         output.console.print(table)
     for problem in broken:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +21,7 @@ from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import read_tasks, task_hash
 from simia_gym.domain.tools import ToolSpec, spec_from_entry
 from simia_gym.domain.world import World
-from simia_gym.errors import DomainError, InputError
+from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import State
@@ -347,8 +346,8 @@ class _Loader:
         known = dict(self.config.options)
         unknown = sorted(set(self.asked) - set(known))
         if unknown:
-            meant = get_close_matches(unknown[0], _SETTINGS, n=1, cutoff=0.75)
-            fix = f"Did you mean the setting {meant[0]!r}?" if meant else f"Known: {', '.join(known) or 'none'}."
+            hint = did_you_mean(unknown[0], [*known, *_SETTINGS])
+            fix = f"{hint}Known: {', '.join(known) or 'none'}."
             raise InputError(f"{self.config.name} has no option {unknown[0]!r}", where="options", fix=fix)
         return {**known, **(data.options if data is not None else {}), **self.asked}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gymnasium
 
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, did_you_mean
 
 CUSTOM = "simia/custom-v0"
 """The environment of a domain of one's own, given by its folder."""
@@ -45,7 +45,8 @@ def domain_path(env: str) -> Path:
     folder = domain_folders().get(env)
     if folder is None:
         known = ", ".join([*env_ids(), CUSTOM])
-        raise InputError(f"there is no environment {env!r}", fix=f"Known: {known}.")
+        fix = f"{did_you_mean(env, env_ids())}Known: {known}."
+        raise InputError(f"there is no environment {env!r}", fix=fix)
     return folder
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.claimer import ClaimerPolicy
 from simia_gym.policies.extra import extra_policies, load_extra_policy
@@ -75,7 +75,8 @@ def load_policy(
         return load_extra_policy(spec, options or PolicyOptions())
     known = ", ".join(sorted({*policy_names(own), *extra_policies()}))
     if ":" not in spec:
-        fix = f"Known names: {known}; or give module:Class of your own."
+        hint = did_you_mean(spec, known.split(", "))
+        fix = f"{hint}Known names: {known}; or give module:Class of your own."
         raise InputError(f"unknown policy {spec!r}", fix=fix)
     _make_current_directory_importable()
     try:

@@ -16,7 +16,7 @@ import pytest
 from simia_gym import env_ids
 from simia_gym.domain.registration import domain_path
 
-from .conftest import Simia
+from .conftest import Simia, tables_of
 
 COMMANDS = ["list", "rollout", "replay", "verify-recorded", "check", "new-domain", "doctor"]
 
@@ -68,7 +68,48 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(part == "episode" for part, _ in found) == 1
     told = simia("doctor")
     assert told.code == 0
+    assert told.out.splitlines()[0] == "no problem found"
     assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
+
+
+def test_doctor_begins_with_the_problems(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ("doctor", "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    wrong = [item for item in simia(*words, "--json").json["findings"] if item["ok"] is False]
+    result = simia(*words)
+    assert result.code == 1
+    begun, rest = result.out.split("\n\n", 1)
+    assert len(begun.splitlines()) == 1 + len(wrong)
+    for item in wrong:
+        assert item["says"] in begun
+    assert all(len(line.rstrip()) <= 80 for line in rest.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_list_fits_the_terminal(width: int, simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = simia("list")
+    assert tables_of(result.out)["id"].keys() == set(env_ids())
+    assert all(len(line) <= width and "…" not in line for line in result.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("rollout", "retial"), "retail"),
+        (("rollout", "simia/webshp-v0"), "simia/webshop-v0"),
+        (("verify-recorded", "simia/retal-v0", "--data", ".", "--rollouts", "x"), "simia/retail-v0"),
+        (("rollout", "retail", "--policy", "exprt"), "expert"),
+        (("rollout", "retail", "--option", "comapt=x"), "compat"),
+        (("rolout", "retail"), "rollout"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant(
+    words: tuple[str, ...], meant: str, simia: Simia
+) -> None:
+    result = simia(*words)
+    assert result.code == 2
+    assert f"Did you mean {meant!r}?" in result.err
 
 
 def test_new_domain_is_sound_at_once(finish: Simia, tmp_path: Path) -> None:

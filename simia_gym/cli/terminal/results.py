@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from simia_gym.cli.terminal.fitting_table import FittingTable
 from simia_gym.cli.terminal.formatting import counted, interval, number, one_line, percent
-from simia_gym.cli.terminal.score_table import ScoreTable
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _MOST_ROWS = 12
 
 
-def results_table(title: str, summary: Summary) -> ScoreTable:
+def results_table(title: str, summary: Summary) -> FittingTable:
     """Success, reward and length by kind of task, and over all.
 
     Args:
         title: Its title.
         summary: The results.
     """
-    table = ScoreTable(title, "task kind", dispensable=("turns", "reward"), total=True)
+    table = FittingTable("task kind", title=title, dispensable=("turns", "reward"), total=True)
     for kind, tally in [*_rows(summary.kinds), ("all", summary.all)]:
         bounds = wilson(tally.successes, tally.valid) if tally.valid else None
         cells = {"valid": str(tally.valid), "success": percent(tally.success_rate), "95% CI": interval(bounds)}

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from simia_gym.cli.terminal.fitting_table import FittingTable
 from simia_gym.cli.terminal.formatting import NONE, counted, interval, number, percent
-from simia_gym.cli.terminal.score_table import ScoreTable
 from simia_gym.types import JsonObject
 
 _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-Min"}
@@ -39,10 +39,11 @@ def score_parts(report: JsonObject, *, faults: bool = True) -> Iterator[Renderab
     yield Text(_method_line(report))
 
 
-def _scores(title: str, label: str, rows: Sequence[tuple[str, JsonObject]], *, total: bool = False) -> ScoreTable:
+def _scores(title: str, label: str, rows: Sequence[tuple[str, JsonObject]], *, total: bool = False) -> FittingTable:
     most = str(max((int(k) for _, scores in rows for k in scores["pass_hat_k"]), default=1))
     none: JsonObject = {"value": None}
-    table = ScoreTable(title, label, dispensable=("trials", f"pass@{most}", "turns", "reward"), total=total)
+    less = ("trials", f"pass@{most}", "turns", "reward")
+    table = FittingTable(label, title=title, dispensable=less, total=total)
     for name, scores in rows:
         first = scores["pass_at_1"]
         cells = {"tasks": str(scores["tasks"]), "trials": str(scores["valid"])}
@@ -55,8 +56,8 @@ def _scores(title: str, label: str, rows: Sequence[tuple[str, JsonObject]], *, t
     return table
 
 
-def _by_k(one: JsonObject) -> ScoreTable:
-    table = ScoreTable("by number of trials", "k", dispensable=("tasks left out",))
+def _by_k(one: JsonObject) -> FittingTable:
+    table = FittingTable("k", title="by number of trials", dispensable=("tasks left out",))
     short = one["tasks_with_fewer_valid_trials_than_k"]
     for k, hat in one["pass_hat_k"].items():
         at = one["pass_at_k"][k]
@@ -81,8 +82,10 @@ def _lines(one: JsonObject, *, faults: bool) -> Iterator[str]:
         yield f"{short[most]} of {counted(one['tasks'], 'task')} left out at k = {most}: fewer than {least}"
 
 
-def _differences(pairs: list[JsonObject]) -> ScoreTable:
-    table = ScoreTable("differences on the same tasks", "second - first", dispensable=("reward CI", "reward", "tasks"))
+def _differences(pairs: list[JsonObject]) -> FittingTable:
+    table = FittingTable(
+        "second - first", title="differences on the same tasks", dispensable=("reward CI", "reward", "tasks")
+    )
     columns = (("pass@1, points", "95% CI", "pass_at_1", 100, 1), ("reward", "reward CI", "mean_reward", 1, 3))
     for pair in pairs:
         cells = {"tasks": str(pair["tasks"])}

@@ -1,4 +1,4 @@
-"""A table of scores that fits: where the terminal is narrow, the columns that matter least are left out."""
+"""A table that fits: where the terminal is narrow, the columns that matter least are left out."""
 
 from __future__ import annotations
 
@@ -14,18 +14,27 @@ _LABEL = 26
 """Characters that labels are given before a column is left out for them; longer ones go on in the next line."""
 
 
-class ScoreTable:
-    """Rows of numbers, each with a label; the label is always shown.
+class FittingTable:
+    """Rows of numbers and short texts, each with a label, which is always shown.
 
     Args:
-        title: Stands above the table.
         label: Heading of the labels.
+        title: Stands above the table.
         dispensable: Headings of the columns that a narrow terminal does without, the first one first.
+        text: Headings of the columns that hold text.
         total: Whether the last row is about all the others.
     """
 
-    def __init__(self, title: str, label: str, *, dispensable: Sequence[str] = (), total: bool = False) -> None:
-        self._title, self._label, self._dispensable, self._total = title, label, dispensable, total
+    def __init__(
+        self,
+        label: str,
+        *,
+        title: str = "",
+        dispensable: Sequence[str] = (),
+        text: Sequence[str] = (),
+        total: bool = False,
+    ) -> None:
+        self._label, self._title, self._dispensable, self._text, self._total = label, title, dispensable, text, total
         self._rows: list[tuple[str, Mapping[str, str]]] = []
 
     def add(self, label: str, cells: Mapping[str, str]) -> None:
@@ -39,7 +48,8 @@ class ScoreTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Lay the table out for the width that there is."""
-        yield Text(f"\n{self._title}", style="bold")
+        if self._title:
+            yield Text(f"\n{self._title}", style="bold")
         names = list(self._rows[0][1]) if self._rows else []
         widths = {name: max(len(text) for text in (name, *(cells[name] for _, cells in self._rows))) for name in names}
         label = min(_LABEL, max(len(text) for text in (self._label, *(text for text, _ in self._rows))))
@@ -49,7 +59,7 @@ class ScoreTable:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
         table.add_column(self._label, overflow="fold")
         for name in widths:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name, justify="left" if name in self._text else "right", no_wrap=True)
         for place, (text, cells) in enumerate(self._rows, start=1):
             last = self._total and place == len(self._rows)
             if last:
