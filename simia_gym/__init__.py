@@ -1,39 +1,155 @@
 """simia_gym: Gymnasium environments for tool-using agents.
 
-Importing this package registers the environments; everything else is loaded when first used.
-
     import gymnasium as gym, simia_gym
     env = gym.make("simia/retail-v0")
+
+Importing this package registers the environments. The names below, and those of `simia_gym.rewards` and `simia_gym.rl`,
+are public, and each is loaded when it is first used. Every other module is private and may change without notice.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from simia_gym.common.lazy import lazy_names
 from simia_gym.domain.registration import env_ids, register_all
 from simia_gym.version import __version__
 
 if TYPE_CHECKING:
+    from simia_gym.actions import Grammar, get_grammar
+    from simia_gym.assembly.resources import Resources
     from simia_gym.assembly.settings import EnvConfig
     from simia_gym.assembly.suite import Suite, load_suite
+    from simia_gym.contracts import Simulator, StepContext, User
+    from simia_gym.domain.tools import tool
+    from simia_gym.domain.world import World
+    from simia_gym.env import SimiaEnv
     from simia_gym.episode import Episode
+    from simia_gym.errors import ActionError, Cut, DomainError, EpisodeOver, Fault, InputError, ToolError
+    from simia_gym.llm.budget import Budget
+    from simia_gym.llm.cassette.cassette import Cassette
+    from simia_gym.oracle import OracleOptions, serve_in_thread
+    from simia_gym.policies import Policy, PolicyOptions, PolicyStart, load_policy
+    from simia_gym.record.finished_episode import FinishedEpisode, Reward
+    from simia_gym.record.records import Record, read_records
+    from simia_gym.rollout.transcript import transcript
+    from simia_gym.simulators.pins import SqlitePins
+    from simia_gym.simulators.world import WorldSimulator
+    from simia_gym.state import Draft, State
+    from simia_gym.types import (
+        Calls,
+        CriterionResult,
+        End,
+        Evidence,
+        Message,
+        Row,
+        Say,
+        Start,
+        Step,
+        Task,
+        ToolCall,
+        Transition,
+        Verdict,
+    )
+    from simia_gym.users.cues import Cues
+    from simia_gym.users.scripted_script import script_from_json
+    from simia_gym.vector import SimiaVectorEnv
+    from simia_gym.views.slices import compile_reads
+    from simia_gym.wrappers import TranscriptObservation
 
-_LAZY = {
-    "EnvConfig": "simia_gym.assembly.settings",
-    "Episode": "simia_gym.episode",
-    "Suite": "simia_gym.assembly.suite",
-    "load_suite": "simia_gym.assembly.suite",
-}
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "simia_gym.actions": "Grammar get_grammar",
+        "simia_gym.assembly.resources": "Resources",
+        "simia_gym.assembly.settings": "EnvConfig",
+        "simia_gym.assembly.suite": "Suite load_suite",
+        "simia_gym.contracts": "Simulator StepContext User",
+        "simia_gym.domain.tools": "tool",
+        "simia_gym.domain.world": "World",
+        "simia_gym.env": "SimiaEnv",
+        "simia_gym.episode": "Episode",
+        "simia_gym.errors": "ActionError Cut DomainError EpisodeOver Fault InputError ToolError",
+        "simia_gym.llm.budget": "Budget",
+        "simia_gym.llm.cassette.cassette": "Cassette",
+        "simia_gym.oracle": "OracleOptions serve_in_thread",
+        "simia_gym.policies": "Policy PolicyOptions PolicyStart load_policy",
+        "simia_gym.record.finished_episode": "FinishedEpisode Reward",
+        "simia_gym.record.records": "Record read_records",
+        "simia_gym.rollout.transcript": "transcript",
+        "simia_gym.simulators.pins": "SqlitePins",
+        "simia_gym.simulators.world": "WorldSimulator",
+        "simia_gym.state": "Draft State",
+        "simia_gym.types": (
+            "Calls CriterionResult End Evidence Message Row Say Start Step Task ToolCall Transition Verdict"
+        ),
+        "simia_gym.users.cues": "Cues",
+        "simia_gym.users.scripted_script": "script_from_json",
+        "simia_gym.vector": "SimiaVectorEnv",
+        "simia_gym.views.slices": "compile_reads",
+        "simia_gym.wrappers": "TranscriptObservation",
+    },
+)
 
-__all__ = ["EnvConfig", "Episode", "Suite", "__version__", "env_ids", "load_suite", "register_all"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module when it is first asked for."""
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+__all__ = [
+    "ActionError",
+    "Budget",
+    "Calls",
+    "Cassette",
+    "CriterionResult",
+    "Cues",
+    "Cut",
+    "DomainError",
+    "Draft",
+    "End",
+    "EnvConfig",
+    "Episode",
+    "EpisodeOver",
+    "Evidence",
+    "Fault",
+    "FinishedEpisode",
+    "Grammar",
+    "InputError",
+    "Message",
+    "OracleOptions",
+    "Policy",
+    "PolicyOptions",
+    "PolicyStart",
+    "Record",
+    "Resources",
+    "Reward",
+    "Row",
+    "Say",
+    "SimiaEnv",
+    "SimiaVectorEnv",
+    "Simulator",
+    "SqlitePins",
+    "Start",
+    "State",
+    "Step",
+    "StepContext",
+    "Suite",
+    "Task",
+    "ToolCall",
+    "ToolError",
+    "TranscriptObservation",
+    "Transition",
+    "User",
+    "Verdict",
+    "World",
+    "WorldSimulator",
+    "__version__",
+    "compile_reads",
+    "env_ids",
+    "get_grammar",
+    "load_policy",
+    "load_suite",
+    "read_records",
+    "register_all",
+    "script_from_json",
+    "serve_in_thread",
+    "tool",
+    "transcript",
+]
 
 register_all()

@@ -15,7 +15,7 @@ from simia_gym.rl.recipes import trl_common
 def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
     """Train as the command line says; give what was logged."""
     asked = trl_common.options("GRPO on one of our environments with TRL's environment_factory.", argv)
-    from simia_gym.rl.for_trl import EpisodeGRPOTrainer, episode_metrics, tool_calling, tool_environments
+    from simia_gym.rl import EpisodeGRPOTrainer, episode_metrics, tool_calling, tool_environments
 
     env, settings = trl_common.world(asked)
     environments = tool_environments(env, **settings)

@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
     asked = trl_common.options("GRPO on one of our environments with TRL's rollout_func.", argv)
     from trl import GRPOTrainer
 
-    from simia_gym.rl.for_trl import episode_reward, episodes_rollout
+    from simia_gym.rl import episode_reward, episodes_rollout
 
     env, settings = trl_common.world(asked)
     episodes = episodes_rollout(env, turn_tokens=min(256, asked.max_completion_length), **settings)

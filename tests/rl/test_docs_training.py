@@ -55,7 +55,7 @@ IN_PYTHON = {
     "max_completion_length=4096": "max_completion_length=64, max_steps=1, use_cpu=True, per_device_train_batch_size=2",
     "dataset(1000)": "dataset(2)",
 }
-LIBRARIES = ("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "simia_gym.rl.for_trl")
+LIBRARIES = ("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "simia_gym.rl.for_trl.trainer")
 PATIENCE = 900.0
 """Seconds that a command may take on a crowded machine."""
 STAND_INS = {

@@ -19,7 +19,7 @@ need("torch", "trl", "datasets")
 import torch
 from trl import GRPOTrainer
 
-from simia_gym.rl.for_trl import EpisodeGRPOTrainer, tool_environments
+from simia_gym.rl import EpisodeGRPOTrainer, tool_environments
 from simia_gym.rl.for_trl.environments import ToolEnvironments
 
 DESK = "simia/custom-v0"

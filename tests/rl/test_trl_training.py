@@ -21,7 +21,7 @@ import torch
 from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer, chat_template_utils
 
-from simia_gym.rl.for_trl import (
+from simia_gym.rl import (
     EpisodeGRPOTrainer,
     episode_metrics,
     episode_reward,

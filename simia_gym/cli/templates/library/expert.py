@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from simia_gym.types import Message
+from simia_gym import Message
 
 MOST_LOANS = 3
 

@@ -21,11 +21,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any, Literal
 
-from simia_gym.domain.tools import tool
-from simia_gym.domain.world import World
-from simia_gym.errors import ToolError
-from simia_gym.state import Draft
-from simia_gym.types import Row
+from simia_gym import Draft, Row, ToolError, World, tool
 
 LOAN_DAYS = 21
 

@@ -1,0 +1,27 @@
+"""Names of a package that are loaded from their modules when they are first used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make the ``__getattr__`` of a package.
+
+    Args:
+        package: The package's ``__name__``.
+        names: Module to the names that it defines, with spaces between them.
+    """
+    homes = {name: module for module, defined in names.items() for name in defined.split()}
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load
