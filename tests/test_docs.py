@@ -4,7 +4,7 @@ Python blocks of a page run one after another in one interpreter, shell blocks i
 in the continuous-integration script instead, and those that train in `tests/rl/test_docs_training.py`. Where a page
 names an endpoint on this machine, an oracle answers there.
 
-A block after ``<!-- transcript: ENV TASK POLICY [WIDTH] -->`` is compared with the transcript of that episode, whose lines
+A block after ``<!-- transcript: ENV TASK POLICY [WIDTH] -->`` is compared with that episode's transcript, whose lines
 are cut at the width; a line ``[...]`` stands for lines that are left out. A block after
 ``<!-- prompt: ENV TASK TOOL -->`` is compared with what a model is sent when the expert first calls that tool.
 """
