@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from simia_gym.cli.estimate import estimate
-from simia_gym.cli.terminal.formatting import compact, counted
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.formatting import compact, counted
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
+from simia_gym.evaluation.estimate import estimate
 from simia_gym.rl.grpo.checkpoints import check_saving
 from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate
 from simia_gym.rl.grpo.memory import FORMULA, Memory, memory_of, shape_of

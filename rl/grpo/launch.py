@@ -15,11 +15,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from simia_gym.cli.terminal.banner import to_continue
-from simia_gym.cli.terminal.formatting import counted, number, one_line, percent
-from simia_gym.cli.terminal.output import Output, tell
-from simia_gym.cli.terminal.spending import in_short
+from simia_gym.common.formatting import counted, number, one_line, percent
+from simia_gym.common.output import Output, tell, to_continue
 from simia_gym.errors import InputError
+from simia_gym.llm.accounts import in_short
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose

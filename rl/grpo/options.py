@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.cli.envs import parse_options, resolve_env, slug
 from simia_gym.cli.options.models import ModelOptions
+from simia_gym.domain.naming import parse_options, resolve_env, slug
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.profile import Profile
 from simia_gym.rl.labels import labels

@@ -12,10 +12,7 @@ from typing import Any
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.cli.options.models import check_prices
-from simia_gym.cli.preflight import look_at_models
-from simia_gym.cli.terminal.banner import warnings
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.episodes import TRAIN, VAL, Purpose
@@ -27,6 +24,7 @@ from simia_gym.rl.labels import labels
 from simia_gym.rl.small.card import read_card
 from simia_gym.rl.small.heads import plain_head
 from simia_gym.rollout.foreign import foreign_code
+from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 
 MOST_ROWS = 4096
 """Rows of training data; a longer training goes through them again, and plays each task with other seeds."""

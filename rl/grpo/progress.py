@@ -10,8 +10,8 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
-from simia_gym.cli.terminal.formatting import compact, number, percent
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.formatting import compact, number, percent
+from simia_gym.common.output import Output
 
 _STARTING = "starting Ray and the workers"
 _EVERY = 20.0

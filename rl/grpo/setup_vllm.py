@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 
 VLLM = "0.27.1"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from simia_gym.cli.envs import slug
+from simia_gym.domain.naming import slug
 from simia_gym.errors import InputError
 
 _EVERY = 10.0
@@ -94,7 +94,7 @@ def sft(
     ] = False,
 ) -> None:
     """Train a policy on trajectories of experts, of rollouts or of a data set; only on what the policy said."""
-    from simia_gym.cli.terminal.output import Output
+    from simia_gym.common.output import Output
     from simia_gym.rl.extras import require
     from simia_gym.rl.sft.run import check, train_sft
     from simia_gym.rl.sft.settings import SFTSettings

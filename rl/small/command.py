@@ -28,7 +28,7 @@ def new_policy(
     seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
 ) -> None:
     """Make a small policy from nothing: a tokenizer trained on the domain's text and a Qwen3 with random weights."""
-    from simia_gym.cli.terminal.output import Output
+    from simia_gym.common.output import Output
     from simia_gym.rl.small.build import build_policy
 
     output = Output(json=False)

@@ -13,7 +13,7 @@ import typer
 from simia_gym.cli.extra_commands import INTERRUPTED, Commands, extra_commands
 from simia_gym.cli.options.episode import MOST, AsJson, DataDir, SplitName, episode_options, with_options
 from simia_gym.cli.serve_oracle import serve_oracle
-from simia_gym.cli.terminal.output import complain, tell
+from simia_gym.common.output import complain, tell
 from simia_gym.errors import SimiaError
 
 EXIT_INVALID = 1

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from simia_gym.cli.terminal.formatting import one_line
-from simia_gym.cli.terminal.output import Output, complain
+from simia_gym.common.formatting import one_line
+from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.errors import InputError
 from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json

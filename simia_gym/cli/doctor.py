@@ -18,16 +18,16 @@ from rich.text import Text
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.list_envs import describe_environment
-from simia_gym.cli.preflight import Target, targets
-from simia_gym.cli.terminal.formatting import counted
-from simia_gym.cli.terminal.output import Output
 from simia_gym.common.event_loop import run_sync
+from simia_gym.common.formatting import counted
+from simia_gym.common.output import Output
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, probe, summary
 from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
 from simia_gym.policies import NullPolicy
 from simia_gym.rollout.play import play
+from simia_gym.rollout.preflight import Target, targets
 from simia_gym.version import __version__
 
 DISTRIBUTION = "simia-gym"

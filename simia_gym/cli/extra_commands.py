@@ -15,7 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from simia_gym.cli.terminal.output import tell
+from simia_gym.common.output import tell
 from simia_gym.errors import InputError
 
 GROUP = "simia_gym.commands"

@@ -7,8 +7,8 @@ from typing import Any
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.terminal.fitting_table import FittingTable
-from simia_gym.cli.terminal.formatting import NONE
-from simia_gym.cli.terminal.output import Output, complain
+from simia_gym.common.formatting import NONE
+from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
 

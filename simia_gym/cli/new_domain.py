@@ -8,7 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 
 TEMPLATE = "library"

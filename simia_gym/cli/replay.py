@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simia_gym.cli.terminal.formatting import one_line
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rollout.replay import Proof, replay_file
 

@@ -16,21 +16,18 @@ from rich.text import Text
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import LLM, Suite, load_suite
-from simia_gym.cli.envs import parse_options, record_path, resolve_env
-from simia_gym.cli.estimate import EXPERT, estimate
-from simia_gym.cli.options.models import POLICY, ModelOptions, check_prices, drop_empty
-from simia_gym.cli.preflight import look_at_models
-from simia_gym.cli.terminal.banner import banner, shown_name, to_continue, warnings
-from simia_gym.cli.terminal.formatting import counted
-from simia_gym.cli.terminal.output import Output, tell
+from simia_gym.cli.options.models import POLICY, ModelOptions, drop_empty
+from simia_gym.cli.terminal.banner import banner, shown_name
 from simia_gym.cli.terminal.picture import check_picture, write_picture
 from simia_gym.cli.terminal.progress import Display
 from simia_gym.cli.terminal.results import fault_lines, results_json, results_table
 from simia_gym.cli.terminal.spending import route_lines, spending_json, spending_lines
-from simia_gym.cli.terminal.stopping import Terminated, run_until_interrupted
-from simia_gym.cli.watching import EndpointLostError, Watch, to_play_again
+from simia_gym.common.formatting import counted
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.output import Output, tell, to_continue
+from simia_gym.domain.naming import parse_options, resolve_env
 from simia_gym.errors import InputError
+from simia_gym.evaluation.estimate import EXPERT, estimate
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
 from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
@@ -41,8 +38,11 @@ from simia_gym.rollout.jobs import Plan, content_key
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, MakePool, load_pool
-from simia_gym.rollout.store import RecordStore, TakenError, create_store, resume_store, sidecar
+from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
+from simia_gym.rollout.stopping import Terminated, run_until_interrupted
+from simia_gym.rollout.store import RecordStore, TakenError, create_store, record_path, resume_store, sidecar
 from simia_gym.rollout.summary import Summary
+from simia_gym.rollout.watch import EndpointLostError, Watch, to_play_again
 from simia_gym.types import JsonObject
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.output import Output
 
 if TYPE_CHECKING:
     from simia_gym.oracle.options import OracleOptions

@@ -8,9 +8,9 @@ from typing import Any
 from rich.table import Table
 
 from simia_gym.actions import get_grammar
-from simia_gym.cli.terminal.formatting import one_line
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.output import Output
 from simia_gym.domain.config import read_config
 from simia_gym.domain.registration import domain_path
 from simia_gym.errors import InputError

@@ -16,6 +16,7 @@ from typing import IO, Any
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
+from simia_gym.domain.naming import slug
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
@@ -31,6 +32,15 @@ def sidecar(path: Path) -> Path:
     """Where the times of a record file stand: ``a.jsonl`` -> ``a.times.jsonl``."""
     stem = path.name.removesuffix(".jsonl")
     return path.with_name(f"{stem}.times.jsonl")
+
+
+def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("runs")) -> Path:
+    """Choose the record's path: the first number that is free, or the last one used where that is to be continued."""
+    stem = f"{slug(env.removeprefix('simia/'))}-{slug(policy)}"
+    number = 1
+    while (folder / f"{stem}-{number}.jsonl").exists():
+        number += 1
+    return folder / f"{stem}-{max(1, number - 1) if resume else number}.jsonl"
 
 
 class RecordStore:

@@ -19,8 +19,7 @@ import pytest
 from rich.console import Console
 
 from simia_gym.cli.terminal import progress
-from simia_gym.cli.terminal.output import Output
-from simia_gym.cli.watching import EndpointLostError, Watch
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.cassette.cassette import Cassette
@@ -28,6 +27,7 @@ from simia_gym.llm.transport.failures import of_status
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.store import TakenError, create_store
+from simia_gym.rollout.watch import EndpointLostError, Watch
 
 from ..work import wait_until
 from .conftest import Simia

@@ -15,13 +15,13 @@ from rich.console import Console
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.cli.estimate import estimate
-from simia_gym.cli.terminal.formatting import dollars
-from simia_gym.cli.terminal.output import Output
 from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.spending import in_short, spending_lines
+from simia_gym.cli.terminal.spending import spending_lines
+from simia_gym.common.formatting import dollars
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
-from simia_gym.llm.accounts import Accounts, accounts
+from simia_gym.evaluation.estimate import estimate
+from simia_gym.llm.accounts import Accounts, accounts, in_short
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.policies import PolicyOptions
@@ -397,7 +397,7 @@ def near(expected: float, real: float, factor: float) -> None:
 
 
 def test_no_estimate_where_the_domain_breaks(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    import simia_gym.cli.estimate as module
+    import simia_gym.evaluation.estimate as module
 
     def broken(*arguments: object) -> None:
         raise SystemExit(3)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.curve import draw_curve, points

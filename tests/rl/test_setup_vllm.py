@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.cli.terminal.output import Output
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo import setup_vllm
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from simia_gym.assembly.resources import ROLES, Resources
 from simia_gym.errors import InputError
-from simia_gym.llm.settings import Endpoint, ModelSettings
 
 if TYPE_CHECKING:
     from simia_gym.llm.cassette.cassette import Cassette
@@ -170,21 +169,6 @@ class ModelOptions:
 
             cassette = Cassette(path, "replay") if self.replaying else Cassette(path, "record", resume=resume)
         return Resources(base_url=self.base_url, base_urls=base_urls, budget=budget, cassette=cassette)
-
-
-def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
-    """Make sure that the cost of every model is known, where it is to be limited.
-
-    Args:
-        places: Settings and endpoint by role.
-
-    Raises:
-        InputError: The price of one is not.
-    """
-    for role, (settings, _) in places.items():
-        if settings.price_in is None or settings.price_out is None:
-            fix = f"Give its USD per million tokens: --role {role}.price_in=0.5 --role {role}.price_out=2."
-            raise InputError(f"the price of the {role}'s model {settings.model} is not known", where=MAX_COST, fix=fix)
 
 
 def drop_empty(cassette: Cassette | None) -> None:

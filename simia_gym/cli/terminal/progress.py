@@ -11,10 +11,9 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
-from simia_gym.cli.terminal.formatting import one_line, percent
-from simia_gym.cli.terminal.output import Output
-from simia_gym.cli.terminal.spending import in_short
-from simia_gym.llm.accounts import accounts
+from simia_gym.common.formatting import one_line, percent
+from simia_gym.common.output import Output
+from simia_gym.llm.accounts import accounts, in_short
 from simia_gym.record.records import Record
 
 LOG_EVERY = 30.0

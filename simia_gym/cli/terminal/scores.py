@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from simia_gym.cli.terminal.fitting_table import FittingTable
-from simia_gym.cli.terminal.formatting import NONE, counted, interval, number, percent
+from simia_gym.common.formatting import NONE, counted, interval, number, percent
 from simia_gym.types import JsonObject
 
 _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-Min"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simia_gym.cli.terminal.formatting import compact, counted, dollars, percent
+from simia_gym.common.formatting import compact, counted, dollars, percent
 from simia_gym.rollout.summary import Summary
 from simia_gym.types import JsonObject
 
@@ -17,27 +17,6 @@ _ROUTES = {
     "world": "by the world",
     "gate": "refused at the gate",
 }
-
-
-def in_short(accounts: Mapping[str, Any], *, short: bool = False) -> str:
-    """The running total: requests, tokens, dollars, further tries.
-
-    Args:
-        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
-        short: Leave tokens out where dollars are known.
-    """
-    calls = sum(role["calls"] for role in accounts.values())
-    tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in accounts.values())
-    cost = sum(role["cost_usd"] for role in accounts.values())
-    words = [f"{compact(calls)} call{'' if calls == 1 else 's'}"]
-    words += [] if short and cost else [f"{compact(tokens)} tokens"]
-    words += [dollars(cost)] if cost else []
-    again = 0
-    for role in accounts.values():  # attempts that failed, less those that were the last: true also while requests run
-        given_up = sum(count for kind, count in role["faults"].items() if kind != "budget")
-        again += max(0, sum(role["failures"].values()) - given_up)
-    words += [counted(again, "retry", "retries")] if again else []
-    return " · ".join(words)
 
 
 def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Iterator[str]:

@@ -8,8 +8,8 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.cli.terminal.formatting import compact, dollars
 from simia_gym.common.event_loop import run_inline
+from simia_gym.common.formatting import compact, dollars
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
 from simia_gym.episode import Episode
@@ -18,10 +18,11 @@ from simia_gym.policies import PolicyOptions, load_policy, policy_names
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
 from simia_gym.rollout.play import play
+from simia_gym.rollout.preflight import judged
 from simia_gym.simulators.hybrid import choose_routes
 from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
 from simia_gym.simulators.world import WorldSimulator
-from simia_gym.types import JsonObject, Task, ToolCall, Transition
+from simia_gym.types import Task, ToolCall, Transition
 from simia_gym.users import make_user
 
 EXPERT = "expert"
@@ -270,26 +271,6 @@ def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> No
     sample.add("judge", size, calls=calls)
 
 
-def judged(suite: Suite, task: Task) -> list[JsonObject]:
-    """The criteria of a task that the judge is asked about.
-
-    Args:
-        suite: The environment.
-        task: The task.
-    """
-    criteria: dict[str, JsonObject] = {}
-    for item in [*suite.domain.rubric, *task.criteria]:
-        name = str(item.get("id"))
-        criteria[name] = {**criteria.get(name, {}), **item}
-    kept = [item for item in criteria.values() if not item.get("drop")]
-    stateless = "simulator" in suite.model_names and suite.strategy == "reference"
-    return [
-        item
-        for item in kept
-        if suite.config.judge == "llm-all" or _is_llm(item) or (stateless and item.get("kind") == "goal")
-    ]
-
-
 def _size_of_prompt(suite: Suite, name: str) -> int:
     return len(load_prompt(name, suite.domain.folder).text)
 
@@ -297,8 +278,3 @@ def _size_of_prompt(suite: Suite, name: str) -> int:
 def _is_gating(item: Mapping[str, object]) -> bool:
     kind = item.get("kind")
     return kind == "forbidden" or bool(item.get("required", kind != "format"))
-
-
-def _is_llm(item: Mapping[str, object]) -> bool:
-    check = item.get("check")
-    return isinstance(check, Mapping) and "llm" in check

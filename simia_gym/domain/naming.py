@@ -67,12 +67,3 @@ def parse_options(words: Iterable[str]) -> dict[str, Any]:
 def slug(text: str) -> str:
     """A word that is safe in a file name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "x"
-
-
-def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("runs")) -> Path:
-    """Choose the record's path: the first number that is free, or the last one used where that is to be continued."""
-    stem = f"{slug(env.removeprefix('simia/'))}-{slug(policy)}"
-    number = 1
-    while (folder / f"{stem}-{number}.jsonl").exists():
-        number += 1
-    return folder / f"{stem}-{max(1, number - 1) if resume else number}.jsonl"

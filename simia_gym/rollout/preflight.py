@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import cast
 
 import orjson
@@ -17,7 +18,10 @@ from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
 from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
+from simia_gym.types import JsonObject, Task
 
+MAX_COST = "--max-cost"
+_LOOKED_AT = 100
 Places = Mapping[str, tuple[ModelSettings, Endpoint]]
 
 
@@ -77,6 +81,58 @@ def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
     """
     places = {**suite.models.places(suite.model_names), **(policy or {})}
     return asyncio.run(_look(suite, targets(places))) if places else []
+
+
+def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
+    """Make sure that the cost of every model is known, where it is to be limited.
+
+    Args:
+        places: Settings and endpoint by role.
+
+    Raises:
+        InputError: The price of one is not.
+    """
+    for role, (settings, _) in places.items():
+        if settings.price_in is None or settings.price_out is None:
+            fix = f"Give its USD per million tokens: --role {role}.price_in=0.5 --role {role}.price_out=2."
+            raise InputError(f"the price of the {role}'s model {settings.model} is not known", where=MAX_COST, fix=fix)
+
+
+def warnings(suite: Suite) -> Iterator[str]:
+    """What will not be as one might expect, a sentence each."""
+    yield from suite.warnings
+    tasks = suite.tasks
+    if suite.config.judge is not None and not any(judged(suite, task) for task in islice(iter(tasks), _LOOKED_AT)):
+        more = "" if len(tasks) <= _LOOKED_AT else f" of the first {_LOOKED_AT}"
+        yield (
+            f"the judge will not be asked: in the tasks{more} every criterion has a program. --judge llm-all has the "
+            "judge look at these, too"
+        )
+
+
+def judged(suite: Suite, task: Task) -> list[JsonObject]:
+    """The criteria of a task that the judge is asked about.
+
+    Args:
+        suite: The environment.
+        task: The task.
+    """
+    criteria: dict[str, JsonObject] = {}
+    for item in [*suite.domain.rubric, *task.criteria]:
+        name = str(item.get("id"))
+        criteria[name] = {**criteria.get(name, {}), **item}
+    kept = [item for item in criteria.values() if not item.get("drop")]
+    stateless = "simulator" in suite.model_names and suite.strategy == "reference"
+    return [
+        item
+        for item in kept
+        if suite.config.judge == "llm-all" or _is_llm(item) or (stateless and item.get("kind") == "goal")
+    ]
+
+
+def _is_llm(item: Mapping[str, object]) -> bool:
+    check = item.get("check")
+    return isinstance(check, Mapping) and "llm" in check
 
 
 async def _look(suite: Suite, asked: Iterable[Target]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from simia_gym.cli.terminal.formatting import one_line
+from simia_gym.common.formatting import one_line
 from simia_gym.errors import SimiaError
 from simia_gym.llm.transport.failures import no_credit
 from simia_gym.record.records import Record

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from simia_gym.cli.terminal.formatting import one_line
+from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import decode, encode
 
 
@@ -51,3 +54,16 @@ def tell(text: str) -> None:
     """Write one line that is no mistake of anybody's to standard error."""
     sys.stderr.write(f"simia: {one_line(text)}\n")
     sys.stderr.flush()
+
+
+def to_continue(record: Path, words: Sequence[str] | None = None) -> str:
+    """The command that goes on with a record.
+
+    Args:
+        record: The record.
+        words: What was typed after the program's name.
+    """
+    kept = [word for word in (sys.argv[1:] if words is None else words) if word != "--resume"]
+    if "--out" not in kept and not any(word.startswith("--out=") for word in kept):
+        kept += ["--out", str(record)]
+    return shlex.join(["simia", *kept, "--resume"])
