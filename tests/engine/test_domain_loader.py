@@ -52,7 +52,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     ),
     "goal that is no test": (edit("train.jsonl", '"test"', '"zap"'), "train.jsonl:1", "test operation"),
     "deep JSON": (write("state.json", "[" * 100_000), "state.json", "nested too deeply"),
-    "deep YAML": (write("rubric.yaml", "[" * 5_000), "rubric.yaml", "nested too deeply"),
+    "deep YAML": (write("rubric.yaml", "[" * 1_500), "rubric.yaml", "nested too deeply"),
     "no policy": (drop("policy.md"), "policy.md", "no such policy text"),
     "no world file": (edit("domain.yaml", "world.py:Counter", "earth.py:Counter"), "domain.yaml", "earth.py"),
     "no world class": (edit("domain.yaml", "world.py:Counter", "world.py:Earth"), "domain.yaml", "Earth"),

@@ -59,7 +59,7 @@ def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
 
 
 def play_all(
-    suite: Suite, tasks: Iterable[Task], policy: str = "expert", *, seed: int = 0, at_once: int = 16
+    suite: Suite, tasks: Iterable[Task], policy: str = "expert", *, seed: int = 0, at_once: int = 64
 ) -> dict[str, Outcome]:
     """Play every task once."""
     return asyncio.run(_play_all(suite, list(tasks), policy, seed, at_once))

@@ -25,10 +25,10 @@ ENVS = env_ids()
 
 
 def mistaken(env: str, knobs: Mapping[str, Any], **settings: Any) -> tuple[dict[str, Outcome], Counter[str]]:
-    """All fixed tasks of an environment, played against such a model; and which mistakes it made."""
+    """Every second fixed task of an environment, played against such a model; and which mistakes it made."""
     with serve_in_thread(OracleOptions(**knobs)) as server:
         suite = suite_of(env, server.base_url, split="all", simulator="llm", shadow=True, pins=False, **settings)
-        played = play_all(suite, suite.tasks)
+        played = play_all(suite, suite.tasks[::2])
         return played, Counter(server.counts["errors"])
 
 

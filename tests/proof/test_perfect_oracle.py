@@ -27,14 +27,14 @@ ROUTED = {
 
 @lru_cache(maxsize=8)
 def real(env: str, policy: str = "expert", feedback: str = "terse") -> dict[str, Outcome]:
-    """All fixed tasks in the world."""
+    """All fixed tasks in the world; most tests compare with every second one."""
     suite = suite_of(env, split="all", simulator="world", feedback=feedback)
     return play_all(suite, suite.tasks, policy)
 
 
 def same(simulated: dict[str, Outcome], world: dict[str, Outcome], *, state: bool = True) -> None:
     """Nothing differs, but what keeps no state has none."""
-    assert len(simulated) == len(world) >= 40
+    assert len(simulated) >= 30
     for task, outcome in simulated.items():
         assert outcome.verdict.fault is None, f"{task}: {outcome.verdict.fault}"
         assert outcome.answers == world[task].answers, task
@@ -61,13 +61,13 @@ def test_errors_are_the_worlds_too(env: str, feedback: str, oracle: OracleServer
     world = real(env, "random", feedback)
     assert sum(answer[1] == "error" for outcome in world.values() for answer in outcome.answers) > 100
     suite = suite_of(env, oracle.base_url, split="all", simulator="llm", feedback=feedback)
-    same(play_all(suite, suite.tasks, "random"), world)
+    same(play_all(suite, suite.tasks[::2], "random"), world)
 
 
 def play_hybrid(env: str, tools: tuple[str, ...], oracle: OracleServer) -> Counter[str]:
     """Play a hybrid that is the world; gives the routes of all calls."""
     suite = suite_of(env, oracle.base_url, split="all", simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
-    played = play_all(suite, suite.tasks)
+    played = play_all(suite, suite.tasks[::2])
     same(played, real(env))
     calls, written = Counter[tuple[str, str]](), Counter[str]()
     for outcome in played.values():
@@ -81,7 +81,7 @@ def play_hybrid(env: str, tools: tuple[str, ...], oracle: OracleServer) -> Count
         assert calls[tool, "llm"], f"the model answered {tool}"
         assert written[tool] or suite.domain.specs[tool].effect != "write", f"the model wrote in {tool}"
     routes = sum((Counter(outcome.routes) for outcome in played.values()), Counter[str]())
-    assert routes.total() == calls.total() == sum(len(outcome.answers) for outcome in real(env).values())
+    assert routes.total() == calls.total() == sum(len(real(env)[task].answers) for task in played)
     assert routes["llm"] == sum(calls[tool, "llm"] for tool in tools)
     return routes
 
@@ -105,7 +105,7 @@ def test_model_and_world_take_turns_with_the_same_page(oracle: OracleServer) -> 
 @pytest.mark.parametrize("policy", ["expert", "random"])
 def test_the_reference_strategy_answers_as_the_world(env: str, policy: str, knowing_oracle: OracleServer) -> None:
     suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference")
-    played = play_all(suite, suite.tasks, policy)
+    played = play_all(suite, suite.tasks[::2], policy)
     same(played, real(env, policy), state=False)
     for outcome in played.values():  # no state is kept, so nothing that rests on it is scored
         assert outcome.verdict.reward is None
@@ -115,7 +115,7 @@ def test_the_reference_strategy_answers_as_the_world(env: str, policy: str, know
 def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(knowing_oracle: OracleServer) -> None:
     env = "simia/retail-v0"
     suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference", judge="llm")
-    played = play_all(suite, suite.tasks)
+    played = play_all(suite, suite.tasks[::2])
     same(played, real(env), state=False)
     for task, outcome in played.items():
         assert outcome.verdict.reward == real(env)[task].verdict.reward, f"{task}: {outcome.verdict.reason}"
@@ -135,4 +135,4 @@ def test_without_the_world_the_model_carries_the_domain(env: str, oracle: Oracle
     take_away_world(env, folder)
     suite = suite_of(CUSTOM, oracle.base_url, domain=str(folder), split="all", simulator="llm")
     assert suite.domain.world is None
-    same(play_all(suite, suite.tasks), real(env))
+    same(play_all(suite, suite.tasks[::2]), real(env))

@@ -10,7 +10,7 @@ from simia_gym.types import Task
 from tests.retail import cheats
 from tests.retail.play import Play, fixed, forbidden, generated
 
-N = 500
+N = 250
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from simia_gym.envs.retail.expert_talk import LINES
 from simia_gym.types import Calls, Message, Say, Task
 from tests.retail.play import Play, fixed, forbidden, generated, rate, suite
 
-N = 500
+N = 250
 
 
 @pytest.fixture(scope="module")

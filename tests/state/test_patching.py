@@ -46,7 +46,7 @@ def refused(work: Patching, op: dict[str, Any]) -> str | None:
 
 
 @given(ops=OPS)
-@settings(deadline=None, database=None, max_examples=400)
+@settings(deadline=None, database=None, max_examples=150)
 def test_operations_at_once_are_operations_one_by_one(ops: list[dict[str, Any]]) -> None:
     start = State.from_tables(TABLES)
     work, one_by_one = Patching(start), start

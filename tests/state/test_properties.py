@@ -183,7 +183,7 @@ def _found(tables: dict[str, dict[str, Any]], table: str, value: Any) -> list[st
     return [key for key, row in tables.get(table, {}).items() if _value(key, row) == value]
 
 
-@settings(PROFILE, max_examples=300)
+@PROFILE
 @given(
     st.dictionaries(st.sampled_from(["t", "u"]), st.dictionaries(st.sampled_from("abc"), ROWS, max_size=3), max_size=2),
     COMMANDS,
