@@ -1,4 +1,4 @@
-"""Which episode is with which worker, which are done, and which have to be done again."""
+"""Which episode is assigned to which worker, which are complete, and which have to be assigned again."""
 
 from __future__ import annotations
 
@@ -6,113 +6,140 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_TRIES = 3
-"""Workers that an episode may take along before it is given up."""
+from simia_gym.errors import InputError
+from simia_gym.rollout.jobs import Plan
+
+_ATTEMPTS = 3
+"""Workers that an episode may take down before it gets a fault."""
 
 
-class Place(NamedTuple):
-    """One episode of a plan, in few bytes.
+class EpisodeSlot(NamedTuple):
+    """The position of one episode in a plan.
 
     Attributes:
-        position: Its task's place in the list of tasks, from 0.
-        member: Its number among those of the task.
+        task: Index of its task in the list of tasks, from 0.
+        member: Index of the episode among those of the same task.
     """
 
-    position: int
+    task: int
     member: int
 
 
-class Book:
-    """Keeps account of every episode: each is counted once, and none is lost with a worker.
-
-    What a worker had that died goes to others first. Where that happens twice to an episode it is next played alone, so
-    that if it is what kills workers, it takes no other along; and after the third time it is given up.
+def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
+    """The episodes of a plan, in the order of `simia_gym.rollout.jobs.make_jobs`, without making any task.
 
     Args:
-        places: The episodes in the order in which they are to begin; drawn as they are handed out.
+        plan: The settings.
+        tasks: Number of tasks.
+
+    Raises:
+        InputError: There is no task.
+    """
+    if not tasks:
+        raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
+    remaining, first = plan.total(tasks), 0
+    while remaining:
+        for task in range(tasks):
+            for member in range(first, first + plan.group):
+                if not remaining:
+                    return
+                remaining -= 1
+                yield EpisodeSlot(task, member)
+        first += plan.group
+
+
+class Assignments:
+    """Tracks every episode: each is counted once, and none is lost with a worker.
+
+    The episodes of a dead worker are assigned again. An episode that was with two workers when they died runs alone
+    on its third worker, so that it takes no other episode down; after a third death it is given up.
+
+    Args:
+        slots: The episodes in the order in which they start; drawn lazily.
     """
 
-    def __init__(self, places: Iterator[Place]) -> None:
-        self._fresh = places
-        self._back: deque[Place] = deque()
-        self._alone: deque[Place] = deque()
-        self._with: dict[str, dict[Place, bool]] = {}
-        self._losses: Counter[Place] = Counter()
-        self._empty = False
+    def __init__(self, slots: Iterator[EpisodeSlot]) -> None:
+        self._fresh = slots
+        self._returned: deque[EpisodeSlot] = deque()
+        self._suspects: deque[EpisodeSlot] = deque()
+        # For each worker, its episodes and whether each of them runs alone.
+        self._assigned: dict[str, dict[EpisodeSlot, bool]] = {}
+        self._losses: Counter[EpisodeSlot] = Counter()
+        self._exhausted = False
 
-    def take(self, worker: str, most: int) -> list[Place]:
-        """Hand out episodes.
+    def assign(self, worker: str, most: int) -> list[EpisodeSlot]:
+        """Assign episodes to a worker.
 
         Args:
-            worker: To whom.
-            most: At most so many.
+            worker: The worker's name.
+            most: The largest number of episodes.
 
         Returns:
-            The episodes; fewer, or none, where there are no more for this worker now.
+            The episodes; fewer than ``most``, or none, if no more can be assigned to this worker now.
         """
-        held = self._with.setdefault(worker, {})
-        if any(held.values()):
-            return []  # it plays one that must be alone
-        taken: list[Place] = []
-        while len(taken) < most:
-            place = self._back.popleft() if self._back else self._next()
-            if place is None:
+        own = self._assigned.setdefault(worker, {})
+        if any(own.values()):
+            return []  # its only episode has to run alone
+        slots: list[EpisodeSlot] = []
+        while len(slots) < most:
+            slot = self._returned.popleft() if self._returned else self._next()
+            if slot is None:
                 break
-            taken.append(place)
-        if not taken and not held and self._alone and most:
-            place = self._alone.popleft()
-            held[place] = True
-            return [place]
-        held.update(dict.fromkeys(taken, False))
-        return taken
+            slots.append(slot)
+        if not slots and not own and self._suspects and most:
+            slot = self._suspects.popleft()
+            own[slot] = True
+            return [slot]
+        own.update(dict.fromkeys(slots, False))
+        return slots
 
-    def _next(self) -> Place | None:
-        if self._empty:
+    def _next(self) -> EpisodeSlot | None:
+        if self._exhausted:
             return None
-        place = next(self._fresh, None)
-        self._empty = place is None
-        return place
+        slot = next(self._fresh, None)
+        self._exhausted = slot is None
+        return slot
 
-    def finish(self, worker: str, place: Place) -> bool:
-        """An episode is done.
+    def complete(self, worker: str, slot: EpisodeSlot) -> bool:
+        """Mark an episode as complete.
 
         Returns:
-            Whether it was this worker's to do; else it counts elsewhere.
+            Whether it was assigned to this worker; if not, its result must not be counted.
         """
-        return self._with.get(worker, {}).pop(place, None) is not None
+        return self._assigned.get(worker, {}).pop(slot, None) is not None
 
-    def give_back(self, worker: str, places: list[Place]) -> None:
-        """A worker has not begun these; others may."""
-        held = self._with.get(worker, {})
-        self._back.extendleft(place for place in reversed(places) if held.pop(place, None) is not None)
+    def give_back(self, worker: str, slots: list[EpisodeSlot]) -> None:
+        """Take back episodes that a worker has not started."""
+        own = self._assigned.get(worker, {})
+        self._returned.extendleft(slot for slot in reversed(slots) if own.pop(slot, None) is not None)
 
-    def lose(self, worker: str) -> list[Place]:
-        """A worker has died: what it had is to be done again.
+    def worker_died(self, worker: str) -> list[EpisodeSlot]:
+        """Take back all episodes of a dead worker.
 
         Returns:
-            Those that are given up instead.
+            Those that are given up.
         """
         given_up = []
-        for place in self._with.pop(worker, {}):
-            self._losses[place] += 1
-            if self._losses[place] >= _TRIES:
-                given_up.append(place)
-            elif self._losses[place] == _TRIES - 1:
-                self._alone.append(place)
+        for slot in self._assigned.pop(worker, {}):
+            self._losses[slot] += 1
+            if self._losses[slot] >= _ATTEMPTS:
+                given_up.append(slot)
+            elif self._losses[slot] == _ATTEMPTS - 1:
+                self._suspects.append(slot)
             else:
-                self._back.append(place)
+                self._returned.append(slot)
         return given_up
 
-    def held(self, worker: str) -> int:
-        """How many episodes a worker has."""
-        return len(self._with.get(worker, ()))
+    def count(self, worker: str) -> int:
+        """The number of episodes that are assigned to a worker."""
+        return len(self._assigned.get(worker, ()))
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to hand out, and nobody has anything."""
-        if self._back or self._alone or any(self._with.values()):
+        """Whether every episode is complete or given up."""
+        if self._returned or self._suspects or any(self._assigned.values()):
             return False
-        place = self._next()
-        if place is not None:
-            self._back.append(place)
-        return place is None
+        slot = self._next()
+        if slot is not None:
+            self._returned.append(slot)
+        return slot is None

@@ -1,4 +1,4 @@
-"""What driver and workers tell each other; all of it can be pickled, and none of it holds a secret."""
+"""Messages between driver and workers; all of them can be pickled, and none of them holds a secret."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.policies import PolicyOptions
-from simia_gym.rl.cluster.assignments import Place
+from simia_gym.rl.cluster.assignments import EpisodeSlot
 from simia_gym.rl.cluster.shares import Amounts
 from simia_gym.types import JsonObject
 
-_OURS = ("OPENAI_", "AZURE_OPENAI_", "SIMIA_")
+_PREFIXES = ("OPENAI_", "AZURE_OPENAI_", "SIMIA_")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """What a worker has to make before it can play.
+class WorkerSetup:
+    """What a worker needs to build the environment and the policy.
 
     Attributes:
-        version: Of this package.
-        folder: The driver's current folder, which relative paths start from.
-        config: The environment, with the simulator that ``auto`` stands for with the driver.
+        version: Version of this package at the driver.
+        folder: The driver's current folder, the base of relative paths.
+        config: The environment, with the simulator that the driver resolved ``auto`` to.
         base_url: The endpoint of all roles.
         base_urls: Endpoints of single roles.
         plan: Arguments of `simia_gym.rollout.jobs.Plan`.
-        policy: Names the policy.
-        options: Settings of its model.
-        content_hash: Of its model, where its files lie on each node.
-        slots: Most episodes in flight in one worker.
+        policy: Name of the policy.
+        options: Settings of the policy's model.
+        content_hash: Hash of the model's files, which lie on each node.
+        slots: The largest number of episodes in flight in one worker.
         timeout: Seconds that one episode may take.
-        pins: Arguments of `simia_gym.rl.cluster.pins.RayPins`, where answers are pinned.
-        budget: Whether there is one to have a share of.
+        pins: Name of the shared `simia_gym.rl.cluster.pins.RayPins`, if answers are pinned.
+        budget: Whether the worker gets a share of a budget.
     """
 
     version: str
@@ -47,18 +47,18 @@ class Order:
     content_hash: str | None
     slots: int
     timeout: float | None
-    pins: JsonObject | None
+    pins: str | None
     budget: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ready:
-    """A worker that has begun, or cannot.
+class WorkerReady:
+    """A worker that is ready to play, or cannot play.
 
     Attributes:
-        node: The machine's name.
-        pid: The process.
-        problem: What makes it impossible, in one line.
+        node: Host name of its node.
+        pid: Its process id.
+        problem: Why it cannot play, in one line; ``None`` if it can.
     """
 
     node: str
@@ -67,55 +67,55 @@ class Ready:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finished:
-    """An episode that is over, or whose task could not be made.
+class SlotResult:
+    """A finished episode, or a task that could not be made.
 
     Attributes:
-        place: Which.
+        slot: Which episode.
         line: Its line of the record.
-        times: Its line of the sidecar.
-        unmade: Why there is no task, where there is none.
+        times: Its line of the sidecar file with wall times.
+        error: Why its task could not be made, if it could not.
     """
 
-    place: Place
+    slot: EpisodeSlot
     line: bytes = b""
     times: JsonObject = field(default_factory=dict)
-    unmade: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
-    """What a worker answers.
+class WorkerReply:
+    """A worker's reply to one exchange.
 
     Attributes:
-        finished: What has come to its end since the last answer.
-        returned: What it had not begun, where that was called back.
-        accounts: What models took since the last answer, as of `simia_gym.llm.accounts.Accounts.drain`.
-        in_force: The limits that it goes by.
-        spent: What it has used.
+        finished: Episodes that finished since the last reply.
+        returned: Episodes that it had not started, if the driver recalled them.
+        accounts: Usage of models since the last reply, from `simia_gym.llm.accounts.Accounts.drain`.
+        in_force: Budget limits that apply in the worker now.
+        spent: What the worker has used of its budget.
     """
 
-    finished: list[Finished]
-    returned: list[Place]
+    finished: list[SlotResult]
+    returned: list[EpisodeSlot]
     accounts: Any
     in_force: Amounts
     spent: Amounts
 
 
-def settings_of_models() -> dict[str, str]:
-    """The variables of this process that say where models are asked, keys included.
+def model_variables() -> dict[str, str]:
+    """The environment variables of this process that configure model endpoints, API keys included.
 
-    They go straight to the workers' own environment: Ray's ``runtime_env`` would show them in its dashboard and logs.
+    They are set in the workers' own environment: Ray's ``runtime_env`` would show them in its dashboard and logs.
     """
-    return {name: value for name, value in os.environ.items() if name.startswith(_OURS)}
+    return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
 
 
-def take_over(variables: Mapping[str, str]) -> None:
-    """Have another process's settings of models, and none besides: what is left out there is left out here.
+def set_model_variables(variables: Mapping[str, str]) -> None:
+    """Replace this process's `model_variables` by those of the driver.
 
     Args:
-        variables: As `settings_of_models` gave them there.
+        variables: What `model_variables` returned at the driver.
     """
-    for name in settings_of_models().keys() - variables.keys():
+    for name in model_variables().keys() - variables.keys():
         del os.environ[name]
     os.environ.update(variables)

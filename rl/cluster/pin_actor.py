@@ -1,4 +1,4 @@
-"""The actor that holds the pinned answers of a cluster; see `simia_gym.rl.cluster.pins` for who asks it."""
+"""The actor that holds the pinned answers of a cluster; `simia_gym.rl.cluster.pins` is its client."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from simia_gym.types import JsonObject
 
 FOUND, YOURS, WAIT = "found", "yours", "wait"
+_CAPACITY = 500_000
+"""The largest number of answers that are kept; the least recently used ones are dropped first."""
 
 
 @dataclass(slots=True)
 class _Claim:
-    """Who makes an answer."""
+    """The right of one asker to compute an answer."""
 
     owner: str
     since: float
@@ -27,15 +29,14 @@ class _Claim:
 
 
 class PinActor:
-    """Holds answers and claims; runs as an asyncio actor, so that many can wait.
+    """Holds answers and claims; runs as an asyncio actor, so that many callers can wait.
 
     Args:
-        lease: Seconds of silence after which the claims of a process are void.
-        capacity: Most answers that are kept; those that were not asked for longest go first.
+        lease: Seconds without a call or renewal after which the claims of a process are void.
     """
 
-    def __init__(self, lease: float, capacity: int) -> None:
-        self._lease, self._capacity = lease, capacity
+    def __init__(self, lease: float) -> None:
+        self._lease = lease
         self._answers: OrderedDict[str, bytes] = OrderedDict()
         self._claims: dict[str, _Claim] = {}
         self._heard: dict[str, float] = {}
@@ -43,15 +44,15 @@ class PinActor:
         self._made = self._given = self._void = 0
 
     async def claim(self, key: str, owner: str, patience: float) -> tuple[str, bytes]:
-        """Give the answer, or the right to make it, or tell to ask again.
+        """Return the answer of a key, or grant the claim to compute it, or ask the caller to call again.
 
         Args:
-            key: What is asked for.
-            owner: Who asks, ``process:number``, another number for each asker.
-            patience: Seconds that it may take.
+            key: The key.
+            owner: The asker, ``process:number``, with another number for each asker.
+            patience: Seconds after which the call returns in any case.
 
         Returns:
-            ``found`` with the answer, ``yours``, or ``wait``.
+            ``found`` with the answer, ``yours`` (the caller has the claim), or ``wait`` (call again).
         """
         self._heard[_process(owner)] = time.monotonic()
         until = time.monotonic() + patience
@@ -80,17 +81,17 @@ class PinActor:
                 continue
 
     async def settle(self, key: str, owner: str, answer: bytes) -> bytes:
-        """Take an answer; the first one counts.
+        """Store an answer; if there is one already, it stays.
 
         Returns:
-            The answer that counts.
+            The stored answer.
         """
         self._heard[_process(owner)] = time.monotonic()
         counts = self._answers.get(key)
         if counts is None:
             counts = self._answers[key] = answer
             self._made += 1
-            while len(self._answers) > self._capacity:
+            while len(self._answers) > _CAPACITY:
                 self._answers.popitem(last=False)
         held = self._claims.get(key)
         if held is not None:
@@ -98,28 +99,20 @@ class PinActor:
         return counts
 
     async def release(self, key: str, owner: str) -> None:
-        """Give a claim back, or withdraw one that is still waiting: the next one tries."""
+        """Give up a claim, or a call that is still waiting for one; the next asker gets it."""
         held = self._claims.get(key)
         if held is not None and held.owner == owner:
             self._drop(key, held)
         self._withdrawn[owner] = None
-        while len(self._withdrawn) > self._capacity:
+        while len(self._withdrawn) > _CAPACITY:
             self._withdrawn.popitem(last=False)
 
     async def renew(self, process: str) -> None:
-        """A process is alive."""
+        """Renew the lease of a process."""
         self._heard[process] = time.monotonic()
 
-    async def forget(self, process: str) -> None:
-        """A process is dead."""
-        self._heard.pop(process, None)
-        for key, held in list(self._claims.items()):
-            if held.process == process:
-                self._drop(key, held)
-                self._void += 1
-
     async def counts(self) -> JsonObject:
-        """What was done so far."""
+        """Counts so far, and the numbers of answers and claims held."""
         held = {"answers": len(self._answers), "claims": len(self._claims)}
         return {"made": self._made, "given": self._given, "void": self._void, **held}
 

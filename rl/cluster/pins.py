@@ -1,9 +1,9 @@
 """Pinned answers that the processes of a Ray cluster share.
 
-The answers lie in one named actor. Each process keeps those that it has seen, and asks the actor for a key once,
-however many of its episodes want it. Whoever is told that a key is free has claimed it and makes the answer; everybody
-else waits at the actor. A claim is void when its process has said nothing for as long as the lease, which a thread of
-that process renews: a process that dies loses its claims, and one that computes for long keeps them.
+One named actor holds the answers. Each process caches the answers that it has received and asks the actor once for
+each key, however many of its episodes need it. The first asker of a key gets a claim on it and computes the answer; all
+others wait at the actor. A thread of each process renews the lease of its claims: a process that dies loses its claims,
+and one that computes for a long time keeps them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import threading
 import uuid
 from collections.abc import Awaitable
+from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
@@ -26,49 +27,35 @@ from simia_gym.types import JsonObject
 
 T = TypeVar("T")
 
-_PATIENCE = 20.0
-"""Seconds that one question waits at the actor before it is asked again."""
-_MANY = 10_000
-"""Questions that may wait at the actor at once."""
+_LONGEST_CALL = 20.0
+"""Seconds that one call waits at the actor before it is repeated."""
+_CONCURRENT_CALLS = 10_000
+"""Calls that may wait at the actor at once."""
+_NAMESPACE = "simia"
+"""Ray's namespace of the actors."""
 
 
 class RayPins:
     """Pinned answers in a named Ray actor; safe for several threads and event loops, and picklable.
 
-    Ray must be initialised. What travels to another process is the name: there the same actor is found again. The actor
-    ends with the process that made it, which should be one that all others depend on, such as the driver.
+    Only the name is pickled; another process finds the same actor by it. The actor ends with the process that created
+    it, which should be one that all others depend on, such as the driver.
 
     Args:
-        name: Names the actor; whoever gives the same name shares the answers.
-        namespace: Ray's namespace, so that jobs of their own can share it, too.
-        lease: Seconds after which the claim of a process that has died is void.
-        capacity: Most answers that the actor keeps; those that were not asked for longest go first.
+        name: Name of the actor; processes that give the same name share the answers.
+        lease: Seconds after which the claims of a process that has died are void.
 
     Raises:
-        InputError: Ray is not initialised, or a number cannot be.
+        InputError: Ray is not initialised, or the lease is not positive.
     """
 
-    def __init__(
-        self,
-        name: str = "pins",
-        *,
-        namespace: str = "simia",
-        lease: float = 10.0,
-        capacity: int = 500_000,
-    ) -> None:
-        if lease <= 0 or capacity < 1:
-            what, fix = f"lease is {lease} and capacity is {capacity}", "Give numbers above 0."
-            raise InputError(what, where="pins", fix=fix)
+    def __init__(self, name: str = "pins", *, lease: float = 10.0) -> None:
+        if lease <= 0:
+            raise InputError(f"lease is {lease}", where="pins", fix="Give a number above 0.")
         if not ray.is_initialized():
             raise InputError("Ray is not initialised in this process", where="pins", fix="Call ray.init() first.")
-        self._settings: JsonObject = {
-            "name": name,
-            "namespace": namespace,
-            "lease": lease,
-            "capacity": capacity,
-        }
-        self._lease = lease
-        self._actor: Any = _find_or_make(**self._settings)
+        self.name, self._lease = name, lease
+        self._actor: Any = _find_or_create(name, lease)
         self._near = MemoryPins()
         self._begin()
         fresh_after_fork(self)
@@ -81,24 +68,14 @@ class RayPins:
         self._idle = threading.Event()
         self._renewing: threading.Thread | None = None
 
-    @property
-    def settings(self) -> JsonObject:
-        """The arguments with which another process finds the same actor."""
-        return dict(self._settings)
-
-    @property
-    def process(self) -> str:
-        """How this process signs its claims."""
-        return self._process
-
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
-        """Give the answer of a key, making it where there is none.
+        """Return the answer of a key; compute it if there is none.
 
         See `simia_gym.simulators.pins.PinStore.answer`.
 
         Raises:
             Fault: ``pin_store``: the actor is lost.
-            Exception: What ``make`` raised, for the asker that called it alone.
+            Exception: What ``make`` raised; only the asker whose ``make`` was called gets it.
         """
         elsewhere = False
 
@@ -130,22 +107,22 @@ class RayPins:
             counts = await _asked(self._actor.settle.remote(key, claim, written))
             if counts == written:
                 return made, False
-            stored: JsonObject = decode(counts)  # the claim was void, and somebody else was quicker
+            stored: JsonObject = decode(counts)  # the claim became void, and another process answered first
             return stored, True
         finally:
             self._hold(-1)
 
     async def _ask(self, key: str, claim: str) -> tuple[str, bytes]:
         try:
-            told: tuple[str, bytes] = await _asked(self._actor.claim.remote(key, claim, _PATIENCE))
+            told: tuple[str, bytes] = await _asked(self._actor.claim.remote(key, claim, _LONGEST_CALL))
         except BaseException:
-            # Cancelled while it waited: the actor may grant the claim all the same, and nobody would know.
+            # This task was cancelled while it waited; the actor may still grant the claim, and nobody would release it.
             self._actor.release.remote(key, claim)
             raise
         return told
 
     def _hold(self, more: int) -> None:
-        """Keep this process's lease alive while it has any claim, or may have."""
+        """Renew this process's lease for as long as it has a claim or waits for one."""
         with self._lock:
             self._held += more
             if not self._held:
@@ -165,50 +142,41 @@ class RayPins:
                     self._idle.clear()
             try:
                 self._actor.renew.remote(self._process)
-            except Exception:  # Ray was shut down; whoever waits for an answer is told
+            except Exception:  # Ray was shut down; the calls that wait for an answer fail
                 with self._lock:
                     self._renewing = None
                 return
 
-    def forget(self, process: str) -> None:
-        """Drop the claims of a process that is known to have died, rather than wait for its lease to end."""
-        self._actor.forget.remote(process)
-
     def counts(self) -> JsonObject:
-        """What the actor has done: ``made``, ``given``, ``void`` claims, ``answers`` that it holds."""
+        """Counts of the actor: ``made`` and ``given`` answers, ``void`` claims, ``answers`` that it holds."""
         found: JsonObject = ray.get(self._actor.counts.remote())
         return found
 
     def close(self) -> None:
-        """End the actor; nobody can ask it any more."""
+        """End the actor; later calls of `answer` fail."""
         ray.kill(self._actor)
 
     def after_fork(self) -> None:
-        """A forked process has claimed nothing; Ray itself must be initialised anew in it."""
+        """Start without claims in a forked process; Ray has to be initialised again in it."""
         self._begin()
 
-    def __getstate__(self) -> JsonObject:
-        """What travels to another process: where the answers are."""
-        return self._settings
-
-    def __setstate__(self, state: JsonObject) -> None:
-        """Find the same actor from another process."""
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name and the lease alone."""
+        return partial(RayPins, lease=self._lease), (self.name,)
 
 
-def _find_or_make(*, name: str, namespace: str, lease: float, capacity: int) -> Any:
+def _find_or_create(name: str, lease: float) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
     options = {
         "name": name,
-        "namespace": namespace,
+        "namespace": _NAMESPACE,
         "get_if_exists": True,
         "num_cpus": 0,
-        "max_concurrency": _MANY,
-        "scheduling_strategy": here,
+        "max_concurrency": _CONCURRENT_CALLS,
+        "scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True),
     }
-    return ray.remote(PinActor).options(**options).remote(lease, capacity)
+    return ray.remote(PinActor).options(**options).remote(lease)
 
 
 async def _asked(answer: Awaitable[T]) -> T:

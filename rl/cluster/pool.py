@@ -1,7 +1,7 @@
 """The pool whose episodes run in worker processes of a Ray cluster, one process per core and many episodes in each.
 
-The driver hands out episodes by number, gets finished lines back, and is the only one that writes the record. Work that
-was with a worker that died is handed out again.
+The driver hands out episodes by number, gets finished lines back, and is the only one that writes the record. The
+episodes of a worker that died are assigned again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import ray
@@ -21,12 +22,11 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.records import Record, record_from_json
-from simia_gym.rl.cluster.assignments import Book, Place
-from simia_gym.rl.cluster.messages import Order, Ready, Reply, settings_of_models
-from simia_gym.rl.cluster.nodes import places_of
+from simia_gym.rl.cluster.assignments import Assignments, EpisodeSlot, slots_of
+from simia_gym.rl.cluster.messages import WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.session import graphics_cards, processors, session
-from simia_gym.rl.cluster.shares import Shares
-from simia_gym.rl.cluster.worker import Worker, for_one_of
+from simia_gym.rl.cluster.shares import BudgetShares
+from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
 from simia_gym.rollout.jobs import Job, Plan, Unmade, job_at, make_jobs
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs
 from simia_gym.rollout.pools import Elsewhere
@@ -34,36 +34,37 @@ from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
 from simia_gym.version import __version__
 
-_AHEAD = 2
-"""Questions that a worker has at once: while one is answered, the next is there already."""
-_LOOK = 5.0
-"""Seconds between two looks at how many processors the cluster has."""
-_MOMENT = 0.05
-"""Seconds after which a worker that has no fair share of the budget yet is told of its new one."""
+_CALLS_AHEAD = 2
+"""Calls that a worker has at once: while one is executed, the next one is queued already."""
+_POLL_CLUSTER = 5.0
+"""Seconds between two checks of how many processors the cluster has."""
+_POLL_BUDGET = 0.05
+"""Seconds after which a worker without a fair share of the budget gets new limits."""
 _LEAST_DEATHS = 6
+"""Deaths of workers in a row, without a finished episode between them, before the run stops."""
 
 
 class RayPool(Pool):
     """Runs the episodes of a plan on Ray.
 
-    Where Ray is initialised already, it is used; else this connects to the cluster that is named, or starts one of this
-    machine alone, and leaves it at the end.
+    Uses Ray as it is initialised in this process. If it is not, connects to the named cluster, or starts a cluster of
+    this machine alone, until the run ends.
 
     Args:
-        suite: The environment, as settings and parts that other processes can make again.
+        suite: The environment; its settings and resources must be picklable.
         plan: What to run.
-        elsewhere: The policy, by name, and where the workers are.
-        concurrency: Most episodes in flight, over all workers; at least one each.
+        elsewhere: Name of the policy, address of the cluster, number of workers.
+        concurrency: The largest number of episodes in flight over all workers; at least one for each worker.
         timeout: Seconds that one episode may take.
-        on_done: Called after each episode, also for those taken from the store.
+        on_done: Called after each episode, also for those that the store holds already.
 
     Attributes:
-        summary: The results so far; true at any moment, also after an interruption.
-        lost: How many workers died.
-        workers: Those that are ready to play now, by name.
+        summary: The results so far; correct at any moment, also after an interruption.
+        lost: Number of workers that died.
+        workers: The workers that are ready to play now, by name.
 
     Raises:
-        InputError: Something is set that another process cannot have.
+        InputError: A resource cannot be used in other processes.
     """
 
     def __init__(
@@ -77,23 +78,22 @@ class RayPool(Pool):
         on_done: OnDone | None = None,
     ) -> None:
         super().__init__(suite, plan, _nobody, concurrency=concurrency, timeout=timeout, on_done=on_done)
-        parts = suite.resources
+        resources = suite.resources
         for name in ("client", "clients", "models", "simulator", "cassette", "api_key", "api_keys"):
-            if getattr(parts, name):
-                fix = "Leave it out; keys stand in the environment."
-                raise InputError("it cannot be had in other processes", where=f"parts.{name}", fix=fix)
+            if getattr(resources, name):
+                fix = "Leave it out; set API keys as environment variables."
+                raise InputError("it cannot be used in other processes", where=f"resources.{name}", fix=fix)
         if elsewhere.workers is not None and elsewhere.workers < 1:
             raise InputError(f"workers is {elsewhere.workers}", where="--ray-workers", fix="Give at least 1.")
         self.lost = 0
-        self.workers: dict[str, Ready] = {}
+        self.workers: dict[str, WorkerReady] = {}
         self._elsewhere, self._timeout = elsewhere, timeout
-        self._shares = Shares(parts.budget)
-        self._order: Order | None = None
-        self._book = Book(iter(()))
+        self._shares = BudgetShares(resources.budget)
+        self._assignments = Assignments(iter(()))
         self._over = asyncio.Event()
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._problem: BaseException | None = None
+        self._error: BaseException | None = None
         self._running: dict[str, Any] = {}
         self._deaths = 0
 
@@ -101,12 +101,12 @@ class RayPool(Pool):
         """Run everything that the store does not hold yet; see `Pool.run`.
 
         Raises:
-            InputError: The record cannot be written, or belongs to other tasks; a worker cannot play, or all would load
-                their models onto one graphics card; workers die one after another; or, after everything else has run,
+            InputError: The record cannot be written, or belongs to other tasks; a worker cannot play; all workers would
+                load their models onto one GPU; workers die one after another; or, after all other episodes have run,
                 some tasks could not be made.
         """
-        self._book = Book(self._places(store))
-        if not self._book.done:
+        self._assignments = Assignments(self._slots(store))
+        if not self._assignments.done:
             with session(self._elsewhere.address, self._elsewhere.workers):
                 check_cards(self._elsewhere, graphics_cards())
                 await self._run_on(store)
@@ -115,12 +115,12 @@ class RayPool(Pool):
 
     async def _run_on(self, store: RecordStore) -> None:
         pins: Any = None
-        # Whoever is no group of its own shares answers with nobody; for a group those of one process would not do.
+        # Episodes share pinned answers within their group, so a group of one needs no store across processes.
         if self.suite.pins is not None and self.plan.group > 1:
             from simia_gym.rl.cluster.pins import RayPins
 
             pins = RayPins(f"rollout-{os.urandom(8).hex()}")
-        self._begin(self._grow(store, None if pins is None else pins.settings))
+        self._spawn(self._start_workers(store, None if pins is None else pins.name))
         try:
             await self._over.wait()
         finally:
@@ -131,58 +131,58 @@ class RayPool(Pool):
                 ray.kill(actor)
             if pins is not None:
                 pins.close()
-        if self._problem is not None:
-            raise self._problem
+        if self._error is not None:
+            raise self._error
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start something whose failure ends the run."""
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task whose failure ends the run."""
 
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
             if not task.cancelled() and task.exception() is not None:
-                self._problem = self._problem or task.exception()
+                self._error = self._error or task.exception()
                 self._over.set()
 
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(ended)
 
-    def _places(self, store: RecordStore) -> Iterator[Place]:
-        """Everything that is still to be played; what the store holds is counted on the way."""
-        places = places_of(self.plan, len(self.suite.tasks))
+    def _slots(self, store: RecordStore) -> Iterator[EpisodeSlot]:
+        """The episodes that are still to be played; those that the store holds are counted on the way."""
+        slots = slots_of(self.plan, len(self.suite.tasks))
         if not store.finished:
-            yield from places
+            yield from slots
             return
         jobs = checked_jobs(store, make_jobs(self.plan, self.suite.tasks))
-        for place, job in zip(places, jobs, strict=True):
+        for slot, job in zip(slots, jobs, strict=True):
             known = store.finished.get(job.key) if isinstance(job, Job) else None
             if known is None:
-                yield place
+                yield slot
             else:
                 self._count(known, reused=True)
 
-    async def _grow(self, store: RecordStore, pins: Any) -> None:
-        """Have as many workers as there are processors, or as many as were asked for; nodes may join at any time."""
+    async def _start_workers(self, store: RecordStore, pins: str | None) -> None:
+        """Start one worker per processor, or as many as were asked for; nodes may join at any time."""
         asked = self._elsewhere.workers
         started = 0
         while True:
             wanted = min(asked or max(1, processors()), self.total)
-            order = for_one_of(self._ordered(wanted, pins), wanted)
+            setup = setup_for_one_of(self._worker_setup(wanted, pins), wanted)
             for number in range(started, wanted):
-                self._begin(self._serve(number, order, store))
+                self._spawn(self._keep_worker(number, setup, store))
             started = max(started, wanted)
             if asked is not None:
                 return
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_CLUSTER)
 
-    def _ordered(self, workers: int, pins: Any) -> Order:
-        parts, plan = self.suite.resources, self.plan
-        return Order(
+    def _worker_setup(self, workers: int, pins: str | None) -> WorkerSetup:
+        resources, plan = self.suite.resources, self.plan
+        return WorkerSetup(
             version=__version__,
             folder=os.getcwd(),
             config=replace(self.suite.config, simulator=self.suite.simulator_name),
-            base_url=parts.base_url,
-            base_urls=dict(parts.base_urls),
+            base_url=resources.base_url,
+            base_urls=dict(resources.base_urls),
             plan={
                 "config": plan.config,
                 "domain_hash": plan.domain_hash,
@@ -198,104 +198,100 @@ class RayPool(Pool):
             slots=-(-self._concurrency // workers),
             timeout=self._timeout,
             pins=pins,
-            budget=parts.budget is not None,
+            budget=resources.budget is not None,
         )
 
-    async def _serve(self, number: int, order: Order, store: RecordStore) -> None:
-        """Keep one worker busy, and the next one where it dies."""
-        incarnation = 0
-        while True:
+    async def _keep_worker(self, number: int, setup: WorkerSetup, store: RecordStore) -> None:
+        """Run one worker until all episodes are done, and start a new one if it dies."""
+        for incarnation in count():
             name = f"{number}.{incarnation}"
             actor = ray.remote(Worker).options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote()
             self._running[name] = actor
             try:
-                ready: Ready = await actor.begin.remote(order, settings_of_models())
+                ready: WorkerReady = await actor.start.remote(setup, model_variables())
                 if ready.problem is not None:
                     what = f"a worker on {ready.node} cannot play: {ready.problem}"
                     raise InputError(what, where="--ray", fix="All nodes need what this one has.")
                 self.workers[name] = ready
-                await self._feed(name, actor, order.slots, store)
+                await self._feed(name, actor, setup.slots, store)
                 return
             except ray.exceptions.RayError as error:
-                self._bury(name, error, store)
+                self._worker_died(name, error, store)
             finally:
                 self.workers.pop(name, None)
                 ray.kill(self._running.pop(name))
-            incarnation += 1
 
-    async def _feed(self, name: str, actor: Any, slots: int, store: RecordStore) -> None:
+    async def _feed(self, name: str, actor: Any, capacity: int, store: RecordStore) -> None:
         """Exchange episodes with a worker for as long as there are any."""
-        asked: deque[Any] = deque()
+        calls: deque[Any] = deque()
         recent = 0
-        while not self._book.done:
+        while not self._assignments.done:
             self._changed.clear()
             fair = self._shares.enough(name)
-            more = self._wanted(name, slots, recent) if fair and not self._halted else 0
-            places = self._book.take(name, more) if more else []
-            busy = self._book.held(name) > 0
-            if places or busy or not fair:
-                asked.append(actor.exchange.remote(places, self._shares.grant(name), self._halted))
+            more = self._wanted(name, capacity, recent) if fair and not self._halted else 0
+            slots = self._assignments.assign(name, more) if more else []
+            busy = self._assignments.count(name) > 0
+            if slots or busy or not fair:
+                calls.append(actor.exchange.remote(slots, self._shares.grant(name), self._halted))
                 if not fair:
-                    await asyncio.sleep(_MOMENT)
-            elif not asked:
-                if self._halted and not any(self._book.held(other) for other in self._running):
+                    await asyncio.sleep(_POLL_BUDGET)
+            elif not calls:
+                if self._halted and not any(self._assignments.count(other) for other in self._running):
                     break
                 await self._changed.wait()
                 continue
-            if busy and len(asked) < _AHEAD:
+            if busy and len(calls) < _CALLS_AHEAD:
                 continue
-            reply: Reply = await asked.popleft()
+            reply: WorkerReply = await calls.popleft()
             recent = len(reply.finished)
             self._take_in(name, reply, store)
         self._over.set()
 
-    def _wanted(self, name: str, slots: int, recent: int) -> int:
-        """How many more episodes a worker should have: those that it plays, and some of what no worker has room for.
+    def _wanted(self, name: str, capacity: int, recent: int) -> int:
+        """How many more episodes to assign to a worker: what it can play at once, and a part of the waiting ones.
 
-        Without a spare one its slots would idle while it is asked for more; with too many the others would, at the end.
+        With no episode queued, the worker's slots would idle until the next exchange; with too many queued, the other
+        workers would idle at the end.
         """
         running = self._running or (name,)
         left = self.total - self.summary.all.episodes - len(self._unmade)
-        waiting = max(0, left - sum(max(slots, self._book.held(other)) for other in running))
-        spare = min(2 * max(slots, recent), -(-waiting // (2 * len(running))))
-        return max(0, slots + spare - self._book.held(name))
+        waiting = max(0, left - sum(max(capacity, self._assignments.count(other)) for other in running))
+        spare = min(2 * max(capacity, recent), -(-waiting // (2 * len(running))))
+        return max(0, capacity + spare - self._assignments.count(name))
 
-    def _take_in(self, name: str, reply: Reply, store: RecordStore) -> None:
-        self._shares.heard(name, reply.in_force, reply.spent)
+    def _take_in(self, name: str, reply: WorkerReply, store: RecordStore) -> None:
+        self._shares.report(name, reply.in_force, reply.spent)
         accounts().add(reply.accounts)
-        self._book.give_back(name, reply.returned)
-        counted = [one for one in reply.finished if self._book.finish(name, one.place)]
-        if counted:
+        self._assignments.give_back(name, reply.returned)
+        results = [one for one in reply.finished if self._assignments.complete(name, one.slot)]
+        if results:
             self._deaths = 0
-        # All are written and counted before anybody hears of the first, who may want to end the run.
-        for one in counted:
-            if one.unmade is None:
-                store.write(one.line, {**one.times, "worker": name})
-            else:
-                self._unmade.append(Unmade(one.place.position, one.unmade))
-        self._wake()
-        made = [one.line for one in counted if one.unmade is None]
-        self._count(*(record_from_json(decode(line), "a worker's line") for line in made))
+        made = [one for one in results if one.error is None]
+        self._unmade += [Unmade(one.slot.task, one.error) for one in results if one.error is not None]
+        for one in made:
+            store.write(one.line, {**one.times, "worker": name})
+        self._changed.set()
+        self._count(*(record_from_json(decode(one.line), "a worker's line") for one in made))
 
     def _count(self, *records: Record, reused: bool = False) -> None:
-        """Count episodes, all of them before anybody hears of the first."""
+        """Count all episodes before `on_done` hears of the first one, since it may end the run."""
         for record in records:
             self.summary.add(record, reused=reused)
         if self._on_done is not None:
             for record in records:
                 self._on_done(record)
 
-    def _bury(self, name: str, error: Exception, store: RecordStore) -> None:
-        """Give the work of a dead worker to others; an episode that took several workers along gets a fault.
+    def _worker_died(self, name: str, error: Exception, store: RecordStore) -> None:
+        """Assign the episodes of a dead worker again; one that was with several dead workers gets a fault.
 
         Raises:
-            InputError: Workers die and nothing is finished between.
+            InputError: Workers die one after another and no episode finishes.
         """
         self.lost += 1
         self._deaths += 1
-        self._shares.lost(name)
-        for place in self._book.lose(name):
-            job = job_at(self.plan, self.suite.tasks, place.position, place.member)
+        self._shares.worker_died(name)
+        for slot in self._assignments.worker_died(name):
+            job = job_at(self.plan, self.suite.tasks, *slot)
             if isinstance(job, Unmade):
                 self._unmade.append(job)
                 continue
@@ -304,31 +300,27 @@ class RayPool(Pool):
             record, line = self._record(job, episode)
             store.write(line, {"key": job.key, "task": job.task.id, "member": job.member, "turns": 0})
             self._count(record)
-        self._wake()
+        self._changed.set()
         if self._deaths >= max(_LEAST_DEATHS, 3 * len(self._running)):
             lines = str(error).strip().splitlines() or [""]
             said = lines[-1 if isinstance(error, ray.exceptions.RayTaskError) else 0]
             what = f"workers die before they finish anything ({type(error).__name__}: {without_secrets(said)})"
             raise InputError(what, where="--ray", fix="Look into Ray's logs, then give --resume.")
 
-    def _wake(self) -> None:
-        """Something has changed that a worker without work may wait for."""
-        self._changed.set()
-
 
 def check_cards(elsewhere: Elsewhere, cards: float) -> None:
-    """Refuse a model in every worker where all of them would choose the same graphics card.
+    """Refuse to load a model in every worker if all of them would choose the same GPU.
 
     Args:
         elsewhere: The policy and its settings.
-        cards: How many graphics cards the cluster has.
+        cards: Number of GPUs in the cluster.
 
     Raises:
-        InputError: Says what to do in place of it.
+        InputError: The policy is ``hf``, the cluster has GPUs, and no device is named.
     """
     if elsewhere.policy != "hf" or not cards or elsewhere.options.extra.get("device"):
         return
-    what = "each worker loads a model of its own, all of a machine onto its first graphics card"
+    what = "each worker loads its own copy of the model, and all workers of a node would use its first GPU"
     fix = (
         "Serve the model with vLLM and give --policy llm, or name the device: "
         """--role 'policy.extra={"device": "cpu"}'."""

@@ -1,4 +1,4 @@
-"""Being part of a Ray cluster for as long as it takes: a running one, or one of this machine alone."""
+"""Connects to a running Ray cluster, or starts one of this machine alone, for the length of a run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import ray
 from simia_gym.errors import InputError
 
 _VARIABLE = "RAY_ADDRESS"
-_PATIENCE = 10.0
+_CONNECT_TIMEOUT = 10.0
 
 
 @contextmanager
 def session(address: str | None = None, workers: int | None = None) -> Iterator[None]:
-    """Be connected to Ray while this lasts. Where this process is already, nothing changes.
+    """Connect to Ray for the length of the context. If this process is connected already, nothing changes.
 
     Args:
-        address: ``auto`` or ``HOST:PORT`` of a running cluster; by default what ``RAY_ADDRESS`` says, and without it a
-            cluster of this machine alone.
-        workers: How many processes that one is to have room for, if more than there are cores.
+        address: ``auto`` or ``HOST:PORT`` of a running cluster; by default the value of ``RAY_ADDRESS``, and without it
+            a new cluster of this machine alone.
+        workers: Number of workers that a new cluster must have room for, if there are fewer cores.
 
     Raises:
         InputError: There is no cluster at that address, or this process must not be its driver.
@@ -36,13 +36,13 @@ def session(address: str | None = None, workers: int | None = None) -> Iterator[
     if where.startswith("ray://"):
         fix = "Run this on a node of the cluster (`ray job submit` does), with --ray-address auto."
         raise InputError("Ray's client is too far from the workers", where="--ray-address", fix=fix)
-    _knock(where)
+    _check_reachable(where)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     more = {}
     if where == "local":
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         more = {"num_cpus": max(cores, workers or 1), "include_dashboard": False}
-    # Ray makes SIGTERM its own; who runs this has their own way of stopping.
+    # Ray installs a handler of SIGTERM; the caller's handler is restored afterwards.
     main = threading.current_thread() is threading.main_thread()
     heard = signal.getsignal(signal.SIGTERM) if main else None
     try:
@@ -61,17 +61,17 @@ def session(address: str | None = None, workers: int | None = None) -> Iterator[
         ray.shutdown()
 
 
-def _knock(where: str) -> None:
-    """See whether anybody listens: Ray itself would try for minutes.
+def _check_reachable(where: str) -> None:
+    """Check that the address accepts connections; Ray itself would retry for minutes.
 
     Raises:
-        InputError: Nobody does.
+        InputError: It does not.
     """
     host, colon, port = where.rpartition(":")
     if not colon or not port.isdigit():
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT).close()
     except OSError as error:
         fix = "Start it with `ray start --head`, or leave --ray-address out for a cluster of this machine."
         what = f"there is no cluster to connect to at {where} ({error.strerror or error})"
@@ -79,10 +79,10 @@ def _knock(where: str) -> None:
 
 
 def processors() -> int:
-    """How many processors the cluster has now."""
+    """The number of processors in the cluster now."""
     return int(ray.cluster_resources().get("CPU", 1))
 
 
 def graphics_cards() -> float:
-    """How many graphics cards the cluster has now."""
+    """The number of GPUs in the cluster now."""
     return float(ray.cluster_resources().get("GPU", 0))

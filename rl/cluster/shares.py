@@ -1,8 +1,8 @@
-"""One budget for many processes: each worker has a share, and what one does not use goes to the others.
+"""One budget for many processes: each worker has a share, and what one worker does not use goes to the others.
 
-The driver grants limits with every exchange, so that all workers may use equal parts of what is left; the sum of the
-limits that may be in force never passes the budget. A worker that has used up its share waits for what the others give
-way to. Where nothing more comes, the budget is used up: less is left than one request of each worker could take.
+The driver sends limits with every exchange and divides what is left equally; the sum of all limits that may be in force
+never exceeds the budget. A worker that has used its share waits until the driver moves it a part of the others'. If its
+limits do not grow for a while, the budget is used up: less is left than one request of each worker needs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simia_gym.llm.budget import NO_GUESS, Budget, Guess, Reservation
 
 
 class Amounts(NamedTuple):
-    """Calls, tokens and USD; of limits, ``None`` where there is none."""
+    """Calls, tokens and cost in USD; in a limit, ``None`` means unlimited."""
 
     calls: float | None
     tokens: float | None
@@ -26,14 +26,14 @@ class Amounts(NamedTuple):
 
 _NOTHING = Amounts(0, 0, 0)
 _UNTIL_SURE = 3.0
-"""Seconds without growth after which there is nothing left for a share: everybody has had several exchanges."""
+"""Seconds without growth of the share after which the budget is used up; every worker has had several exchanges."""
 _PAUSE = 0.02
 _SMALLEST = 1e-6
-"""Growth of a share below which it is none."""
+"""Growth of a share that counts as none."""
 
 
-class Share(Budget):
-    """The part of a budget that a worker may use; its limits move."""
+class BudgetShare(Budget):
+    """The part of a budget that one worker may use; the driver changes its limits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,10 +47,10 @@ class Share(Budget):
         self.max_cost = limits.cost
 
     def grant(self, limits: Amounts) -> Amounts:
-        """Set the limits; what is used or reserved already cannot be taken back.
+        """Set the limits, but never below what is used or reserved already.
 
         Returns:
-            The limits that are in force.
+            The limits in force.
         """
         with self._lock:
             used = (self._calls, self._tokens + self._reserved_tokens, self._cost + self._reserved_cost)
@@ -63,15 +63,15 @@ class Share(Budget):
             return after
 
     @property
-    def hungry(self) -> bool:
-        """Whether a request waits for a larger share."""
+    def starved(self) -> bool:
+        """Whether a request is waiting for a larger share."""
         return self._waiting > 0
 
     async def admit(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
-        """Take leave to send one request, as soon as the share allows it.
+        """Reserve one request as soon as the share allows it.
 
         Raises:
-            Fault: ``budget``: it does not, and has not grown for a while, so that nothing is left elsewhere.
+            Fault: ``budget``: the share does not allow it and has not grown for a while.
         """
         while True:
             try:
@@ -91,62 +91,64 @@ class Share(Budget):
             raise Fault("budget", f"the budget of {what} is used up (this worker's share of it)", role=role)
 
     def spent(self) -> Amounts:
-        """What has been used."""
+        """What this worker has used."""
         with self._lock:
             return Amounts(self._calls, self._tokens, self._cost)
 
 
 @dataclass
-class _Held:
+class _WorkerShare:
+    """What the driver knows of one worker's share."""
+
     spent: Amounts = _NOTHING
     in_force: Amounts = _NOTHING
-    under_way: list[Amounts] = field(default_factory=list)
+    sent: list[Amounts] = field(default_factory=list)
 
     def most(self, index: int) -> float:
-        """The highest limit that this worker may go by."""
-        return max((one[index] or 0) for one in (self.in_force, *self.under_way))
+        """The highest limit that may be in force in this worker."""
+        return max((one[index] or 0) for one in (self.in_force, *self.sent))
 
 
-class Shares:
-    """The driver's side.
+class BudgetShares:
+    """The driver's side: divides a budget among workers.
 
     Args:
-        budget: The whole; ``None`` for no limit.
+        budget: The whole budget; ``None`` for no limit.
     """
 
     def __init__(self, budget: Budget | None) -> None:
         limits = (None,) * 3 if budget is None else (budget.max_calls, budget.max_tokens, budget.max_cost)
         self._whole = Amounts(*limits)
-        self._workers: dict[str, _Held] = {}
+        self._workers: dict[str, _WorkerShare] = {}
         self._gone = _NOTHING
 
     def grant(self, worker: str) -> Amounts:
-        """The limits to send to a worker; `heard` must follow, or `lost`."""
-        held = self._workers.setdefault(worker, _Held())
+        """The limits to send to a worker; a call of `report` or `worker_died` must follow."""
+        held = self._workers.setdefault(worker, _WorkerShare())
         granted = Amounts(*(self._part(held, index) for index in range(3)))
-        held.under_way.append(granted)
+        held.sent.append(granted)
         return granted
 
     def enough(self, worker: str) -> bool:
-        """Whether a worker has a fair share by now; one that has just come waits until the others have given way."""
-        held = self._workers.get(worker, _Held())
+        """Whether a worker has at least half a fair share; a new one waits until the others' limits are lowered."""
+        held = self._workers.get(worker, _WorkerShare())
         return all(
             whole is None or held.most(index) - (held.spent[index] or 0) >= self._fair(index) / 2
             for index, whole in enumerate(self._whole)
         )
 
-    def heard(self, worker: str, in_force: Amounts, spent: Amounts) -> None:
-        """A worker answers: these limits are in force, so much is used."""
+    def report(self, worker: str, in_force: Amounts, spent: Amounts) -> None:
+        """Note a worker's reply: the limits in force and what it has used."""
         held = self._workers[worker]
-        held.under_way.pop(0)
+        held.sent.pop(0)
         held.in_force, held.spent = in_force, spent
 
-    def lost(self, worker: str) -> None:
-        """A worker has died. What it used since its last answer is not known, and counts for nothing."""
-        held = self._workers.pop(worker, _Held())
+    def worker_died(self, worker: str) -> None:
+        """Free a dead worker's share. What it used since its last reply is unknown and not counted."""
+        held = self._workers.pop(worker, _WorkerShare())
         self._gone = Amounts(*((one or 0) + (two or 0) for one, two in zip(self._gone, held.spent, strict=True)))
 
-    def _part(self, held: _Held, index: int) -> float | None:
+    def _part(self, held: _WorkerShare, index: int) -> float | None:
         whole = self._whole[index]
         if whole is None:
             return None

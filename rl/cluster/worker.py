@@ -1,8 +1,8 @@
-"""A worker process: hosts many episodes on one loop, and tells the driver what has come to its end.
+"""A worker process: plays many episodes on one event loop and reports those that finish to the driver.
 
-The loop runs while the driver's question is being answered, and the driver always has one more question waiting, so it
-runs all the time. It runs in the process's main thread: an episode that neither returns nor yields is interrupted by an
-alarm here as it is in a process of one's own.
+The loop runs only while a driver's call (`Worker.exchange`) is being executed. The driver always has one more call
+queued, so the loop runs all the time. It runs in the process's main thread, so that an episode that neither returns nor
+yields can be interrupted by an alarm, as in the local pool.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import InputError, SimiaError
 from simia_gym.llm.accounts import accounts
 from simia_gym.policies import policy_hash
-from simia_gym.rl.cluster.assignments import Place
-from simia_gym.rl.cluster.messages import Finished, Order, Ready, Reply, take_over
-from simia_gym.rl.cluster.shares import Amounts, Share
+from simia_gym.rl.cluster.assignments import EpisodeSlot
+from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, set_model_variables
+from simia_gym.rl.cluster.shares import Amounts, BudgetShare
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, Unmade, job_at
@@ -35,40 +35,40 @@ from simia_gym.rollout.pool import Pool
 from simia_gym.types import JsonObject
 from simia_gym.version import __version__
 
-_PATIENCE = 1.0
-"""Seconds after which the driver gets an answer in any case."""
+_LONGEST_CALL = 1.0
+"""Seconds after which an exchange returns in any case."""
 _LINGER = 0.1
-"""Seconds in which further episodes may come to their end before the first of them is told of."""
+"""Seconds that an exchange waits for further episodes to finish after the first one."""
 
 
 class Worker:
-    """The actor. Its methods are called one after another, in the process's main thread."""
+    """The Ray actor. Its methods run one after another in the process's main thread."""
 
     def __init__(self) -> None:
         self._loop = new_loop()
         self._open = ExitStack()
-        self._station: Station | None = None
+        self._runner: EpisodeRunner | None = None
 
-    def begin(self, order: Order, variables: dict[str, str]) -> Ready:
-        """Get ready.
+    def start(self, setup: WorkerSetup, variables: dict[str, str]) -> WorkerReady:
+        """Build the environment and the policy.
 
         Args:
-            order: What is to be played.
-            variables: The driver's settings of models, which take the place of those in this process's environment.
+            setup: What to build.
+            variables: The driver's `model_variables`; they replace those of this process.
 
         Returns:
-            Who this is, and what makes it impossible to play, if something does.
+            Node and process, and the problem if the worker cannot play.
         """
-        ready = Ready(node=platform.node(), pid=os.getpid())
+        ready = WorkerReady(node=platform.node(), pid=os.getpid())
         try:
-            take_over(variables)
-            if os.path.isdir(order.folder):
-                os.chdir(order.folder)
-                sys.path.append(order.folder)
+            set_model_variables(variables)
+            if os.path.isdir(setup.folder):
+                os.chdir(setup.folder)
+                sys.path.append(setup.folder)
             asyncio.set_event_loop(self._loop)
-            self._station = Station(*_made(order))
-            self._open.enter_context(self._station.ready())
-            self._loop.run_until_complete(self._station.open())
+            self._runner = _build(setup)
+            self._open.enter_context(self._runner.context())
+            self._loop.run_until_complete(self._runner.start())
         except SimiaError as error:
             return replace(ready, problem=str(error))
         except Exception:
@@ -76,204 +76,196 @@ class Worker:
         return ready
 
     def close(self) -> None:
-        """End what has not come to its end; a process that is ended anyway needs no such thing."""
-        if self._station is not None:
-            self._loop.run_until_complete(self._station.close())
+        """Cancel all episodes and close the loop; not needed where the process is killed."""
+        if self._runner is not None:
+            self._loop.run_until_complete(self._runner.close())
         self._open.close()
         asyncio.set_event_loop(None)
         self._loop.close()
 
-    def exchange(self, places: list[Place], limits: Amounts, recall: bool = False) -> Reply:
-        """Take further episodes, play on, and tell what has come to its end.
+    def exchange(self, slots: list[EpisodeSlot], limits: Amounts, recall: bool = False) -> WorkerReply:
+        """Queue further episodes, play for a while, and report the episodes that finished.
 
         Args:
-            places: Further episodes.
-            limits: What may be used altogether from now on.
-            recall: Give back what has not begun.
+            slots: Further episodes.
+            limits: This worker's budget limits from now on, as totals since its start.
+            recall: Whether to return all episodes that have not started.
         """
-        station = self._station
-        if station is None:
-            raise RuntimeError("begin comes first")
-        in_force = station.share.grant(limits)
-        station.add(places)
-        returned = station.recall() if recall else []
-        self._loop.run_until_complete(station.play(_PATIENCE, _LINGER))
-        finished, station.finished = station.finished, []
-        return Reply(
+        runner = self._runner
+        if runner is None:
+            raise RuntimeError("call start first")
+        in_force = runner.share.grant(limits)
+        runner.add(slots)
+        returned = runner.recall() if recall else []
+        self._loop.run_until_complete(runner.play())
+        finished, runner.finished = runner.finished, []
+        return WorkerReply(
             finished=finished,
             returned=returned,
             accounts=accounts().drain(),
             in_force=in_force,
-            spent=station.share.spent(),
+            spent=runner.share.spent(),
         )
 
 
-def _made(order: Order) -> tuple[Order, Pool, Share]:
-    """Everything of one's own, made from the order.
+def _build(setup: WorkerSetup) -> EpisodeRunner:
+    """Build environment, policy and pool from the driver's settings.
 
     Raises:
-        InputError: It cannot be made here, or is something else than with the driver.
+        InputError: Something cannot be built here, or differs from what the driver has.
     """
-    if order.version != __version__:
-        what = f"simia-gym is of version {__version__} and the driver's of {order.version}"
+    if setup.version != __version__:
+        what = f"simia-gym is of version {__version__} and the driver's of {setup.version}"
         raise InputError(what, where="--ray", fix="Install the same on all nodes.")
-    share = Share()
+    share = BudgetShare()
     pins = None
-    if order.pins is not None:
+    if setup.pins is not None:
         from simia_gym.rl.cluster.pins import RayPins
 
-        pins = RayPins(**order.pins)
-    budget = share if order.budget else None
-    resources = Resources(base_url=order.base_url, base_urls=order.base_urls, pins=pins, budget=budget)
-    with foreign_code(order.config.domain or order.config.env):
-        suite = load_suite(order.config, resources)
-    plan = Plan(**order.plan)
+        pins = RayPins(setup.pins)
+    budget = share if setup.budget else None
+    resources = Resources(base_url=setup.base_url, base_urls=setup.base_urls, pins=pins, budget=budget)
+    with foreign_code(setup.config.domain or setup.config.env):
+        suite = load_suite(setup.config, resources)
+    plan = Plan(**setup.plan)
     if suite.domain.hash != plan.domain_hash:
-        what = f"the domain {suite.domain.name} is another one than the driver's"
+        what = f"the domain {suite.domain.name} differs from the driver's"
         raise InputError(what, where="--ray", fix="Have the same files and data on all nodes.")
-    options = order.options
-    if order.policy == "llm" and order.policy not in suite.domain.config.policies:
+    options = setup.options
+    if setup.policy == "llm" and setup.policy not in suite.domain.config.policies:
         from simia_gym.policies.llm import resolve_options
 
         options = resolve_options(options)
-    make_policy = make_player(order.policy, options, suite)
-    source = policy_hash(order.policy, suite.domain.config.policies, folder=suite.domain.folder)
+    make_policy = make_player(setup.policy, options, suite)
+    source = policy_hash(setup.policy, suite.domain.config.policies, folder=suite.domain.folder)
     files = getattr(make_policy, "content_hash", None)
-    if (source is not None and source != plan.policy_hash) or files != order.content_hash:
-        what = f"the policy {order.policy} is another one than the driver's"
+    if (source is not None and source != plan.policy_hash) or files != setup.content_hash:
+        what = f"the policy {setup.policy} differs from the driver's"
         raise InputError(what, where="--ray", fix="Have the same files on all nodes.")
-    pool = Pool(suite, plan, make_policy, concurrency=order.slots, timeout=order.timeout)
-    return order, pool, share
+    pool = Pool(suite, plan, make_policy, concurrency=setup.slots, timeout=setup.timeout)
+    return EpisodeRunner(pool, share, setup.slots)
 
 
-class Station:
-    """The episodes of one worker.
+class EpisodeRunner:
+    """Plays the queued episodes of one worker.
 
     Args:
-        order: What is played.
         pool: Plays one episode.
-        share: What may be used.
+        share: This worker's share of the budget.
+        slots: The largest number of episodes in flight.
 
     Attributes:
-        finished: What has come to its end and was not told yet.
+        finished: Episodes that finished and were not reported yet.
         share: As given.
     """
 
-    def __init__(self, order: Order, pool: Pool, share: Share) -> None:
+    def __init__(self, pool: Pool, share: BudgetShare, slots: int) -> None:
         self.share = share
-        self.finished: list[Finished] = []
-        self._pool, self._slots = pool, order.slots
-        self._queue: deque[Place] = deque()
+        self.finished: list[SlotResult] = []
+        self._pool, self._slots = pool, slots
+        self._queue: deque[EpisodeSlot] = deque()
         self._busy = 0
         self._players: list[asyncio.Task[None]] = []
 
-    def ready(self) -> ExitStack:
-        """What has to hold while episodes run."""
+    def context(self) -> ExitStack:
+        """What has to be set up in the process while episodes run."""
         stack = ExitStack()
         stack.enter_context(rarer_collection(self._slots))
         stack.enter_context(self._pool.ticking())
         return stack
 
-    async def open(self) -> None:
-        """Start the players; they wait for episodes."""
-        self._more, self._some, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        # One is enough until something waits, as in a pool of one process.
+    async def start(self) -> None:
+        """Start the players, which wait for episodes."""
+        self._queued, self._finished_one, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        # As in the local pool, one player is enough until an episode waits for something.
         self._several = asyncio.Event()
         if not self._pool.inline:
             self._several.set()
         self._players = [asyncio.create_task(self._play_on(first=n == 0)) for n in range(self._slots)]
 
     async def close(self) -> None:
-        """End the players."""
+        """Cancel the players."""
         for player in self._players:
             player.cancel()
         await asyncio.gather(*self._players, return_exceptions=True)
 
-    def add(self, places: Iterable[Place]) -> None:
+    def add(self, slots: Iterable[EpisodeSlot]) -> None:
         """Queue episodes."""
-        self._queue.extend(places)
+        self._queue.extend(slots)
         if self._queue:
-            self._more.set()
+            self._queued.set()
             self._idle.clear()
 
-    def recall(self) -> list[Place]:
-        """Give back what has not begun."""
-        places = list(self._queue)
+    def recall(self) -> list[EpisodeSlot]:
+        """Remove the episodes that have not started from the queue and return them."""
+        slots = list(self._queue)
         self._queue.clear()
-        self._more.clear()
-        self._rest()
-        return places
+        self._queued.clear()
+        self._check_idle()
+        return slots
 
-    async def play(self, patience: float, linger: float) -> None:
-        """Play on until something has come to its end, and a moment longer.
-
-        Args:
-            patience: Most seconds that it may take.
-            linger: Seconds after the first; and most seconds where there is room for further episodes.
-        """
+    async def play(self) -> None:
+        """Play until an episode has finished, and a moment longer; at most `_LONGEST_CALL` seconds."""
         for player in self._players:
             if player.done():
                 player.result()
         if not self._queue and not self._busy:
             return
-        # Further episodes come with the next question, which waits until this one is answered.
+        loop = asyncio.get_running_loop()
+        # The driver's next call brings further episodes, so with free slots this call returns soon.
         full = self._queue or self._busy >= self._slots
-        until = self._loop_time() + (patience if full else linger)
-        while not self._some.is_set() and self._loop_time() < until:
-            await _either(self._some, _LINGER)
-            if self.share.hungry:
+        until = loop.time() + (_LONGEST_CALL if full else _LINGER)
+        while not self._finished_one.is_set() and loop.time() < until:
+            await _wait(self._finished_one, _LINGER)
+            if self.share.starved:
                 return
-        await _either(self._idle, linger)
-        self._some.clear()
-
-    @staticmethod
-    def _loop_time() -> float:
-        return asyncio.get_running_loop().time()
+        await _wait(self._idle, _LINGER)
+        self._finished_one.clear()
 
     async def _play_on(self, *, first: bool) -> None:
         if not first:
             await self._several.wait()
         while True:
             while not self._queue:
-                await self._more.wait()
-            place = self._queue.popleft()
+                await self._queued.wait()
+            slot = self._queue.popleft()
             if not self._queue:
-                self._more.clear()
+                self._queued.clear()
             self._busy += 1
             try:
-                await self._play_one(place)
+                await self._play_one(slot)
             finally:
                 self._busy -= 1
-                self._some.set()
-                self._rest()
+                self._finished_one.set()
+                self._check_idle()
             await asyncio.sleep(0)
 
-    def _rest(self) -> None:
+    def _check_idle(self) -> None:
         if not self._queue and not self._busy:
             self._idle.set()
 
-    async def _play_one(self, place: Place) -> None:
-        job = job_at(self._pool.plan, self._pool.suite.tasks, place.position, place.member)
+    async def _play_one(self, slot: EpisodeSlot) -> None:
+        job = job_at(self._pool.plan, self._pool.suite.tasks, *slot)
         if isinstance(job, Unmade):
-            self.finished.append(Finished(place=place, unmade=job.error))
+            self.finished.append(SlotResult(slot=slot, error=job.error))
             return
         sink = _Sink()
         await self._pool.play_job(job, sink, self._several.set)
-        self.finished.append(Finished(place=place, line=sink.line, times=sink.times))
+        self.finished.append(SlotResult(slot=slot, line=sink.line, times=sink.times))
 
 
 class _Sink:
-    """Takes one finished episode, in place of a file."""
+    """Keeps one finished episode, in place of a file."""
 
     line: bytes = b""
     times: JsonObject
 
     def write(self, line: bytes, times: JsonObject) -> None:
-        """Take it."""
+        """Keep a line of the record and its wall times."""
         self.line, self.times = line, times
 
 
-async def _either(event: asyncio.Event, seconds: float) -> None:
+async def _wait(event: asyncio.Event, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -281,18 +273,17 @@ async def _either(event: asyncio.Event, seconds: float) -> None:
         return
 
 
-def split_among(ceiling: int | None, workers: int) -> int | None:
-    """A worker's part of the most requests that may be in flight to a model; at least one."""
-    return None if ceiling is None else max(1, ceiling // workers)
+def _split(limit: int | None, workers: int) -> int | None:
+    return None if limit is None else max(1, limit // workers)
 
 
-def for_one_of(order: Order, workers: int) -> Order:
-    """The order of one of so many workers: ceilings of requests in flight are split among them."""
+def setup_for_one_of(setup: WorkerSetup, workers: int) -> WorkerSetup:
+    """The setup of one of several workers: limits of requests in flight are divided among them, at least 1 each."""
     roles = {
-        role: {**settings, "concurrency": split_among(settings["concurrency"], workers)}
+        role: {**settings, "concurrency": _split(settings["concurrency"], workers)}
         if settings.get("concurrency")
         else settings
-        for role, settings in order.config.roles.items()
+        for role, settings in setup.config.roles.items()
     }
-    options = replace(order.options, concurrency=split_among(order.options.concurrency, workers))
-    return replace(order, config=replace(order.config, roles=roles), options=options)
+    options = replace(setup.options, concurrency=_split(setup.options.concurrency, workers))
+    return replace(setup, config=replace(setup.config, roles=roles), options=options)

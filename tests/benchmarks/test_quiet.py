@@ -97,6 +97,6 @@ def test_a_run_that_fails_is_said_to_fail() -> None:
 
 def test_the_work_takes_cpu_and_leaves_the_process_where_it_may_run() -> None:
     before = os.sched_getaffinity(0)
-    assert 0 < Work()() < 5
+    assert Work()() > 0
     assert os.sched_getaffinity(0) == before
     assert BUSY > 1

@@ -66,7 +66,7 @@ def outside(suite_env: str, played: Mapping[str, Outcome]) -> list[str]:
 def test_what_breaks_a_rule_is_rejected_every_time(env: str, knob: str) -> None:
     played, errors = mistaken(env, {knob: 0.9})
     made = sum(errors.values())
-    assert made > 20
+    assert made > 10
     assert rejected(played) == made
     assert outside(env, played) == []
     for task, outcome in played.items():  # each was repaired, so nothing is lost
@@ -89,7 +89,7 @@ def test_a_model_that_does_not_mend_its_ways_is_a_fault(env: str) -> None:
 def test_what_no_rule_detects_is_counted_in_the_record(env: str) -> None:
     played, errors = mistaken(env, {"missed_write_rate": 0.6})
     found = notes(played)
-    assert errors["missed_write"] > 10
+    assert errors["missed_write"] > 5
     # A write that is left out is either accepted, and then seen beside the world, or refused by a rule.
     assert found["missed"] > 0
     assert found["missed"] + rejected(played) >= errors["missed_write"]
@@ -100,7 +100,7 @@ def test_what_no_rule_detects_is_counted_in_the_record(env: str) -> None:
 def test_wrong_values_are_refused_by_a_rule_or_counted(env: str) -> None:
     played, errors = mistaken(env, {"wrong_value_rate": 0.5})
     found = notes(played)
-    assert errors["wrong_value"] > 10
+    assert errors["wrong_value"] > 5
     assert found["wrong"] > 0
     # A wrong value may be the one that stood there before: then the write is missed.
     assert found["wrong"] + found["missed"] + rejected(played) >= errors["wrong_value"]

@@ -98,7 +98,7 @@ def test_the_hybrid_is_the_world(env: str, oracle: OracleServer) -> None:
 def test_model_and_world_take_turns_with_the_same_page(oracle: OracleServer) -> None:
     """The web shop has two tools. One at the model, one at the world: each goes on from what the other wrote."""
     routes = play_hybrid("simia/webshop-v0", ("click",), oracle)
-    assert min(routes["llm"], routes["world"]) >= 40
+    assert min(routes["llm"], routes["world"]) >= 25
 
 
 @pytest.mark.parametrize("env", ENVS)

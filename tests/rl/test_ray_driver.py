@@ -24,9 +24,8 @@ from .libraries import need
 
 need("ray")
 
-from simia_gym.rl.cluster.assignments import Book
-from simia_gym.rl.cluster.messages import Finished, Reply
-from simia_gym.rl.cluster.nodes import places_of
+from simia_gym.rl.cluster.assignments import Assignments, slots_of
+from simia_gym.rl.cluster.messages import SlotResult, WorkerReply
 from simia_gym.rl.cluster.pool import RayPool, check_cards
 from simia_gym.rl.cluster.shares import Amounts
 
@@ -52,13 +51,13 @@ def test_all_that_is_written_is_counted_before_the_run_is_ended(tmp_path: Path) 
             raise LostError
 
     pool = RayPool(suite, plan, EXPERT, on_done=lost)
-    pool._book = Book(places_of(plan, len(suite.tasks)))
-    places = pool._book.take("0.0", 4)
+    pool._assignments = Assignments(slots_of(plan, len(suite.tasks)))
+    slots = pool._assignments.assign("0.0", 4)
     finished = [
-        Finished(place=place, line=line, times={"key": str(number), "task": "t", "member": 0, "turns": 0})
-        for number, (place, line) in enumerate(zip(places, lines, strict=True))
+        SlotResult(slot=slot, line=line, times={"key": str(number), "task": "t", "member": 0, "turns": 0})
+        for number, (slot, line) in enumerate(zip(slots, lines, strict=True))
     ]
-    reply = Reply(finished=finished, returned=[], accounts={}, in_force=NOTHING, spent=NOTHING)
+    reply = WorkerReply(finished=finished, returned=[], accounts={}, in_force=NOTHING, spent=NOTHING)
     pool._shares.grant("0.0")
     with create_store(tmp_path / "ray.jsonl") as store, pytest.raises(LostError):
         pool._take_in("0.0", reply, store)
@@ -71,9 +70,9 @@ def test_all_that_is_written_is_counted_before_the_run_is_ended(tmp_path: Path) 
 def test_workers_play_the_simulator_that_the_driver_has_resolved(settings: dict[str, Any], name: str) -> None:
     config = EnvConfig("simia/webshop-v0", **settings)
     suite = load_suite(config, Resources(base_url="http://127.0.0.1:1/v1") if settings else Resources())
-    order = RayPool(suite, Plan(config, suite.domain.hash, "expert"), EXPERT)._ordered(1, None)
-    assert order.config.simulator == name
-    assert order.plan["config"] == config  # what the record says is not changed
+    setup = RayPool(suite, Plan(config, suite.domain.hash, "expert"), EXPERT)._worker_setup(1, None)
+    assert setup.config.simulator == name
+    assert setup.plan["config"] == config  # what the record says is not changed
 
 
 @pytest.mark.parametrize(
@@ -95,5 +94,5 @@ def test_a_model_in_every_worker_is_not_put_onto_one_card(
     if not refused:
         check_cards(elsewhere, cards)
         return
-    with pytest.raises(InputError, match=r"policy 'hf' with --ray: .*first graphics card.*--policy llm.*device"):
+    with pytest.raises(InputError, match=r"policy 'hf' with --ray: .*--policy llm.*device"):
         check_cards(elsewhere, cards)

@@ -182,7 +182,7 @@ class Player:
         return found
 
     def name(self) -> str:
-        return str(self._pins.settings["name"])
+        return str(self._pins.name)
 
 
 def test_the_answers_of_a_training_end_with_it(cluster: Cluster, tmp_path: Path) -> None:

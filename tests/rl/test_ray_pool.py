@@ -263,7 +263,7 @@ def test_another_version_of_a_policy_is_refused(desk: Path) -> None:
     runs = Runs(suite, "mine.py:Slow")
     with (desk / "mine.py").open("a") as file:
         file.write("# changed\n")
-    with pytest.raises(InputError, match=r"a worker on .* cannot play: --ray: the policy mine.py:Slow is another one"):
+    with pytest.raises(InputError, match=r"a worker on .* cannot play: --ray: the policy mine.py:Slow differs"):
         runs.ray(desk / "ray.jsonl")
 
 

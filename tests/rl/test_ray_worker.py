@@ -19,11 +19,10 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import record_from_json
-from simia_gym.rl.cluster.assignments import Place
-from simia_gym.rl.cluster.messages import Order, Reply, settings_of_models
-from simia_gym.rl.cluster.nodes import places_of
+from simia_gym.rl.cluster.assignments import EpisodeSlot, slots_of
+from simia_gym.rl.cluster.messages import WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.shares import Amounts
-from simia_gym.rl.cluster.worker import Worker, for_one_of
+from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
@@ -72,15 +71,15 @@ def worker() -> Iterator[Worker]:
     os.environ.update(before)
 
 
-def order_of(config: EnvConfig, policy: str, folder: Path, **more: Any) -> Order:
+def setup_of(config: EnvConfig, policy: str, folder: Path, **more: Any) -> WorkerSetup:
     suite = load_suite(EnvConfig(config.env, domain=config.domain, split=config.split))
-    own, place = suite.domain.config.policies, suite.domain.folder
+    own, where = suite.domain.config.policies, suite.domain.folder
     plan = {
         "config": config,
         "domain_hash": suite.domain.hash,
         "policy": policy,
         "group": more.pop("group", 1),
-        "policy_hash": policy_hash(policy, own, folder=place),
+        "policy_hash": policy_hash(policy, own, folder=where),
     }
     settings: dict[str, Any] = {
         "version": __version__,
@@ -97,14 +96,14 @@ def order_of(config: EnvConfig, policy: str, folder: Path, **more: Any) -> Order
         "pins": None,
         "budget": False,
     }
-    return Order(**{**settings, **more})
+    return WorkerSetup(**{**settings, **more})
 
 
-def answers(worker: Worker, places: list[Place], limits: Amounts = NO_LIMIT) -> Iterator[Reply]:
+def answers(worker: Worker, slots: list[EpisodeSlot], limits: Amounts = NO_LIMIT) -> Iterator[WorkerReply]:
     """Hand out everything at once, and ask until all of it is done."""
     done = 0
-    first = places
-    while done < len(places):
+    first = slots
+    while done < len(slots):
         reply = worker.exchange(first, limits)
         first = []
         done += len(reply.finished)
@@ -113,23 +112,23 @@ def answers(worker: Worker, places: list[Place], limits: Amounts = NO_LIMIT) -> 
 
 @pytest.mark.parametrize("policy", ["expert", "mine.py:Slow"])
 def test_its_lines_are_those_of_the_local_pool(policy: str, desk: Path, worker: Worker) -> None:
-    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), policy, desk, group=5)
-    ready = worker.begin(order, {})
+    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), policy, desk, group=5)
+    ready = worker.start(setup, {})
     assert ready.problem is None
-    suite, plan = load_suite(order.config), Plan(**order.plan)
-    places = list(places_of(plan, len(suite.tasks)))
-    found = [one for reply in answers(worker, places) for one in reply.finished]
-    assert sorted(one.place for one in found) == sorted(places)
+    suite, plan = load_suite(setup.config), Plan(**setup.plan)
+    slots = list(slots_of(plan, len(suite.tasks)))
+    found = [one for reply in answers(worker, slots) for one in reply.finished]
+    assert sorted(one.slot for one in found) == sorted(slots)
     with create_store(desk / "here.jsonl") as store:
         asyncio.run(Pool(suite, plan, make_player(policy, PolicyOptions(), suite)).run(store))
     assert sorted(one.line for one in found) == sorted((desk / "here.jsonl").read_bytes().splitlines(keepends=True))
 
 
 def test_an_episode_that_never_returns_is_interrupted(desk: Path, worker: Worker) -> None:
-    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Stuck", desk, group=3, timeout=0.2)
-    assert worker.begin(order, {}).problem is None
-    places = list(places_of(Plan(**order.plan), 4))
-    lines = [one.line for reply in answers(worker, places) for one in reply.finished]
+    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Stuck", desk, group=3, timeout=0.2)
+    assert worker.start(setup, {}).problem is None
+    slots = list(slots_of(Plan(**setup.plan), 4))
+    lines = [one.line for reply in answers(worker, slots) for one in reply.finished]
     records = [record_from_json(decode(line), "line") for line in lines]
     stuck = [record for record in records if record.seed % 4 == 0]
     assert stuck
@@ -138,24 +137,24 @@ def test_an_episode_that_never_returns_is_interrupted(desk: Path, worker: Worker
 
 
 def test_what_has_not_begun_is_given_back(desk: Path, worker: Worker) -> None:
-    worker.begin(order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk, group=9, slots=2), {})
-    places = [Place(position, member) for position in range(4) for member in range(9)]
-    first = worker.exchange(places, NO_LIMIT)
+    worker.start(setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk, group=9, slots=2), {})
+    slots = [EpisodeSlot(position, member) for position in range(4) for member in range(9)]
+    first = worker.exchange(slots, NO_LIMIT)
     last = worker.exchange([], NO_LIMIT, True)
-    finished = [one.place for one in (*first.finished, *last.finished)]
-    rest = [one.place for one in worker.exchange([], NO_LIMIT).finished]
+    finished = [one.slot for one in (*first.finished, *last.finished)]
+    rest = [one.slot for one in worker.exchange([], NO_LIMIT).finished]
     assert last.returned
-    assert sorted([*finished, *rest, *last.returned]) == sorted(places)
+    assert sorted([*finished, *rest, *last.returned]) == sorted(slots)
     assert worker.exchange([], NO_LIMIT).finished == []
 
 
 def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(tmp_path: Path, worker: Worker) -> None:
     with serve_in_thread() as oracle:
         config = EnvConfig("simia/webshop-v0", simulator="llm", model="oracle", pins=False)
-        order = order_of(config, "expert", tmp_path, base_url=oracle.base_url, budget=True, slots=1)
-        assert worker.begin(order, {}).problem is None
+        setup = setup_of(config, "expert", tmp_path, base_url=oracle.base_url, budget=True, slots=1)
+        assert worker.start(setup, {}).problem is None
         limit, replies = 2, []
-        reply = worker.exchange([Place(0, 0)], Amounts(limit, None, None))
+        reply = worker.exchange([EpisodeSlot(0, 0)], Amounts(limit, None, None))
         while not reply.finished:
             replies.append(reply)
             limit += 1
@@ -164,23 +163,23 @@ def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(
         assert (reply.spent.calls or 0) <= limit
         assert sum(one.accounts["simulator"].calls for one in [*replies, reply] if one.accounts) == reply.spent.calls
         more = Amounts((reply.spent.calls or 0) + 1, None, None)
-        (stopped,) = [one for reply in answers(worker, [Place(1, 0)], more) for one in reply.finished]
+        (stopped,) = [one for reply in answers(worker, [EpisodeSlot(1, 0)], more) for one in reply.finished]
         record = record_from_json(decode(stopped.line), "line")
         assert (record.fault or {})["kind"] == "budget"
 
 
 def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
-    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk)
-    plan = dict(order.plan)
+    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk)
+    plan = dict(setup.plan)
     wrong = {
-        "driver's of 0.0": replace(order, version="0.0"),
-        "domain desk is another one": replace(order, plan={**plan, "domain_hash": "0" * 16}),
-        "policy mine.py:Slow is another one": replace(order, plan={**plan, "policy_hash": "0" * 16}),
-        "nowhere": replace(order, config=EnvConfig(CUSTOM, domain="nowhere")),
+        "driver's of 0.0": replace(setup, version="0.0"),
+        "domain desk differs": replace(setup, plan={**plan, "domain_hash": "0" * 16}),
+        "policy mine.py:Slow differs": replace(setup, plan={**plan, "policy_hash": "0" * 16}),
+        "nowhere": replace(setup, config=EnvConfig(CUSTOM, domain="nowhere")),
     }
     for what, changed in wrong.items():
         worker = Worker()
-        problem = worker.begin(changed, settings_of_models()).problem
+        problem = worker.start(changed, model_variables()).problem
         worker.close()
         assert problem is not None
         assert what in problem
@@ -188,10 +187,10 @@ def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
 
 def test_variables_of_the_driver_are_the_workers(desk: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMIA_POLICY_API_KEY", "before")
-    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
-    worker.begin(order, {"SIMIA_POLICY_API_KEY": "sk-1"})
+    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
+    worker.start(setup, {"SIMIA_POLICY_API_KEY": "sk-1"})
     assert os.environ["SIMIA_POLICY_API_KEY"] == "sk-1"
-    assert "sk-1" not in repr(order)
+    assert "sk-1" not in repr(setup)
 
 
 def test_what_the_driver_does_not_have_the_worker_has_not_either(
@@ -199,8 +198,8 @@ def test_what_the_driver_does_not_have_the_worker_has_not_either(
 ) -> None:
     for name in ("SIMIA_POLICY_BASE_URL", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "HOME_OF_OTHERS"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    order = order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
-    worker.begin(order, {"OPENAI_API_KEY": "sk-1"})
+    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
+    worker.start(setup, {"OPENAI_API_KEY": "sk-1"})
     found = {name for name in os.environ if name.startswith(("SIMIA_", "OPENAI_", "AZURE_OPENAI_"))}
     assert found == {"OPENAI_API_KEY"}
     assert os.environ["HOME_OF_OTHERS"] == "http://127.0.0.1:1"
@@ -208,12 +207,12 @@ def test_what_the_driver_does_not_have_the_worker_has_not_either(
 
 def test_ceilings_are_split_among_workers(desk: Path) -> None:
     config = EnvConfig("simia/webshop-v0", roles={"judge": {"model": "m", "concurrency": 9}}, judge="llm")
-    order = replace(
-        order_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk),
+    setup = replace(
+        setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk),
         config=config,
         options=PolicyOptions(concurrency=3),
     )
     for workers, judge, policy in ((2, 4, 1), (20, 1, 1), (1, 9, 3)):
-        part = for_one_of(order, workers)
+        part = setup_for_one_of(setup, workers)
         assert part.config.roles["judge"]["concurrency"] == judge
         assert part.options.concurrency == policy

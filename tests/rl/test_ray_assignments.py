@@ -14,83 +14,82 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import Fault
 from simia_gym.llm.budget import Budget
-from simia_gym.rl.cluster.assignments import Book, Place
-from simia_gym.rl.cluster.shares import Amounts, Share, Shares
+from simia_gym.rl.cluster.assignments import Assignments, EpisodeSlot, slots_of
+from simia_gym.rl.cluster.shares import Amounts, BudgetShare, BudgetShares
 from simia_gym.rollout.jobs import Job, Plan, job_at, make_jobs
 
 
-def places(count: int) -> list[Place]:
-    return [Place(n, 0) for n in range(count)]
+def slots(count: int) -> list[EpisodeSlot]:
+    return [EpisodeSlot(n, 0) for n in range(count)]
 
 
 @given(st.integers(0, 30), st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("tfgl"), st.integers(0, 5))))
 @settings(deadline=None)
 def test_whatever_workers_do_every_episode_ends_exactly_once(count: int, moves: list[tuple[str, str, int]]) -> None:
-    book = Book(iter(places(count)))
-    held: dict[str, list[Place]] = {name: [] for name in "abc"}
-    ended: Counter[Place] = Counter()
+    assignments = Assignments(iter(slots(count)))
+    held: dict[str, list[EpisodeSlot]] = {name: [] for name in "abc"}
+    ended: Counter[EpisodeSlot] = Counter()
     for worker, move, number in moves:
         if move == "t":
-            held[worker] += book.take(worker, number)
+            held[worker] += assignments.assign(worker, number)
         elif move == "f":
             done, held[worker] = held[worker][:number], held[worker][number:]
-            ended.update(place for place in done if book.finish(worker, place))
+            ended.update(slot for slot in done if assignments.complete(worker, slot))
         elif move == "g":
             back, held[worker] = held[worker][:number], held[worker][number:]
-            book.give_back(worker, back)
+            assignments.give_back(worker, back)
         else:
-            ended.update(book.lose(worker))
+            ended.update(assignments.worker_died(worker))
             held[worker] = []
-        assert {name: book.held(name) for name in "abc"} == {name: len(held[name]) for name in "abc"}
-    while not book.done:
+        assert {name: assignments.count(name) for name in "abc"} == {name: len(held[name]) for name in "abc"}
+    while not assignments.done:
         for worker in "abc":
-            held[worker] += book.take(worker, 4)
-            ended.update(place for place in held[worker] if book.finish(worker, place))
+            held[worker] += assignments.assign(worker, 4)
+            ended.update(slot for slot in held[worker] if assignments.complete(worker, slot))
             held[worker] = []
-    assert ended == Counter(places(count))
+    assert ended == Counter(slots(count))
 
 
 def test_what_a_dead_worker_reports_late_does_not_count() -> None:
-    book = Book(iter(places(1)))
-    (place,) = book.take("a", 1)
-    assert book.lose("a") == []
-    assert not book.finish("a", place)
-    assert book.take("b", 1) == [place]
-    assert book.finish("b", place)
-    assert not book.finish("b", place)
-    assert book.done
+    assignments = Assignments(iter(slots(1)))
+    (slot,) = assignments.assign("a", 1)
+    assert assignments.worker_died("a") == []
+    assert not assignments.complete("a", slot)
+    assert assignments.assign("b", 1) == [slot]
+    assert assignments.complete("b", slot)
+    assert not assignments.complete("b", slot)
+    assert assignments.done
 
 
 def test_what_took_two_workers_along_is_played_alone_and_given_up_after_the_third() -> None:
-    book = Book(iter(places(3)))
-    assert book.take("a", 2) == places(2)
-    assert book.lose("a") == []
-    assert book.take("b", 5) == places(3)
-    assert book.lose("b") == []
-    assert book.take("z", 1) == [Place(2, 0)]  # it has been lost but once
-    assert book.lose("z") == []
+    assignments = Assignments(iter(slots(3)))
+    assert assignments.assign("a", 2) == slots(2)
+    assert assignments.worker_died("a") == []
+    assert assignments.assign("b", 5) == slots(3)
+    assert assignments.worker_died("b") == []
+    assert assignments.assign("z", 1) == [EpisodeSlot(2, 0)]  # it has been lost but once
+    assert assignments.worker_died("z") == []
     alone = []
     for worker in "cde":
-        taken = book.take(worker, 5)
+        taken = assignments.assign(worker, 5)
         alone.append(taken)
     assert [len(taken) for taken in alone] == [1, 1, 1]
-    assert book.take("c", 5) == []
-    assert book.lose("c") == alone[0]
+    assert assignments.assign("c", 5) == []
+    assert assignments.worker_died("c") == alone[0]
     for worker, taken in zip("de", alone[1:], strict=True):
-        assert book.finish(worker, taken[0])
-    assert book.done
+        assert assignments.complete(worker, taken[0])
+    assert assignments.done
 
 
 def test_episodes_are_numbered_in_the_order_of_the_local_pool() -> None:
-    from simia_gym.rl.cluster.nodes import places_of
 
     suite = load_suite(EnvConfig("simia/webshop-v0"))
     for group, episodes in ((1, None), (3, None), (2, 97), (4, 10)):
         plan = Plan(suite.config, suite.domain.hash, "p", group=group, episodes=episodes)
         jobs = [job for job in make_jobs(plan, suite.tasks) if isinstance(job, Job)]
-        found = list(places_of(plan, len(suite.tasks)))
-        assert [job_at(plan, suite.tasks, *place) for place in found] == jobs
-        assert [(suite.tasks[p.position].id, p.member) for p in found] == [(job.task.id, job.member) for job in jobs]
+        found = list(slots_of(plan, len(suite.tasks)))
+        assert [job_at(plan, suite.tasks, *slot) for slot in found] == jobs
+        assert [(suite.tasks[p.task].id, p.member) for p in found] == [(job.task.id, job.member) for job in jobs]
 
 
 @given(
@@ -99,16 +98,16 @@ def test_episodes_are_numbered_in_the_order_of_the_local_pool() -> None:
 )
 @settings(deadline=None)
 def test_workers_never_use_more_than_the_budget_between_them(calls: int, moves: list[tuple[str, str]]) -> None:
-    shares, used = Shares(Budget(max_calls=calls)), 0
-    workers: dict[str, Share] = {}
-    under_way: dict[str, list[Amounts]] = {}
+    shares, used = BudgetShares(Budget(max_calls=calls)), 0
+    workers: dict[str, BudgetShare] = {}
+    sent: dict[str, list[Amounts]] = {}
     for name, move in moves:
-        share = workers.setdefault(name, Share())
+        share = workers.setdefault(name, BudgetShare())
         if move == "grant":
-            under_way.setdefault(name, []).append(shares.grant(name))
-        elif move == "answer" and under_way.get(name):
-            in_force = share.grant(under_way[name].pop(0))
-            shares.heard(name, in_force, share.spent())
+            sent.setdefault(name, []).append(shares.grant(name))
+        elif move == "answer" and sent.get(name):
+            in_force = share.grant(sent[name].pop(0))
+            shares.report(name, in_force, share.spent())
         elif move == "ask":
             with contextlib.suppress(Fault):
                 share.settle(share.reserve("judge", 0, 0.0), 0, 0.0)
@@ -116,39 +115,39 @@ def test_workers_never_use_more_than_the_budget_between_them(calls: int, moves: 
         elif move == "die":
             # What it used since its last answer is not known.
             used -= int((share.spent().calls or 0) - (_heard(shares, name).calls or 0))
-            shares.lost(name)
+            shares.worker_died(name)
             workers.pop(name)
-            under_way.pop(name, None)
+            sent.pop(name, None)
         assert used <= calls
 
 
-def _heard(shares: Shares, name: str) -> Amounts:
+def _heard(shares: BudgetShares, name: str) -> Amounts:
     held = shares._workers.get(name)
     return Amounts(0, 0, 0) if held is None else held.spent
 
 
 def test_what_is_left_goes_in_equal_parts() -> None:
-    shares = Shares(Budget(max_calls=100, max_cost=2.0))
+    shares = BudgetShares(Budget(max_calls=100, max_cost=2.0))
     shares.grant("a")
-    shares.heard("a", Amounts(100, None, 2.0), Amounts(10, 5, 0.2))
+    shares.report("a", Amounts(100, None, 2.0), Amounts(10, 5, 0.2))
     assert shares.grant("b").calls == 0
     assert not shares.enough("b")
-    shares.heard("b", Amounts(0, None, 0.0), Amounts(0, 0, 0.0))
+    shares.report("b", Amounts(0, None, 0.0), Amounts(0, 0, 0.0))
     assert shares.grant("a") == Amounts(55, None, 1.1)
-    shares.heard("a", Amounts(55, None, 1.1), Amounts(10, 9, 0.2))
+    shares.report("a", Amounts(55, None, 1.1), Amounts(10, 9, 0.2))
     assert shares.grant("b") == Amounts(45, None, 0.8999999999999999)
     assert shares.enough("b")
 
 
 def test_without_a_budget_nothing_is_limited() -> None:
-    shares = Shares(None)
+    shares = BudgetShares(None)
     assert shares.grant("a") == Amounts(None, None, None)
     assert shares.enough("b")
 
 
 async def test_what_a_worker_has_in_flight_itself_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("simia_gym.rl.cluster.shares._UNTIL_SURE", -1.0)  # nothing more will come from elsewhere
-    share = Share()
+    share = BudgetShare()
     share.grant(Amounts(None, None, 1.0))
     first = await share.admit("judge", 0, 0.6)
     second = asyncio.ensure_future(share.admit("judge", 0, 0.6))
