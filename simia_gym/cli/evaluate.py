@@ -9,12 +9,12 @@ from typing import Any
 from rich.text import Text
 
 from simia_gym.cli.rollout import Played, RolloutOptions, play_and_show
-from simia_gym.cli.terminal.scores import score_parts
 from simia_gym.cli.terminal.spending import spending_json
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import make_report
+from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import read_series
 from simia_gym.types import JsonObject
 

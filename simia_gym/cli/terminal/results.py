@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simia_gym.cli.terminal.fitting_table import FittingTable
+from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import counted, interval, number, one_line, percent
 from simia_gym.rollout.summary import Summary, Tally, wilson
 

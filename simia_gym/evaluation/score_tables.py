@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from simia_gym.cli.terminal.fitting_table import FittingTable
+from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE, counted, interval, number, percent
 from simia_gym.types import JsonObject
 
