@@ -52,7 +52,7 @@ IN_PYTHON = {
     "num_generations=8": "num_generations=2",
     "per_device_train_batch_size=16": "per_device_train_batch_size=2",
     "max_completion_length=2048": "max_completion_length=64, max_steps=1, use_cpu=True",
-    "max_completion_length=4096": "max_completion_length=64, max_steps=1, use_cpu=True, per_device_train_batch_size=2",
+    "max_completion_length=4096": "max_completion_length=64, max_steps=1, use_cpu=True",
     "dataset(1000)": "dataset(2)",
 }
 LIBRARIES = ("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "simia_gym.rl.for_trl.trainer")
