@@ -10,17 +10,18 @@ from typing import Any, Literal, cast
 
 import gymnasium
 
+from simia_gym.actions.reading import MAX_CHARACTERS
 from simia_gym.assembly.resources import RESOURCE_NAMES, Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.assembly.task_order import Order, TaskOrder
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.tasks import task_from_json
-from simia_gym.episode import MAX_CHARACTERS, Episode
+from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.spaces import TextSpace
-from simia_gym.types import Message, Start, Step, Task
+from simia_gym.types import Message, PolicyAction, Start, Step, Task
 
 logger = logging.getLogger("simia_gym")
 OnFault = Literal["truncate", "raise"]
@@ -189,11 +190,11 @@ class SimiaEnv(gymnasium.Env[str, str]):
         start = run_sync(self.episode.reset(task, seed=episode_seed, group=group), inline=self.episode.inline)
         return start.observation, reset_info(self.suite, start, self.task_order.epoch)
 
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one action.
 
         Args:
-            action: The policy's text.
+            action: The policy's text, or an assistant message in OpenAI's layout (the action space holds texts only).
 
         Returns:
             Observation, reward, terminated, truncated, info.

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
+from simia_gym.actions.reading import read_action
 from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import Simulator, StepContext, User
@@ -20,14 +21,16 @@ from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchE
 from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, FinishedEpisode, Reward
 from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import faulted, to_json
-from simia_gym.state import FrozenDict, State, freeze
+from simia_gym.state import FrozenDict, State
 from simia_gym.state.frozen import frozen_dict, frozen_list
 from simia_gym.types import (
+    Action,
     Calls,
     End,
     Feedback,
     JsonObject,
     Message,
+    PolicyAction,
     Say,
     Start,
     Step,
@@ -40,9 +43,6 @@ from simia_gym.types import (
 T = TypeVar("T")
 
 _write_arguments = spaced_writer(ensure_ascii=False)
-
-MAX_CHARACTERS = 100_000
-"""Longest action that is read at all; a flood is an invalid action and not a burden."""
 
 
 class Episode:
@@ -195,38 +195,37 @@ class Episode:
         except Exception as error:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
 
-    async def step(self, action: str) -> Step:
+    async def step(self, action: PolicyAction) -> Step:
         """Take one action to its consequences.
 
         Args:
-            action: The policy's text.
+            action: The policy's text, or an assistant message in OpenAI's layout.
 
         Returns:
             The new messages; at the end also the verdict.
 
         Raises:
             EpisodeOver: The episode has ended, or was never begun.
+            InputError: The action is neither a text nor a message.
         """
         if self.task is None or self.ended is not None:
             raise EpisodeOver("this episode is over; call reset() to begin another")
-        if not isinstance(action, str):
-            raise InputError(f"an action is a text, not a {type(action).__name__}", where="action", fix="Give a str.")
+        text, parsed = read_action(self.domain.grammar, action)
         self.turn += 1
-        action = action[: MAX_CHARACTERS + 1]  # what is longer is refused below, and need not fill the record
-        self.ledger.add("action", {"turn": self.turn, "text": action})
-        before = len(self._messages)
+        self.ledger.add("action", {"turn": self.turn, "text": text})
+        before = len(self._messages) + 1  # the policy's own message comes first
         info: JsonObject = {"turn": self.turn}
         try:
-            ended = await self._act(action, self.task, info)
-            new = self._new(before)
+            ended = await self._act(text, parsed, self.task, info)
+            new = tuple(self._messages[before:])
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
                 return Step(_join(new), 0.0, False, False, new, None, info)
             return await self._finish(self.task, TURN_LIMIT if ended is None else ended, truncated, new, info)
         except Fault as fault:
-            return self.fail(fault, self._new(before), info)
+            return self.fail(fault, self._messages[before:], info)
         except InputError as error:
-            return self.fail(Fault("bad_input", str(error), role="episode"), self._new(before), info)
+            return self.fail(Fault("bad_input", str(error), role="episode"), self._messages[before:], info)
         except BaseException:
             self.ended = "interrupted"  # half a step was taken; nobody may go on from here
             raise
@@ -266,10 +265,6 @@ class Episode:
         event = self.ledger.events[self.ledger.add("verdict", fields)]
         self.written = frozen_dict(({name: event[name] for name in fields},))
 
-    def _new(self, before: int) -> tuple[Message, ...]:
-        """The environment's messages since a position."""
-        return tuple([message for message in self._messages[before:] if message["role"] != "assistant"])
-
     def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
         """End the episode with a fault: no reward, an invalid verdict.
 
@@ -289,30 +284,17 @@ class Episode:
         out.update(self._closing(self.verdict, "fault"))
         return Step(_join(new), 0.0, False, True, tuple(new), self.verdict, out)
 
-    async def _act(self, action: str, task: Task, info: JsonObject) -> str | None:
-        """Parse the action and run it; give the reason of the end, if it came."""
-        config = self.domain.config
-        try:
-            if len(action) > MAX_CHARACTERS:
-                raise ActionError("too_long", f"Error: an action has at most {MAX_CHARACTERS} characters.")
-            parsed = self.domain.grammar.parse(action)
-            if isinstance(parsed, Say) and self.domain.replies == "end":
-                parsed = End(parsed.text)
-            elif isinstance(parsed, Say) and self.user is None:
-                raise ActionError("no_user", "Error: nobody reads messages here; act in the form that was described.")
-            if isinstance(parsed, Calls) and len(parsed.calls) > 1:
-                if config.parallel_tool_calls == "error":
-                    raise ActionError("parallel_calls", "Error: make one tool call at a time.")
-                if len(parsed.calls) > config.max_calls:
-                    raise ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
-        except ActionError as error:
-            text = error.message if error.message.startswith("Error") else f"Error: {error.message}"
+    async def _act(self, action: str, parsed: Action | ActionError, task: Task, info: JsonObject) -> str | None:
+        """Run an action; give the reason of the end, if it came."""
+        parsed = self._allowed(parsed)
+        if isinstance(parsed, ActionError):
+            text = parsed.message if parsed.message.startswith("Error") else f"Error: {parsed.message}"
             if self.feedback == "explain" and self._example not in text:
                 text = f"{text.rstrip()} A valid action, for instance: {self._example}"
-            self.ledger.append("invalid", turn=self.turn, code=error.code, text=text)
+            self.ledger.append("invalid", turn=self.turn, code=parsed.code, text=text)
             self._messages.append(_message("assistant", action))
-            self._messages.append(_message("user", text, error_code=error.code))
-            info["error_code"] = error.code
+            self._messages.append(_message("user", text, error_code=parsed.code))
+            info["error_code"] = parsed.code
             return None
         if isinstance(parsed, Say):
             return await self._say(parsed.text, task)
@@ -321,6 +303,20 @@ class Episode:
             self.ledger.append("answer", turn=self.turn, text=parsed.answer)
             return "agent_end"
         return await self._call(action, parsed, task, info)
+
+    def _allowed(self, action: Action | ActionError) -> Action | ActionError:
+        """The action, or why this domain does not allow it although the grammar can read it."""
+        config = self.domain.config
+        if isinstance(action, Say) and self.domain.replies == "end":
+            return End(action.text)
+        if isinstance(action, Say) and self.user is None:
+            return ActionError("no_user", "Error: nobody reads messages here; act in the form that was described.")
+        if isinstance(action, Calls) and len(action.calls) > 1:
+            if config.parallel_tool_calls == "error":
+                return ActionError("parallel_calls", "Error: make one tool call at a time.")
+            if len(action.calls) > config.max_calls:
+                return ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
+        return action
 
     async def _say(self, text: str, task: Task) -> str | None:
         """Deliver a message to the user."""
@@ -352,7 +348,7 @@ class Episode:
                 message["error_code"] = info["error_code"] = transition.error_code
             if transition.info:
                 info["world"] = dict(transition.info)
-            self._messages.append(freeze(message))
+            self._messages.append(frozen_dict((message,)))
             end = transition.end or self._state_end(transition)
             if end is not None:
                 return end
@@ -457,8 +453,7 @@ class Episode:
 
 def _message(role: str, content: str, **more: str) -> FrozenDict:
     """A message without calls."""
-    message: FrozenDict = freeze({"role": role, "content": content, **more})
-    return message
+    return frozen_dict(({"role": role, "content": content, **more},))
 
 
 def _assistant(text: str, calls: Sequence[ToolCall]) -> FrozenDict:

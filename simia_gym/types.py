@@ -71,6 +71,8 @@ class End:
 
 
 Action: TypeAlias = Say | Calls | End
+PolicyAction: TypeAlias = str | Message
+"""What a policy gives: text in the grammar of the domain, or an assistant message in the layout of OpenAI."""
 
 
 @quick_init

@@ -26,7 +26,7 @@ from simia_gym.env import (
     tell_once,
 )
 from simia_gym.errors import Fault, InputError
-from simia_gym.types import Step, Task
+from simia_gym.types import PolicyAction, Step, Task
 
 Flags = NDArray[np.bool_]
 Rewards = NDArray[np.float64]
@@ -124,14 +124,14 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
             raise next(iter(self._broken.values()))
         return tuple(observation for observation, _ in results), infos
 
-    def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
-        """Take one action a lane; an action for a lane that begins anew is passed over.
+    def step(self, actions: Sequence[PolicyAction]) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
+        """Take one action a lane: a text or an assistant message. It is ignored in a lane that begins anew.
 
         Returns:
             Observations, rewards (N,), terminated (N,), truncated (N,), info.
         """
-        if isinstance(actions, str) or len(actions) != self.num_envs:
-            got = "one text" if isinstance(actions, str) else f"{len(actions)}"
+        if isinstance(actions, str | dict) or len(actions) != self.num_envs:
+            got = "one action" if isinstance(actions, str | dict) else f"{len(actions)}"
             raise InputError(f"{got} for {self.num_envs} lanes", where="actions", fix="Give one action a lane.")
         work = [self._advance(lane, action) for lane, action in enumerate(actions)]
         results = run_sync(self._gather(work), inline=self.inline)
@@ -178,7 +178,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
             return start.observation, reset_info(self.suite, start, epoch)
         return "", {"fault": str(self._broken[lane])}
 
-    async def _advance(self, lane: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    async def _advance(self, lane: int, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._again[lane]:
             observation, info = await self._begin(lane, None)
             return observation, 0.0, False, False, info

@@ -12,7 +12,7 @@ from benchmarks.model_calls.workload import config, endpoint, policy_options
 from simia_gym.assembly.suite import load_suite
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.rollout.play import play
-from simia_gym.types import Message
+from simia_gym.types import Message, PolicyAction
 
 TURNS = 100
 _AT = 5
@@ -27,7 +27,7 @@ class Counting(LLMPolicy):
         self.used: list[tuple[float, float]] = []
         self.size = 0
 
-    def act(self, messages: Sequence[Message]) -> Awaitable[str]:  # type: ignore[override]
+    def act(self, messages: Sequence[Message]) -> Awaitable[PolicyAction]:  # type: ignore[override]
         """Note the CPU so far and ask."""
         self.used.append(cpu_seconds())
         self.size = len(messages)

@@ -12,6 +12,7 @@ from benchmarks.model_calls.workload import ENV, MODEL, policy_options
 from simia_gym.common.event_loop import background_loop
 from simia_gym.policies import PolicyStart
 from simia_gym.policies.llm import LLMPolicy
+from simia_gym.types import PolicyAction
 from simia_gym.vector import SimiaVectorEnv
 
 
@@ -24,7 +25,7 @@ def main(options: dict[str, Any]) -> None:
     policies = [LLMPolicy(policy_options(port)) for _ in range(lanes)]
     loop = background_loop()
 
-    async def actions() -> list[str]:
+    async def actions() -> list[PolicyAction]:
         episodes = environment.episodes
         return list(await asyncio.gather(*(p.act(e.messages) for p, e in zip(policies, episodes, strict=True))))
 

@@ -21,7 +21,7 @@ from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.store import create_store
-from simia_gym.types import Message
+from simia_gym.types import Message, PolicyAction
 
 
 class Timed(LLMPolicy):
@@ -29,7 +29,7 @@ class Timed(LLMPolicy):
 
     meter = Meter(1, 1.0)
 
-    def act(self, messages: Sequence[Message]) -> Awaitable[str]:  # type: ignore[override]
+    def act(self, messages: Sequence[Message]) -> Awaitable[PolicyAction]:  # type: ignore[override]
         """Note the time and ask."""
         now = time.perf_counter()
         began = getattr(self, "_began", None)

@@ -12,12 +12,13 @@ import re
 from collections.abc import Sequence
 
 from simia_gym.actions import Grammar, get_grammar
+from simia_gym.actions.reading import call_message
 from simia_gym.envs.retail import expert_reading as read
 from simia_gym.envs.retail.expert_case_file import CaseFile, Intent
 from simia_gym.envs.retail.expert_rules import Step, next_step
 from simia_gym.envs.retail.expert_talk import Voice
 from simia_gym.policies import PolicyStart
-from simia_gym.types import Calls, JsonObject, Message, Say, ToolCall
+from simia_gym.types import Calls, JsonObject, Message, PolicyAction, Say, ToolCall
 
 _WITHDRAWN = re.compile(r"leave the order as it is\b\.?", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(?:are you sure|exception|must be a way|really|please reconsider|supervisor)\b", re.IGNORECASE)
@@ -58,8 +59,12 @@ class RetailExpert:
         self._asked_who = 0
         self._anonymous = False
 
-    def act(self, messages: Sequence[Message]) -> str:
-        """Write the next action: one tool call, or a message to the customer."""
+    def act(self, messages: Sequence[Message]) -> PolicyAction:
+        """Give the next action: one tool call, or a message to the customer."""
+        action = self._decide(messages)
+        return call_message(*action.calls) if isinstance(action, Calls) else self._grammar.render(action)
+
+    def _decide(self, messages: Sequence[Message]) -> Say | Calls:
         if len(messages) <= 2:
             self._reset()
             self.voice = Voice(self._seed, str(messages[-1]["content"]))
@@ -71,9 +76,9 @@ class RetailExpert:
         self._read = len(messages)
         step = self._next()
         if isinstance(step, str):
-            return self._grammar.render(Say(step))
+            return Say(step)
         self._called = ToolCall(step["name"], step["arguments"])
-        return self._grammar.render(Calls((self._called,)))
+        return Calls((self._called,))
 
     def _take(self, content: str) -> None:
         """Take the answer to the last call."""

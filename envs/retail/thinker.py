@@ -20,7 +20,7 @@ class Thinker(RetailExpert):
 
     def act(self, messages: Sequence[Message]) -> str:
         """Write the next action behind a note of what it is for."""
-        action = super().act(messages)
+        action = self._grammar.render(self._decide(messages))
         return f"{OPEN}{self._note()}{CLOSE}\n{action}"
 
     def _note(self) -> str:

@@ -42,10 +42,8 @@ class WebshopGrammar:
     def parse(self, text: str) -> Action:
         """Read one action, as `Grammar.parse` says.
 
-        Codes of errors: ``empty_action``, ``no_action``, ``unclosed_call``, ``bad_arguments``, ``not_text``.
+        Codes of errors: ``empty_action``, ``no_action``, ``unclosed_call``, ``bad_arguments``.
         """
-        if not isinstance(text, str):
-            raise _broken("not_text", f"An action is a text, not a value of type {type(text).__name__}.")
         body = strip_thinking(without_surrogates(text)).strip()
         if not body:
             raise _broken("empty_action", "The reply is empty.")

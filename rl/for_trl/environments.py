@@ -8,10 +8,10 @@ calls nothing. So everything is a method here: the domain's tools, ``send_messag
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
+from simia_gym.actions.reading import call_message
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode
@@ -20,7 +20,7 @@ from simia_gym.record.finished_episode import TURN_LIMIT
 from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.rows import KEY, Beginnings, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
-from simia_gym.types import Action, Calls, End, JsonObject, Say, Task
+from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, Task
 
 OVER = "[The episode is over.]"
 UNREACHABLE = "[The environment cannot be reached.]"
@@ -86,7 +86,7 @@ class ToolEnvironment:
         episode = self.episode
         if episode.ended is not None:
             return OVER if episode.fault is None else UNREACHABLE
-        step = run_sync(episode.step(_written(episode, action)), inline=episode.inline)
+        step = run_sync(episode.step(_given(episode, action)), inline=episode.inline)
         if episode.fault is not None:
             return UNREACHABLE
         said = [str(message["content"]) for message in step.messages]
@@ -193,11 +193,11 @@ def _has_end(suite: Suite) -> bool:
     return True
 
 
-def _written(episode: Episode, action: Action) -> str:
-    """The text of an action. What the grammar cannot write is no action to it, and is answered by it as such."""
+def _given(episode: Episode, action: Action) -> PolicyAction:
+    """An action as the episode takes it. Words that the grammar cannot write are an empty action."""
+    if isinstance(action, Calls):
+        return call_message(*action.calls)
     try:
         return episode.domain.grammar.render(action)
-    except (InputError, ValueError):
-        if not isinstance(action, Calls):
-            return ""
-        return "\n".join(json.dumps({"name": call.name, "arguments": call.arguments}) for call in action.calls)
+    except InputError:
+        return ""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
+from simia_gym.actions.reading import read_action
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError
@@ -21,7 +22,7 @@ from simia_gym.rl.for_trl.tokenizers import tool_calling
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
 from simia_gym.rollout.play import play
-from simia_gym.types import Calls, End, JsonObject, Message, Say
+from simia_gym.types import Calls, End, JsonObject, Message, PolicyAction, Say
 
 LENGTH = 8192
 """Most tokens that the small models here can read."""
@@ -78,14 +79,18 @@ def in_turns(suites: Any, row: JsonObject) -> list[Message]:
     """An expert's episode as ``rollout_func`` plays it: the assistant's turns are the texts of its actions."""
     begin = Beginnings(list(suites.values())).find(row[KEY])
     suite: Suite = suites[begin.env]
-    episode, teller = suite.episode(), _Teller(expert_of(suite))
-    run_sync(play(episode, begin.task, seed=begin.seed, policy=teller, env=begin.env), inline=episode.inline)
+    episode, expert = suite.episode(), expert_of(suite)
+    run_sync(play(episode, begin.task, seed=begin.seed, policy=expert, env=begin.env), inline=episode.inline)
     talk: list[Message] = []
-    said = iter(teller.said)
-    for message in teller.heard:
-        mine = message["role"] == "assistant"
-        talk.append({"role": "assistant", "content": next(said)} if mine else _bare(message))
-    return [*talk, {"role": "assistant", "content": next(said)}]
+    said = [event["text"] for event in episode.ledger.events if event["type"] == "action"]
+    for message in episode.messages:
+        if message["role"] == "assistant":
+            talk.append({"role": "assistant", "content": said.pop(0)})
+            if not said:
+                break
+        else:
+            talk.append(_bare(message))
+    return talk
 
 
 def in_calls(environment: ToolEnvironment, row: JsonObject) -> list[Message]:
@@ -143,34 +148,19 @@ def imitate(
     return model, last
 
 
-class _Teller:
-    """Lets a policy act and remembers the texts."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.said: list[str] = []
-        self.heard: Sequence[Message] = ()
-        self.start: Any = getattr(policy, "start", lambda start: None)
-
-    def act(self, messages: Sequence[Message]) -> str:
-        self.heard = messages
-        self.said.append(str(self.policy.act(messages)))
-        return self.said[-1]
-
-
 def _calls(environment: ToolEnvironment) -> Iterator[Message]:
     """The expert's turns and what they brought, one call at a time."""
     episode, grammar = environment.episode, environment.suite.domain.grammar
     names, text_names = environment.method_names, environment.text_names
     expert = expert_of(environment.suite)
     while episode.ended is None:
-        action = grammar.parse(str(expert.act(episode.messages)))
+        _, action = read_action(grammar, cast(PolicyAction, expert.act(episode.messages)))
         made: list[tuple[str, JsonObject]] = []
         if isinstance(action, Say):
             made = [(text_names[Say], {"text": action.text})]
         elif isinstance(action, Calls):
             made = [(names[call.name], dict(call.arguments)) for call in action.calls]
-        else:
+        elif isinstance(action, End):
             made = [(text_names[End], {"answer": action.answer})]
         for name, arguments in made:
             function = {"name": name, "arguments": arguments}

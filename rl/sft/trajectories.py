@@ -139,8 +139,10 @@ def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str, s
         action = policy.act(episode.messages)
         if inspect.isawaitable(action):
             raise InputError("the policy waits for something", where=f"policy {source!r}", fix="Use `simia rollout`.")
-        messages.append({"role": "assistant", "content": action})
-        messages += [plain(message) for message in run_inline(episode.step(action)).messages]
+        event = len(episode.ledger)  # its text stands in the record
+        answers = run_inline(episode.step(action)).messages
+        messages.append({"role": "assistant", "content": episode.ledger.events[event]["text"]})
+        messages += [plain(message) for message in answers]
     verdict = episode.verdict
     if not verdict.valid or verdict.reward is None:
         return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from simia_gym.actions.strict_json import JsonProblem, decode_all
 from simia_gym.errors import ActionError
+from simia_gym.state.frozen import freeze, thaw
 from simia_gym.types import JsonObject, ToolCall
 
 EXAMPLE = '<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n</tool_call>'
@@ -16,6 +17,7 @@ _MEANT_AS_CALL = frozenset(
         *("tool_calls", "function", "function_call", "function_name", "calls"),
     )
 )
+_THINKING = frozenset(("thinking", "redacted_thinking", "reasoning"))
 _MISSING = object()
 
 
@@ -79,7 +81,7 @@ def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
     Raises:
         ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
     """
-    if type(value) is not dict:
+    if not isinstance(value, dict):
         raise broken("malformed_call", "A tool call must be a JSON object.")
     call_id = value.get("id")
     if call_id is not None and (not isinstance(call_id, str) or not call_id):
@@ -103,8 +105,8 @@ def _arguments(value: JsonObject, name: str, lenient: bool) -> JsonObject:
         arguments = other
     elif other is not _MISSING:
         raise broken("bad_arguments", f'The call of {name!r} has both "arguments" and "parameters".')
-    if type(arguments) is dict:
-        return arguments
+    if isinstance(arguments, dict):
+        return cast("JsonObject", thaw(freeze(arguments))) if lenient else arguments  # a message belongs to its writer
     if lenient and (arguments is _MISSING or arguments is None or arguments == ""):
         return {}
     if arguments is _MISSING:
@@ -118,3 +120,44 @@ def _arguments(value: JsonObject, name: str, lenient: bool) -> JsonObject:
     if not isinstance(arguments, dict):
         raise broken("bad_arguments", f"The arguments of {name!r} must be a JSON object.")
     return arguments
+
+
+def message_parts(message: JsonObject) -> tuple[str, tuple[ToolCall, ...]]:
+    """Take an assistant message in OpenAI's layout apart.
+
+    Args:
+        message: ``{"role": "assistant", "content": ..., "tool_calls": [...]}``. ``content``
+            is a text, null, or a list of parts, of which thinking is left out; the ``arguments`` of a call are an
+            object or a text that is one.
+
+    Returns:
+        The content as text, and the calls; none where the message only says something.
+
+    Raises:
+        ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
+        InputError: Something in the arguments is not JSON.
+    """
+    if message.get("role", "assistant") != "assistant":
+        raise broken("malformed_call", f"The message has the role {message.get('role')!r}, not 'assistant'.")
+    content, listed = _content(message.get("content")), message.get("tool_calls")
+    if listed is None or listed == []:
+        return content, ()
+    if not isinstance(listed, list):
+        raise broken("malformed_call", '"tool_calls" must be a list.')
+    calls = tuple([call_from(item, lenient=True) for item in listed])
+    ids = [call.id for call in calls if call.id is not None]
+    if len(set(ids)) != len(ids):
+        raise broken("malformed_call", "Two tool calls have the same id.")
+    return content, calls
+
+
+def _content(content: Any) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        texts = [part.get("text") for part in content if part.get("type") not in _THINKING]
+        if all(isinstance(text, str) for text in texts):
+            return "".join(texts)
+    raise broken("malformed_call", '"content" of the message must be a text.')

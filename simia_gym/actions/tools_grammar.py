@@ -8,19 +8,25 @@ an error, because a broken call read out to a customer teaches nobody anything.
 from __future__ import annotations
 
 import json
-import json.encoder
 import random
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from simia_gym.actions.base import Replies
-from simia_gym.actions.calls import broken, broken_json, call_from, is_message, is_speech, looks_like_call
+from simia_gym.actions.calls import (
+    broken,
+    broken_json,
+    call_from,
+    is_message,
+    is_speech,
+    looks_like_call,
+    message_parts,
+)
 from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
 from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking, without_surrogates
-from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
 
@@ -58,51 +64,6 @@ _REPLIES: Mapping[Replies, tuple[str, str, str]] = {
 """What is said of a reply without calls, of text beside calls, and of the answers of tools."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_write_message = spaced_writer(ensure_ascii=False)
-_quoted = json.encoder.encode_basestring
-_written: dict[str, JsonObject] = {}
-_MOST_WRITTEN, _LONGEST_WRITTEN = 256, 10_000
-
-
-def message_text(message: JsonObject) -> str:
-    """Write an assistant message with calls as an action.
-
-    What it says is remembered until the action is read, which is mostly the next thing that happens to it: reading it
-    back would take longer than all the rest that is done with it.
-
-    Args:
-        message: The message: role, content and calls, in this order, and of a call id and type, where it has them, and
-            function. Where its content and the names, ids and arguments of its calls are not texts or ``None``, it is
-            read like any other text.
-    """
-    content = message["content"]
-    plain = (content is None or type(content) is str) and all(map(_is_plain, message["tool_calls"]))
-    text = _write_plain(message) if plain else _write_message(message)
-    if plain and len(text) <= _LONGEST_WRITTEN and text.isascii():
-        if len(_written) >= _MOST_WRITTEN:
-            _written.clear()
-        _written[text] = message
-    return text
-
-
-def _is_plain(item: JsonObject) -> bool:
-    """Whether a call is the same after it was written and read."""
-    function = item["function"]
-    texts = type(function["name"]) is type(function["arguments"]) is type(item.get("id", "")) is str
-    return texts and item.get("type", "function") == "function"
-
-
-def _write_plain(message: JsonObject) -> str:
-    """What `_write_message` writes of such a message; its form is known, and only the texts in it differ."""
-    content, calls = message["content"], []
-    for item in message["tool_calls"]:
-        function, call_id = item["function"], item.get("id")
-        inner = f'{{"name": {_quoted(function["name"])}, "arguments": {_quoted(function["arguments"])}}}'
-        named = "" if call_id is None else f'"id": {_quoted(call_id)}, '
-        typed = '"type": "function", ' if "type" in item else ""
-        calls.append(f'{{{named}{typed}"function": {inner}}}')
-    said = "null" if content is None else _quoted(content)
-    return f'{{"role": "assistant", "content": {said}, "tool_calls": [{", ".join(calls)}]}}'
 
 
 class ToolsGrammar:
@@ -114,14 +75,8 @@ class ToolsGrammar:
     def parse(self, text: str) -> Action:
         """Read one action, as `Grammar.parse` says.
 
-        Codes of errors: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``,
-        ``not_text``.
+        Codes of errors: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
         """
-        if not isinstance(text, str):
-            raise broken("not_text", f"An action is a text, not a value of type {type(text).__name__}.")
-        written = _written.pop(text, None)
-        if written is not None:
-            return self._from_json(written)
         text = without_surrogates(text)
         start = 0
         while True:
@@ -143,18 +98,8 @@ class ToolsGrammar:
             return Calls(tuple(call_from(item) for item in value))
         if not is_message(value):
             return Calls((call_from(value),))
-        if value.get("role", "assistant") != "assistant":
-            raise broken("malformed_call", f"The message has the role {value.get('role')!r}, not 'assistant'.")
-        content, listed = _content(value.get("content")), value.get("tool_calls")
-        if listed is None or listed == []:
-            return self.parse(content)
-        if not isinstance(listed, list):
-            raise broken("malformed_call", '"tool_calls" must be a list.')
-        calls = [call_from(item, lenient=True) for item in listed]
-        ids = [call.id for call in calls if call.id is not None]
-        if len(ids) > 1 and len(set(ids)) != len(ids):
-            raise broken("malformed_call", "Two tool calls have the same id.")
-        return Calls(tuple(calls), strip_thinking(content).strip())
+        content, calls = message_parts(value)
+        return Calls(calls, strip_thinking(content).strip()) if calls else self.parse(content)
 
     def instructions(
         self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
@@ -187,7 +132,7 @@ class ToolsGrammar:
         if isinstance(action, End):
             raise InputError("the grammar 'tools' has no end action", fix="Call a tool that ends the episode.")
         text = action.text
-        plain = text == text.strip() and not any(mark in text for mark in ("<", "`", "{"))
+        plain = not text or (text == text.strip() and not any(mark in text for mark in ("<", "`", "{", "[")))
         if plain and action.calls and all(call.id is None for call in action.calls):
             blocks = "\n".join(f"{_TAG}\n{_call_json(call)}\n{_END_TAG}" for call in action.calls)
             return f"{text}\n{blocks}" if text else blocks
@@ -388,18 +333,6 @@ def _refuse_broken_json(text: str, rest: str) -> None:
         raise broken("unclosed_call", f"The code fence is not closed at character {end + offset}.")
     more = JsonProblem("there is more after the JSON value", end)
     raise broken_json("malformed_call", "A call as plain JSON must be the whole reply", more, rest, offset)
-
-
-def _content(content: Any) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        if len(texts) == len(content) and all(isinstance(item, str) for item in texts):
-            return "".join(str(item) for item in texts)
-    raise broken("malformed_call", '"content" of the message must be a text.')
 
 
 def _call_json(call: ToolCall) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from simia_gym.actions import Grammar
-from simia_gym.types import JsonObject, Message
+from simia_gym.types import JsonObject, Message, PolicyAction
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Policy(Protocol):
     A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode.
     """
 
-    def act(self, messages: Sequence[Message]) -> str | Awaitable[str]:
+    def act(self, messages: Sequence[Message]) -> PolicyAction | Awaitable[PolicyAction]:
         """Write the next action.
 
         Args:
@@ -76,7 +76,8 @@ class Policy(Protocol):
                 read-only; ``dict(message)`` is a copy of your own.
 
         Returns:
-            The text of the action, or an awaitable of it.
+            The action: text in the domain's grammar, or an assistant message in OpenAI's layout; or an awaitable
+            of it.
 
         Raises:
             Fault: What the policy runs on failed, with role ``policy``.

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 from weakref import ReferenceType, ref
 
 from simia_gym.actions.signatures import public_schema
-from simia_gym.actions.tools_grammar import message_text
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
@@ -24,7 +22,7 @@ from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_endpoint, re
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 from simia_gym.policies.base import PolicyOptions, PolicyStart
 from simia_gym.policies.encoded import EncodedTranscript
-from simia_gym.types import JsonObject, Message
+from simia_gym.types import JsonObject, Message, PolicyAction
 
 _SILENT = "empty_reply"
 _latest: tuple[ReferenceType[PolicyOptions], ModelSettings] | None = None  # a run makes all policies from the same ones
@@ -73,14 +71,14 @@ class LLMPolicy:
         self._asked = 0
         self._scope = f"{start.env}:{start.seed}"
 
-    async def act(self, messages: Sequence[Message]) -> str:
+    async def act(self, messages: Sequence[Message]) -> PolicyAction:
         """Ask for the next action.
 
         Args:
             messages: The transcript so far.
 
         Returns:
-            The model's text, or its tool calls as an OpenAI assistant message in JSON.
+            The model's text, or its assistant message where that has tool calls.
 
         Raises:
             Fault: The endpoint failed, after further tries where those may help. Kinds: ``rate_limit``,
@@ -91,7 +89,7 @@ class LLMPolicy:
         request = ChatRequest("policy", prompt, None, None, self._scope, self._asked, "answer", self._body)
         self._asked += 1
         try:
-            return action_text(await self._model.complete(request))
+            return action_of(await self._model.complete(request))
         except Fault as fault:
             if fault.kind == _SILENT:
                 return ""
@@ -162,26 +160,18 @@ def _settings_of(options: PolicyOptions) -> ModelSettings:
     )
 
 
-def action_text(reply: Reply) -> str:
-    """Turn a model's answer into the text of an action.
+def action_of(reply: Reply) -> PolicyAction:
+    """Turn a model's answer into an action.
 
     Args:
         reply: The answer.
 
     Returns:
-        The text as it was written, or the assistant message as JSON where it has tool calls.
+        The text as it was written, or the assistant message where it has tool calls.
     """
     listed = reply.message.get("tool_calls")
     if not isinstance(listed, list) or not listed:
         return reply.raw
     content = reply.message.get("content")
-    text = content if isinstance(content, str) else None
-    calls = [_call(item) for item in listed]
-    return message_text({"role": "assistant", "content": text, "tool_calls": calls})
-
-
-def _call(item: Any) -> JsonObject:
-    function = item["function"]
-    said = {"name": function.get("name"), "arguments": function.get("arguments")}
-    call: JsonObject = {"type": "function", "function": said}
-    return {"id": item["id"], **call} if item.get("id") else call
+    calls = [item if item.get("id") else {**item, "id": None} for item in listed]
+    return {"role": "assistant", "content": content if isinstance(content, str) else None, "tool_calls": calls}

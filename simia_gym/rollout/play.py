@@ -98,18 +98,19 @@ async def play_new(
                 raise timed_out()
             role = "policy"
             try:
-                text = policy.act(episode.messages)
-                if inspect.isawaitable(text):
+                action: object = policy.act(episode.messages)
+                if inspect.isawaitable(action):
                     on_wait()
-                    text = await text
+                    action = await action
             except Cut as cut:
                 role = "episode"
                 await episode.cut(cut.reason)
                 break
-            if not isinstance(text, str):
-                raise Fault("bad_action", f"act() gave no text but {type(text).__name__}", role="policy")
+            if not isinstance(action, str | dict):
+                what = f"act() returned a {type(action).__name__}, neither a text nor a message"
+                raise Fault("bad_action", what, role="policy")
             role = "episode"
-            await episode.step(text)
+            await episode.step(action)
     except Fault as fault:
         episode.fail(fault)
     except (KeyboardInterrupt, TimeUpError):

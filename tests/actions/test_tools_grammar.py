@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar, grammar_names
-from simia_gym.actions.tools_grammar import message_text
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Say, ToolCall
 
@@ -173,13 +172,6 @@ def test_refuses(text: str, code: str, words: str) -> None:
     assert caught.value.code == code
     assert words in caught.value.message.split(" A valid tool call")[0]
     assert '<tool_call>\n{"name": ' in caught.value.message
-
-
-@pytest.mark.parametrize("value", [None, 3, b"x", {"name": "f"}])
-def test_refuses_what_is_no_text(value: object) -> None:
-    with pytest.raises(ActionError) as caught:
-        GRAMMAR.parse(value)  # type: ignore[arg-type]
-    assert caught.value.code == "not_text"
 
 
 def test_the_example_in_messages_is_valid() -> None:
@@ -375,27 +367,3 @@ def test_json_that_only_speaks_is_a_message(text: str) -> None:
 def test_json_that_may_be_meant_as_a_call_is_never_a_message(text: str) -> None:
     with pytest.raises(ActionError):
         get_grammar("tools").parse(text)
-
-
-_words = st.one_of(st.text(), st.sampled_from(["", "find", "{}", '{"a": "\\ud800"}', '{"a": 1, "a": 2}', "</think>x"]))
-
-
-@given(
-    content=st.none() | _words, calls=st.lists(st.tuples(st.none() | _words, _words, _words), min_size=1, max_size=3)
-)
-def test_what_was_just_written_is_read_as_any_text_is(
-    content: str | None, calls: list[tuple[str | None, str, str]]
-) -> None:
-    listed = [
-        {**({} if call_id is None else {"id": call_id}), "function": {"name": name, "arguments": arguments}}
-        for call_id, name, arguments in calls
-    ]
-    text = message_text({"role": "assistant", "content": content, "tool_calls": listed})
-
-    def read() -> Action | tuple[str, str]:
-        try:
-            return get_grammar("tools").parse(text)
-        except ActionError as error:
-            return error.code, error.message
-
-    assert read() == read()  # the second time nothing is remembered

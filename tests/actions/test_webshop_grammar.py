@@ -82,12 +82,6 @@ def test_refuses(text: str, code: str) -> None:
     assert isinstance(GRAMMAR.parse(example), Calls)
 
 
-def test_refuses_what_is_no_text() -> None:
-    with pytest.raises(ActionError) as caught:
-        GRAMMAR.parse(None)  # type: ignore[arg-type]
-    assert caught.value.code == "not_text"
-
-
 CALLS = st.lists(
     st.builds(search, st.text()) | st.builds(click, st.text() | st.sampled_from(["a [b]", "]", "[x", "Action: y"]))
 )

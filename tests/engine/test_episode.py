@@ -336,3 +336,30 @@ def test_reveals_count_as_initial_state(suite: Suite, make_call: Call) -> None:
     assert episode.state.at("/counters/z/value") == 7
     assert episode.state.touched_since(episode.initial) == []
     assert episode.ledger.events[-1]["reveals"][0]["path"] == "/counters/z"
+
+
+def message(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": tool, "arguments": arguments}}]}
+
+
+def test_a_message_acts_as_its_text_does(suite: Suite, make_call: Call, step: Take) -> None:
+    texts, messages = suite.episode(), suite.episode()
+    for episode in (texts, messages):
+        run_inline(episode.reset(suite.tasks[0], seed=1))
+    step(texts, '<tool_call>\n{"name": "add", "arguments": {"name": "a", "amount": 3}}\n</tool_call>')
+    run_inline(messages.step(message("add", name="a", amount=3)))
+    step(texts, "")
+    run_inline(messages.step({"role": "assistant", "content": ""}))
+    assert messages.ledger.events == texts.ledger.events
+    assert messages.messages == texts.messages
+
+
+def test_a_malformed_message_costs_a_turn(episode: Episode) -> None:
+    step = run_inline(episode.step({"role": "assistant", "tool_calls": [{"function": {"name": "add"}, "id": 7}]}))
+    assert (step.info["error_code"], step.info["turn"]) == ("malformed_call", 1)
+
+
+def test_what_is_neither_text_nor_message_is_refused(episode: Episode) -> None:
+    with pytest.raises(InputError, match="a text or an assistant message, not a int"):
+        run_inline(episode.step(7))  # type: ignore[arg-type]
+    assert (episode.turn, episode.ended) == (0, None)

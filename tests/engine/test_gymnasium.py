@@ -238,7 +238,13 @@ def test_a_pickled_environment_goes_on_where_it_was(env_id: str, lanes: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("actions", "word"), [(["a"], "1 for 3 lanes"), (["a"] * 4, "4 for 3 lanes"), ("abc", "one text")]
+    ("actions", "word"),
+    [
+        (["a"], "1 for 3 lanes"),
+        (["a"] * 4, "4 for 3 lanes"),
+        ("abc", "one action"),
+        ({"role": "x"}, "one action"),
+    ],
 )
 def test_a_vector_wants_one_action_a_lane(actions: Any, word: str) -> None:
     vector: Any = gym.make_vec("simia/retail-v0", num_envs=3)
@@ -314,3 +320,20 @@ def test_a_million_generated_tasks_cost_nothing_until_they_are_played() -> None:
     assert len(tasks) == 60 + 10**9 + 1
     assert (tasks[60].split, tasks[-1].split) == ("train", "test")
     env.reset(seed=1)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "vector_entry_point"])
+def test_messages_are_actions_of_environments_and_vectors(mode: str) -> None:
+    call = {"function": {"name": "get_user_details", "arguments": {"user_id": "nobody"}}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    env: Any = gym.make("simia/retail-v0")
+    env.reset(seed=3)
+    observation, *_, info = env.step(message)
+    assert observation.startswith("Error")
+    assert info["error_code"]
+    apart = {"shared_memory": False} if mode == "async" else None
+    envs: Any = gym.make_vec("simia/retail-v0", 2, vectorization_mode=mode, vector_kwargs=apart)
+    envs.reset(seed=3)
+    observations, *_ = envs.step([message, message])
+    assert list(observations) == [observation] * 2
+    envs.close()

@@ -118,7 +118,7 @@ class Bent(RetailExpert):
         return self.intent is not None and self.intent.proposal is not None
 
     def act(self, messages: Sequence[Message]) -> str:
-        action = super().act(messages)
+        action = self._grammar.render(self._decide(messages))
         return self.bend_call(action) if action.startswith("<tool_call>") else self.bend_words(action)
 
     def bend_call(self, action: str) -> str:

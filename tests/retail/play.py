@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import cast
 
+from simia_gym.actions.reading import read_action
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
@@ -13,7 +14,7 @@ from simia_gym.envs.retail.generate import generate
 from simia_gym.envs.retail.generate_kinds import KINDS
 from simia_gym.episode import Episode
 from simia_gym.policies import Policy, PolicyStart, load_policy
-from simia_gym.types import Message, Split, Task, Verdict
+from simia_gym.types import Message, PolicyAction, Split, Task, Verdict
 
 ENV = "simia/retail-v0"
 SPLITS: tuple[Split, ...] = ("train", "test")
@@ -59,9 +60,9 @@ class Play:
             start(PolicyStart(env=ENV, seed=seed, tools=domain.tools, grammar=domain.grammar, samples=samples))
         run_inline(self.episode.reset(task, seed=seed))
         while True:
-            action = cast(str, self.policy.act(self.episode.messages))
+            action = cast(PolicyAction, self.policy.act(self.episode.messages))
             if watch is not None:
-                watch(action, self.episode.messages)
+                watch(read_action(domain.grammar, action)[0], self.episode.messages)
             step = run_inline(self.episode.step(action))
             if step.verdict is not None:
                 return step.verdict

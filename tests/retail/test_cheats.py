@@ -67,7 +67,7 @@ def test_nothing_is_told_about_others(name: str) -> None:
 def test_a_memorised_customer_opens_no_door() -> None:
     class Impostor(RetailExpert):
         def act(self, messages: object) -> str:
-            action = super().act(messages)  # type: ignore[arg-type]
+            action = self._grammar.render(self._decide(messages))  # type: ignore[arg-type]
             if "find_user_id" not in action:
                 return action
             return cheats.tool_call("find_user_id_by_email", email=EMAIL)

@@ -117,7 +117,7 @@ def _raise(error: BaseException) -> Any:
         (lambda: _raise(asyncio.CancelledError("mine")), "policy:bug", "CancelledError: mine"),
         (lambda: _raise(GeneratorExit()), "policy:bug", "GeneratorExit: "),
         (lambda: _raise(BaseException("all")), "policy:bug", "BaseException: all"),
-        (lambda: 7, "policy:bad_action", "act() gave no text but int"),
+        (lambda: 7, "policy:bad_action", "act() returned a int, neither a text nor a message"),
     ],
 )
 def test_one_bad_episode_never_stops_the_others(roll: Roll, act: Any, fault: str, message: str) -> None:

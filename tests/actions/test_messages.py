@@ -1,0 +1,131 @@
+"""Assistant messages as actions: they mean what their canonical text means, whatever is in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simia_gym.actions import get_grammar
+from simia_gym.actions.reading import MAX_CHARACTERS, call_message, read_action
+from simia_gym.common.json_encoding import clean_text
+from simia_gym.errors import ActionError
+from simia_gym.types import Calls, Message, Say, ToolCall
+
+ORDER = ToolCall("get_order", {"id": "#W1"})
+HERMES = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
+
+
+def said(content: Any, *calls: Any) -> Message:
+    return {"role": "assistant", "content": content, "tool_calls": list(calls)}
+
+
+def function(arguments: Any, **more: Any) -> Message:
+    return {"type": "function", "function": {"name": "get_order", "arguments": arguments}, **more}
+
+
+@pytest.mark.parametrize("arguments", [{"id": "#W1"}, '{"id":"#W1"}'])
+def test_a_call_without_id_is_written_as_a_hermes_block(arguments: Any) -> None:
+    assert read_action(get_grammar("tools"), said(None, function(arguments))) == (HERMES, Calls((ORDER,)))
+
+
+def test_a_call_with_an_id_keeps_it_and_thinking_is_dropped() -> None:
+    text, action = read_action(get_grammar("tools"), said("<think>hm</think> One moment.", function({}, id="c1")))
+    assert action == Calls((ToolCall("get_order", {}, "c1"),), "One moment.")
+    assert json.loads(text)["content"] == "<think>hm</think> One moment."
+
+
+@pytest.mark.parametrize(
+    ("content", "action"),
+    [
+        ("Hello.", Say("Hello.")),
+        (HERMES, Calls((ORDER,))),
+        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hello."}], Say("Hello.")),
+    ],
+)
+def test_a_message_without_calls_is_read_as_its_content(content: Any, action: Any) -> None:
+    assert read_action(get_grammar("tools"), {"role": "assistant", "content": content})[1] == action
+    assert read_action(get_grammar("tools"), said(content))[1] == action
+
+
+def test_a_grammar_of_texts_takes_messages_too() -> None:
+    message = call_message(ToolCall("click", {"value": "Buy Now"}, "c1"))
+    assert read_action(get_grammar("webshop"), message) == (
+        "click[Buy Now]",
+        Calls((ToolCall("click", {"value": "Buy Now"}),)),
+    )
+
+
+def test_the_message_stays_its_writers_own() -> None:
+    arguments = {"items": ["a"]}
+    _, action = read_action(get_grammar("tools"), call_message(ToolCall("pay", arguments)))
+    arguments["items"].append("b")
+    assert action == Calls((ToolCall("pay", {"items": ["a"]}),))
+
+
+_own: list[Any] = []
+_own.append(_own)
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"role": "user", "content": "Hi"}, "malformed_call"),
+        ({"role": "assistant", "content": 7}, "malformed_call"),
+        ({"role": "assistant", "content": None}, "empty_action"),
+        ({}, "empty_action"),
+        (said(None, 7), "malformed_call"),
+        ({"role": "assistant", "tool_calls": "x"}, "malformed_call"),
+        (said(None, {"function": {"arguments": {}}}), "missing_name"),
+        (said(None, function("[1]")), "bad_arguments"),
+        (said(None, function("{")), "bad_arguments"),
+        (said(None, function({}, id="a"), function({}, id="a")), "malformed_call"),
+        (said(None, function({"a": float("nan")})), "malformed_call"),
+        (said(None, function({"a": object()})), "malformed_call"),
+        (said(None, function({("a",): 1})), "malformed_call"),
+        (said(None, function(_own)), "malformed_call"),
+        (said(None, function({"a": 10**5000})), "malformed_call"),
+        (said(None, function({"a": "x" * MAX_CHARACTERS})), "too_long"),
+    ],
+)
+def test_malformed_messages_are_typed_errors(message: Message, code: str) -> None:
+    text, error = read_action(get_grammar("tools"), message)
+    assert isinstance(error, ActionError)
+    assert error.code == code
+    assert len(text) <= MAX_CHARACTERS + 1
+    assert isinstance(read_action(get_grammar("webshop"), message)[1], ActionError)
+
+
+_texts = st.one_of(
+    st.text(),
+    st.sampled_from(["", "find", "{}", '{"a": "\\ud800"}', "</think>x", "<tool_call>", "[TOOL_CALLS]", "```"]),
+)
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
+    max_leaves=8,
+)
+_functions = st.fixed_dictionaries({"name": _texts, "arguments": st.dictionaries(_texts, _values, max_size=3) | _texts})
+_calls = st.fixed_dictionaries({"function": _functions | _values}, optional={"id": _texts | st.none()})
+_messages = st.fixed_dictionaries(
+    {}, optional={"role": st.just("assistant") | _values, "content": _texts | _values, "tool_calls": st.lists(_calls)}
+)
+
+
+@given(message=_messages, name=st.sampled_from(["tools", "webshop"]))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_the_canonical_text_is_read_to_the_same_action(message: Message, name: str) -> None:
+    grammar = get_grammar(name)
+    text, action = read_action(grammar, message)
+    again, same = read_action(grammar, clean_text(text))  # as the record holds it
+    if isinstance(action, ActionError):
+        assert isinstance(same, ActionError)
+        assert (same.code, same.message) == (action.code, action.message)
+    elif isinstance(action, Calls) and isinstance(same, Calls):
+        assert again == text
+        assert same.calls == action.calls
+    else:
+        assert same == action
