@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from simia_gym.env import SimiaEnv
     from simia_gym.episode import Episode
     from simia_gym.errors import ActionError, Cut, DomainError, EpisodeOver, Fault, InputError, ToolError
+    from simia_gym.evaluation.evaluate import evaluate
+    from simia_gym.evaluation.report import Report
     from simia_gym.llm.budget import Budget
     from simia_gym.llm.cassette.cassette import Cassette
     from simia_gym.oracle import OracleOptions, serve_in_thread
@@ -70,6 +72,8 @@ __getattr__ = lazy_names(
         "simia_gym.env": "SimiaEnv",
         "simia_gym.episode": "Episode",
         "simia_gym.errors": "ActionError Cut DomainError EpisodeOver Fault InputError ToolError",
+        "simia_gym.evaluation.evaluate": "evaluate",
+        "simia_gym.evaluation.report": "Report",
         "simia_gym.llm.budget": "Budget",
         "simia_gym.llm.cassette.cassette": "Cassette",
         "simia_gym.oracle": "OracleOptions serve_in_thread",
@@ -116,6 +120,7 @@ __all__ = [
     "PolicyOptions",
     "PolicyStart",
     "Record",
+    "Report",
     "Resources",
     "Reward",
     "Row",
@@ -141,6 +146,7 @@ __all__ = [
     "__version__",
     "compile_reads",
     "env_ids",
+    "evaluate",
     "get_grammar",
     "load_policy",
     "load_suite",

@@ -9,16 +9,15 @@ from typing import Any
 from rich.text import Text
 
 from simia_gym.cli.rollout import Played, RolloutOptions, play_and_show
-from simia_gym.cli.terminal.spending import spending_json
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
-from simia_gym.evaluation.report import make_report
+from simia_gym.evaluation.report import MARK, make_report
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import read_series
+from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
 
-MARK = "simia evaluate"
 _OF_ALL = ("seed", "json")
 
 
@@ -40,10 +39,10 @@ def evaluate_policy(asked: RolloutOptions, *, report: Path | None) -> int:
 
     def show(output: Output, asked: RolloutOptions, played: Played) -> None:
         series, _ = read_series([played.path])
-        made = {"made_by": MARK, **make_report(series, seed=asked.seed)}
         spent = spending_json(played.summary, played.spent)
         run = {**played.facts, **spent, "reused": played.summary.reused, "seconds": round(played.seconds, 3)}
-        _show(output, {**made, "run": {**run, "record": str(played.path)}}, report, played.lines)
+        run |= {"record": str(played.path)}
+        _show(output, make_report(series, seed=asked.seed, run=run), report, played.lines)
 
     return play_and_show(asked, show)
 
@@ -67,7 +66,7 @@ def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json:
         check_report(report, files)
     output = Output(json)
     series, warnings = read_series(files)
-    made = {"made_by": MARK, **make_report(series, seed=seed)}
+    made = make_report(series, seed=seed)
     _show(output, made, report, [f"warning: {warning}" for warning in warnings])
     return 1 if any(one["invalid"] for one in made["series"]) else 0
 

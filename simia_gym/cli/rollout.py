@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -21,9 +21,8 @@ from simia_gym.cli.terminal.banner import banner, shown_name
 from simia_gym.cli.terminal.picture import check_picture, write_picture
 from simia_gym.cli.terminal.progress import Display
 from simia_gym.cli.terminal.results import fault_lines, results_json, results_table
-from simia_gym.cli.terminal.spending import route_lines, spending_json, spending_lines
+from simia_gym.cli.terminal.spending import route_lines, spending_lines
 from simia_gym.common.formatting import counted
-from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output, tell, to_continue
 from simia_gym.domain.naming import parse_options, resolve_env
 from simia_gym.errors import InputError
@@ -34,14 +33,14 @@ from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
 from simia_gym.policies.extra import extra_policies
 from simia_gym.record.records import Record
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import Plan, content_key
+from simia_gym.rollout.jobs import NO_MATTER, Plan, content_key, plain_config
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, MakePool, load_pool
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 from simia_gym.rollout.stopping import Terminated, run_until_interrupted
 from simia_gym.rollout.store import RecordStore, TakenError, create_store, record_path, resume_store, sidecar
-from simia_gym.rollout.summary import Summary
+from simia_gym.rollout.summary import Summary, spending_json
 from simia_gym.rollout.watch import EndpointLostError, Watch, to_play_again
 from simia_gym.types import JsonObject
 
@@ -360,42 +359,11 @@ def _policy(
 
 def _hash_of(asked: RolloutOptions, make_policy: Callable[[], Policy]) -> str | None:
     """Stands in the record for which model the policy's is, and how it is used, where that is not as it comes."""
-    given = {name: value for name, value in asked.models.policy_settings().items() if name not in _NO_MATTER}
+    given = {name: value for name, value in asked.models.policy_settings().items() if name not in NO_MATTER}
     content = getattr(make_policy, "content_hash", None)
     if content is not None:
         return content_key("policy", given, content)[:16]
     return content_key("policy", given)[:16] if given else None
-
-
-def plain_config(suite: Suite) -> EnvConfig:
-    """The settings without those that were typed and are the domain's own anyway: such a record is the same record."""
-    config, domain = suite.config, suite.domain
-    names = suite.model_names
-    own = {**domain.config.options, **(domain.data.options if domain.data is not None else {})}
-    return replace(
-        config,
-        simulator="auto" if suite.simulator_name == "world" else suite.simulator_name,
-        model=names.get("simulator", config.model),
-        roles={role: settings for role, settings in _named_roles(config.roles, names).items() if settings},
-        user=None if config.user == domain.user else config.user,
-        options={name: value for name, value in config.options.items() if encode(value) != encode(own.get(name))},
-    )
-
-
-_NO_MATTER = ("timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out")
-"""Settings of a model that change no answer; a run may be continued with others."""
-
-
-def _named_roles(roles: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, JsonObject]:
-    """The settings of the models with their names, wherever these came from; the simulator's stands by itself."""
-    out = {
-        role: {name: value for name, value in settings.items() if name not in _NO_MATTER}
-        for role, settings in roles.items()
-    }
-    for role, name in names.items():
-        if role != "simulator" and name != names.get("simulator"):
-            out.setdefault(role, {})["model"] = name
-    return out
 
 
 def _announce(

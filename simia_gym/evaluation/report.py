@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
+from typing import Any, cast
+
+from rich.console import Console
+from rich.text import Text
 
 from simia_gym.evaluation.intervals import RESAMPLES, Estimate, mean_difference, mean_over_tasks
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
+from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import Series, TaskTrials
 from simia_gym.types import JsonObject
 
 VERSION = 1
+MARK = "simia evaluate"
 _ALL_UP_TO = 8
 
 
-def make_report(series: Sequence[Series], *, seed: int = 0) -> JsonObject:
+class Report(dict[str, Any]):
+    """The scores of policies, as ``simia evaluate --json`` gives them; printed, it is a table.
+
+    ``series`` holds the scores of each policy, ``pairs`` the differences of the others to the first by task. Rates and
+    means are over valid trials; tasks count alike, however many trials they have.
+    """
+
+    def __str__(self) -> str:
+        """The table as a terminal shows it, without colours."""
+        console = Console(file=StringIO(), width=Console().width, highlight=False)
+        for part in score_parts(self):
+            console.print(part, soft_wrap=isinstance(part, Text))
+        return cast(StringIO, console.file).getvalue().rstrip()
+
+
+def make_report(series: Sequence[Series], *, seed: int = 0, run: JsonObject | None = None) -> Report:
     """Put the scores of policies side by side.
 
     Args:
         series: Their trials; every other one is compared with the first.
         seed: Seed of the bootstrap.
-
-    Returns:
-        JSON: ``series`` with the scores of each, ``pairs`` with the differences to the first by task, and how the
-        intervals were made. Rates and means are over valid trials; tasks count alike, however many trials they have.
+        run: What else is known of episodes that were just played.
     """
-    first = series[0] if series else None
-    return {
-        "v": VERSION,
-        "confidence": 0.95,
-        "bootstrap": {"seed": seed, "resamples": RESAMPLES},
-        "series": [_scores_of(one, seed) for one in series],
-        "pairs": [] if first is None else [_pair(first, other, seed) for other in series[1:]],
-    }
+    return Report(
+        made_by=MARK,
+        v=VERSION,
+        confidence=0.95,
+        bootstrap={"seed": seed, "resamples": RESAMPLES},
+        series=[_scores_of(one, seed) for one in series],
+        pairs=[_pair(series[0], other, seed) for other in series[1:]],
+        **({} if run is None else {"run": run}),
+    )
 
 
 def listed_ks(most: int) -> list[int]:

@@ -19,7 +19,7 @@ def score_parts(report: JsonObject, *, faults: bool = True) -> Iterator[Renderab
     """Everything that a terminal shows of a report.
 
     Args:
-        report: The JSON of `simia_gym.evaluation.report.make_report`.
+        report: The JSON of a `Report`.
         faults: Whether to say which episodes are invalid.
     """
     series = report["series"]

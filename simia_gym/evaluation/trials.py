@@ -100,6 +100,35 @@ class Series:
         return max((one.valid for one in self.tasks.values()), default=0)
 
 
+class Trials:
+    """Collects the series of records, for each policy, settings and seed one.
+
+    Args:
+        source: Where the records stand.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._found: dict[bytes, Series] = {}
+
+    def add(self, record: Record) -> None:
+        """Count one episode.
+
+        Raises:
+            InputError: It has been counted already.
+        """
+        key = encode([record.policy, record.config, record.run])
+        series = self._found.get(key)
+        if series is None:
+            seed, settings = int(record.run.get("seed", 0)), (dict(record.config), dict(record.run))
+            series = self._found[key] = Series(record.policy, self._source, record.policy, seed, *settings)
+        series.add(record, f"{self._source}:{record.line}")
+
+    def series(self) -> list[Series]:
+        """The series in the order in which they begin."""
+        return [*self._found.values()]
+
+
 def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
     """Read records; a file that holds several policies, settings or seeds gives several series.
 
@@ -117,19 +146,14 @@ def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
     for number, path in enumerate(paths):
         if path.resolve() in (other.resolve() for other in paths[:number]):
             raise InputError("is given twice", where=str(path), fix="Give each record once.")
-        of_file: dict[bytes, Series] = {}
+        trials = Trials(str(path))
         for record in read_records(path, torn="skip"):
-            key = encode([record.policy, record.config, record.run])
-            if key not in of_file:
-                seed, settings = int(record.run.get("seed", 0)), (dict(record.config), dict(record.run))
-                made = Series("", str(path), record.policy, seed, *settings)
-                of_file[key] = made
-            of_file[key].add(record, f"{path}:{record.line}")
-        if not of_file:
+            trials.add(record)
+        if not trials.series():
             raise InputError("there is no finished episode in it", where=str(path), fix="Give another record.")
         if _torn(path):
             warnings.append(f"{path}: the last line is torn, its writer was stopped; it is left out")
-        found += of_file.values()
+        found += trials.series()
     _label(found)
     return found, warnings
 
@@ -143,8 +167,6 @@ def _torn(path: Path) -> bool:
 def _label(series: Iterable[Series]) -> None:
     """Name each by its policy, and by what else it takes to tell them apart."""
     listed = list(series)
-    for one in listed:
-        one.label = one.policy
     for more in (_prompt, _simulator, _seed, _stem, _path):
         labels = {id(one): one.label for one in listed}
         for one in listed:

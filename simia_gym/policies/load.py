@@ -64,7 +64,7 @@ def load_policy(
     """
     own = dict(domain_policies or {})
     if spec in own:
-        return _checked(load_object(own[spec], folder=folder, where=f"policy {spec!r}"), own[spec])
+        return checked_class(load_object(own[spec], folder=folder, where=f"policy {spec!r}"), own[spec])
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
     if spec == "llm":
@@ -84,10 +84,10 @@ def load_policy(
     except InputError as error:
         fix = f"{error.fix} Known names: {known}.".strip()
         raise InputError(error.what, where=error.where, fix=fix) from error
-    return _checked(found, spec)
+    return checked_class(found, spec)
 
 
-def _checked(found: object, spec: str) -> Callable[[], Policy]:
+def checked_class(found: object, spec: str) -> Callable[[], Policy]:
     """Make sure that an object is a class of policies which needs no arguments."""
     fix = "Write a class with a method act(self, messages) -> str."
     if not inspect.isclass(found):

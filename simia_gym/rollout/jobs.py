@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import InputError
@@ -15,6 +16,8 @@ from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task
 
 _SEED_BITS = 32
+NO_MATTER = ("timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out")
+"""Settings of a model that change no answer; a run may be continued with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +224,30 @@ def _digest(task: Task) -> str:
         return task_hash(task)
     except Exception:
         return f"unsound {task.id}"
+
+
+def plain_config(suite: Suite) -> EnvConfig:
+    """The settings without those that were typed and are the domain's own anyway: such a record is the same record."""
+    config, domain = suite.config, suite.domain
+    names = suite.model_names
+    own = {**domain.config.options, **(domain.data.options if domain.data is not None else {})}
+    return replace(
+        config,
+        simulator="auto" if suite.simulator_name == "world" else suite.simulator_name,
+        model=names.get("simulator", config.model),
+        roles={role: settings for role, settings in _named_roles(config.roles, names).items() if settings},
+        user=None if config.user == domain.user else config.user,
+        options={name: value for name, value in config.options.items() if encode(value) != encode(own.get(name))},
+    )
+
+
+def _named_roles(roles: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, JsonObject]:
+    """The settings of the models with their names, wherever these came from; the simulator's stands by itself."""
+    out = {
+        role: {name: value for name, value in settings.items() if name not in NO_MATTER}
+        for role, settings in roles.items()
+    }
+    for role, name in names.items():
+        if role != "simulator" and name != names.get("simulator"):
+            out.setdefault(role, {})["model"] = name
+    return out

@@ -86,6 +86,19 @@ class RecordStore:
         self._times.close()
 
 
+class NoStore(RecordStore):
+    """Keeps no record."""
+
+    def __init__(self) -> None:
+        self.path, self.finished = Path(os.devnull), {}
+
+    def write(self, line: bytes, times: JsonObject) -> None:
+        """Keep nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+
 class TakenError(InputError):
     """A record is to begin in a file that exists already."""
 

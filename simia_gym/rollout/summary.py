@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simia_gym.record.records import Record
+from simia_gym.types import JsonObject
 
 _Z95 = 1.959963984540054
 
@@ -146,3 +147,11 @@ class Summary:
     def invalid(self) -> int:
         """Episodes without a reward."""
         return self.all.episodes - self.all.valid
+
+
+def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
+    """What models took and how calls were answered, as JSON; nothing where no model was asked."""
+    if not accounts and not summary.routes:
+        return {}
+    out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
+    return {**out, "shadow": dict(summary.shadow)} if summary.shadow else out

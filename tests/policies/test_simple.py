@@ -106,7 +106,10 @@ def test_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("exprt", r"unknown policy 'exprt'\. Known names: claimer, expert, hf, llm, null, random"),
+        (
+            "exprt",
+            r"unknown policy 'exprt'\. Did you mean 'expert'\? Known names: claimer, expert",
+        ),
         ("no_such_module:X", "no module 'no_such_module'.*Known names: claimer"),
         ("my_agents_b:Absent", "has no 'Absent'.*Known names"),
         ("my_agents_b:Dumb", "has no method 'act'"),

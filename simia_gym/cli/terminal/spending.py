@@ -7,7 +7,6 @@ from typing import Any
 
 from simia_gym.common.formatting import compact, counted, dollars, percent
 from simia_gym.rollout.summary import Summary
-from simia_gym.types import JsonObject
 
 _ROUTES = {
     "llm": "by the model",
@@ -72,11 +71,3 @@ def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool =
             line += f"; state: wrong value {shadow['wrong']:,}, missed write {shadow['missed']:,}"
             line += f", spurious write {shadow['spurious']:,}"
         yield line
-
-
-def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
-    """The same for scripts; nothing where no model was asked."""
-    if not accounts and not summary.routes:
-        return {}
-    out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
-    return {**out, "shadow": dict(summary.shadow)} if summary.shadow else out

@@ -1,0 +1,129 @@
+"""Play an agent of one's own over the tasks of an environment, and score it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import gymnasium
+from rich.console import Console
+from rich.progress import Progress
+
+from simia_gym.assembly.suite import Suite
+from simia_gym.env import SimiaEnv, make_suite
+from simia_gym.errors import InputError
+from simia_gym.evaluation.report import Report, make_report
+from simia_gym.evaluation.trials import Trials
+from simia_gym.llm.accounts import accounts
+from simia_gym.policies import Policy, PolicyOptions
+from simia_gym.policies.function import AgentFunction, FunctionPolicy
+from simia_gym.policies.load import checked_class
+from simia_gym.record.records import Record
+from simia_gym.rollout.jobs import Plan, plain_config
+from simia_gym.rollout.player import make_player
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.store import NoStore, create_store
+from simia_gym.rollout.summary import spending_json
+from simia_gym.types import JsonObject
+
+T = TypeVar("T")
+
+
+def evaluate(
+    env: str | gymnasium.Env[str, str],
+    agent: str | type[Policy] | Policy | AgentFunction,
+    *,
+    trials: int = 1,
+    split: Literal["train", "test", "all"] = "test",
+    concurrency: int = 8,
+    seed: int = 0,
+    out: str | Path | None = None,
+    **settings: Any,
+) -> Report:
+    """Play every task of a split and report the scores, as ``simia evaluate`` does.
+
+    Args:
+        env: An id, such as ``simia/retail-v0``; or an environment, whose settings and tasks are used.
+        agent: A function ``agent(messages, tools)``, plain or async, that gets both in OpenAI's layout and returns a
+            text or an assistant message; a policy class, made anew for each episode; a policy, which plays one episode
+            at a time; or the name of a policy, such as ``expert``.
+        trials: Episodes per task.
+        split: Which tasks; not used with an environment.
+        concurrency: Most episodes in flight. A plain function is called in as many threads.
+        seed: Seed of the episodes and of the bootstrap.
+        out: A file for the record of every episode, for ``simia show`` and ``simia replay``.
+        **settings: Further settings of the environment, as for `gymnasium.make`; not with an environment.
+
+    Returns:
+        The scores. If something other than the agent fails in an episode, the episode is invalid and in no score.
+
+    Raises:
+        InputError: A setting is wrong, or the agent is none of these.
+    """
+    suite = _suite_of(env, split, settings)
+    name, make_policy, most = _policy_of(agent, suite)
+    if trials < 1:
+        raise InputError(f"trials is {trials}", where="trials", fix="Give at least 1.")
+    config = plain_config(suite)
+    plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=trials * len(suite.tasks))
+    found, began = Trials("" if out is None else str(out)), time.monotonic()
+    with ExitStack() as stack:
+        console = Console(stderr=True)
+        progress = stack.enter_context(Progress(console=console, disable=not console.is_terminal, transient=True))
+        bar = progress.add_task(f"{config.env.removeprefix('simia/')} · {name}", total=trials * len(suite.tasks))
+
+        def on_done(record: Record) -> None:
+            found.add(record)
+            progress.advance(bar)
+
+        pool = Pool(suite, plan, make_policy, concurrency=min(concurrency, most), on_done=on_done)
+        store = stack.enter_context(NoStore() if out is None else create_store(Path(out)))
+        _run(pool.run(store))
+    run: JsonObject = {"policy": name, "split": config.split, "prompt": config.prompt}
+    run |= spending_json(pool.summary, accounts().snapshot() if suite.model_names else {})
+    run |= {"seconds": round(time.monotonic() - began, 3), "record": None if out is None else str(out)}
+    return make_report(found.series(), seed=seed, run=run)
+
+
+def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str, Any]) -> Suite:
+    if isinstance(env, str):
+        return make_suite(env, {**settings, "split": split})
+    inner = env.unwrapped
+    if not isinstance(inner, SimiaEnv):
+        raise InputError(f"{type(inner).__name__} is no environment of ours", where="env", fix="Give an id of ours.")
+    if settings:
+        fix = "Give them to gymnasium.make, or give an id in place of the environment."
+        raise InputError(f"the environment has its own {', '.join(settings)}", where="settings", fix=fix)
+    return inner.suite
+
+
+def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], int]:
+    """The agent's name, what makes the policy of one episode, and how many episodes it can play at once."""
+    if isinstance(agent, str):
+        return agent, make_player(agent, PolicyOptions(), suite), sys.maxsize
+    name = str(getattr(agent, "__qualname__", type(agent).__qualname__))
+    if inspect.isclass(agent):
+        return name, checked_class(agent, name), sys.maxsize
+    if isinstance(agent, Policy):
+        return name, lambda: agent, 1
+    if callable(agent):
+        return name, lambda: FunctionPolicy(agent), sys.maxsize
+    fix = "Give a function agent(messages, tools), or an object or class with a method act(messages)."
+    raise InputError(f"a {name} is no agent", where="agent", fix=fix)
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """Run it on a loop of its own; in a notebook, where this thread has a loop already, in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()

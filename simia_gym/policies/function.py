@@ -1,0 +1,45 @@
+"""An agent of the user's own as a policy: a function that gets the messages and the tools."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from simia_gym.policies.base import PolicyStart
+from simia_gym.policies.transcript import openai_messages
+from simia_gym.types import JsonObject, Message
+
+AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
+"""Takes messages and tools in OpenAI's layout; gives a text or an assistant message, as dictionary or SDK object."""
+
+
+class FunctionPolicy:
+    """Calls a function for every action.
+
+    Args:
+        function: Plain or async. A plain one is called in a thread, so that it may wait for a model.
+    """
+
+    def __init__(self, function: AgentFunction) -> None:
+        self._function = function
+        self._is_async = inspect.iscoroutinefunction(function)
+        self._tools: list[JsonObject] = []
+
+    def start(self, start: PolicyStart) -> None:
+        """Keep the tools."""
+        self._tools = list(start.tools)
+
+    async def act(self, messages: Sequence[Message]) -> str:
+        """Give the function's answer as an action."""
+        given = openai_messages(messages), self._tools
+        said = self._function(*given) if self._is_async else await asyncio.to_thread(self._function, *given)
+        if inspect.isawaitable(said):
+            said = await said
+        dump = getattr(said, "model_dump", None)
+        if dump is not None:
+            said = dump(exclude_none=True)
+        # A wrong type is a fault of the policy, which the episode names.
+        return json.dumps(said, ensure_ascii=False) if isinstance(said, Mapping) else said

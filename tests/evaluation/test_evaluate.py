@@ -1,0 +1,112 @@
+"""An agent of one's own, scored as the command line scores policies."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from simia_gym import Fault, InputError, evaluate, read_records
+from simia_gym.cli.app import run
+from simia_gym.envs.webshop.expert import WebShopExpert
+
+SHOP = "simia/webshop-v0"
+CALL = {"id": "c1", "type": "function", "function": {"name": "list_all_product_types", "arguments": "{}"}}
+MESSAGE = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+
+
+def test_it_is_the_report_of_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    record = tmp_path / "r.jsonl"
+    report = evaluate(SHOP, WebShopExpert, trials=2, seed=3, out=record)
+    assert run(["evaluate", SHOP, "--trials", "2", "--seed", "3", "--out", str(tmp_path / "cli.jsonl"), "--json"]) == 0
+    wanted: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert set(report) == set(wanted)
+    for key in set(report) - {"run"}:
+        named = {"label": "WebShopExpert", "policy": "WebShopExpert", "source": str(record)}
+        assert report[key] == ([{**wanted[key][0], **named}] if key == "series" else wanted[key])
+    assert len(list(read_records(record))) == report["series"][0]["valid"] == 40
+    assert "pass^2" in str(report)
+    assert json.loads(json.dumps(report)) == report
+
+
+def plain(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+    assert (messages[0]["role"], tools[0]["type"]) == ("system", "function")
+    assert not any("error_code" in message for message in messages)
+    return "Goodbye." if messages[-1]["role"] == "tool" else MESSAGE
+
+
+async def waiting(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+    return plain(messages, tools)
+
+
+def sdk(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Any:
+    said = plain(messages, tools)
+    return said if isinstance(said, str) else SimpleNamespace(model_dump=lambda exclude_none: said)
+
+
+class Own:
+    """A policy that must not play two episodes at once."""
+
+    playing: str | None = None
+
+    def start(self, start: Any) -> None:
+        self.turns = 0
+
+    def act(self, messages: Any) -> str:
+        self.turns += 1
+        assert len([message for message in messages if message["role"] == "assistant"]) == self.turns - 1
+        return json.dumps(MESSAGE) if messages[-1]["role"] != "tool" else "Goodbye."
+
+
+@pytest.mark.parametrize("agent", [plain, waiting, sdk, Own, Own()])
+async def test_agents_of_every_kind_play_also_where_a_loop_runs(agent: Any, tmp_path: Path) -> None:
+    report = evaluate("simia/retail-v0", agent, max_turns=2, out=tmp_path / "r.jsonl")
+    assert report["series"][0]["invalid"] == 0
+    for record in read_records(tmp_path / "r.jsonl"):
+        calls = [event["call"]["name"] for event in record.events if event.get("call")]
+        assert calls == ["list_all_product_types"]
+
+
+def test_plain_functions_are_called_at_the_same_time() -> None:
+    together = threading.Barrier(4, timeout=30)
+
+    def agent(messages: Any, tools: Any) -> str:
+        together.wait()
+        return "search[lamp]"
+
+    assert evaluate(SHOP, agent, max_turns=1, concurrency=4)["series"][0]["invalid"] == 0
+
+
+def test_a_given_environment_brings_its_settings() -> None:
+    env = gym.make(SHOP, split="train", max_turns=1, prompt="compact")
+    scores = evaluate(env, "null")["series"][0]
+    assert (scores["split"], scores["prompt"], scores["mean_turns"]["value"]) == ("train", "compact", 1.0)
+    with pytest.raises(InputError, match="max_turns"):
+        evaluate(env, "null", max_turns=2)
+
+
+def test_what_fails_is_invalid_and_in_no_score() -> None:
+    def agent(messages: Any, tools: Any) -> str:
+        raise Fault("timeout", "the model said nothing", role="policy")
+
+    scores = evaluate(SHOP, agent)["series"][0]
+    assert (scores["faults"], scores["pass_at_1"]["value"]) == ({"policy:timeout": 20}, None)
+    assert evaluate(SHOP, lambda messages, tools: None)["series"][0]["faults"] == {"policy:bad_action": 20}
+
+
+@pytest.mark.parametrize("agent", [None, 3, "nobody"])
+def test_what_is_no_agent_is_refused(agent: Any) -> None:
+    with pytest.raises(InputError, match=r"agent|nobody"):
+        evaluate(SHOP, agent)
+
+
+def test_environments_of_others_are_refused() -> None:
+    with pytest.raises(InputError, match="CartPole"):
+        evaluate(gym.make("CartPole-v1"), "null")
+    with pytest.raises(InputError, match="trials"):
+        evaluate(SHOP, "null", trials=0)
