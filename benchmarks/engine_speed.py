@@ -1,4 +1,4 @@
-"""Steps per second of the engine on one core, ledger and verdict included.
+"""Steps per second of the engine on one core, ledger and verdict included; and the functions that one action calls.
 
 What is timed is what anyone runs: whole episodes (reset, every step, the verdict), driven by actions that were made
 beforehand, so that no policy's time is in it. Retail and WebShop play the scripted expert's actions; the run on the
@@ -17,10 +17,12 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import gymnasium as gym
@@ -119,6 +121,30 @@ def rate(run: Callable[[Script], int], passes: Sequence[Sequence[Script]], *, fr
     }
 
 
+def calls_of_one_action() -> dict[str, Any]:
+    """How many Python functions, in how many files, one successful call of retail's world passes through."""
+    env: gym.Env[Any, Any] = gym.make("simia/retail-v0").unwrapped
+    user = next(env.suite.domain.base.keys("users"))  # type: ignore[attr-defined]
+    call = {"name": "get_user_details", "arguments": {"user_id": user}}
+    text = f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
+    message = {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": call}]}
+    found: dict[str, Any] = {}
+    for form, action in (("text", text), ("message", message)):
+        entered: list[str] = []
+
+        def note(frame: FrameType, event: str, _: object, entered: list[str] = entered) -> None:
+            if event == "call":
+                entered.append(frame.f_code.co_filename)
+
+        env.reset(seed=0)
+        env.step(action)  # what is made once is made here
+        sys.setprofile(note)
+        env.step(action)
+        sys.setprofile(None)
+        found[form] = {"function_calls": len(entered), "files": len(set(entered))}
+    return found
+
+
 def step_cost(episode: Episode, task: Task, actions: Iterator[str], turns: int) -> list[float]:
     """Seconds of every step of one long episode."""
     run_inline(episode.reset(task, seed=0))
@@ -210,6 +236,7 @@ def main() -> None:
         episode = suite.episode()
         rate(partial(play, episode), [recorded], fresh=False)
         results["episode_retail_tau2_database"] = rate(partial(play, episode), [recorded] * count, fresh=False)
+    results["one_action"] = calls_of_one_action()
     results["flatness_retail"] = flatness(load_suite(EnvConfig("simia/retail-v0")))
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores_used": 1}
     report = {"simia_gym": simia_gym.__version__, **machine, "results": results}

@@ -27,6 +27,7 @@ from simia_gym.types import JsonObject, Split, Task
 from simia_gym.users import make_user
 
 if TYPE_CHECKING:
+    from simia_gym.simulators.hybrid import ModelSide
     from simia_gym.simulators.pins import PinStore
     from simia_gym.simulators.replay import RecordedEpisodes
 
@@ -220,7 +221,7 @@ class Suite:
             raise InputError(f"{self.domain.name} has no world to compare with", where="shadow", fix=fix)
         from simia_gym.simulators.shadow import ShadowedSimulator
 
-        return ShadowedSimulator(simulator, world)
+        return ShadowedSimulator(simulator, world, self.config.feedback)
 
     def _bare_simulator(self) -> Simulator:
         if self.resources.simulator is not None:
@@ -242,16 +243,16 @@ class Suite:
             return HybridSimulator(self.domain, modelled, self.config.routes, self.config.feedback)
         return modelled
 
-    def _model_simulator(self) -> Simulator:
+    def _model_simulator(self) -> ModelSide:
         model, feedback = self.models.get("simulator"), self.config.feedback
         stronger = self.models.get("escalation") if self.models.has("escalation") else None
         if self.strategy == "reference":
             from simia_gym.simulators.reference import ReferenceSimulator
 
             return ReferenceSimulator(self.domain, model, escalation=stronger, feedback=feedback)
-        from simia_gym.simulators.ledger import LedgerSimulator
+        from simia_gym.simulators.checked import CheckedSimulator
 
-        return LedgerSimulator(
+        return CheckedSimulator(
             self.domain,
             model,
             escalation=stronger,

@@ -65,9 +65,10 @@ class World:
         Raises:
             Fault: The tool has a bug: it raised something unexpected or wrote outside its write set.
         """
-        refusal = self.refuse(call, feedback)
-        if refusal is not None:
-            return refusal
+        return self.refuse(call, feedback) or self.execute(state, call, feedback)
+
+    def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run one call that `refuse` lets through; otherwise as `call`."""
         spec = self.tools[call.name]
         draft = state.draft()
         try:

@@ -29,8 +29,6 @@ def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | Non
     world = domain.world
     if world is not None and (call.name in world.tools or call.name not in domain.specs):
         refusal = world.refuse(call, feedback)
-        if refusal is None and call.name not in domain.specs:
-            refusal = refuse_call(domain.specs, call, feedback)
     else:
         refusal = refuse_call(domain.specs, call, feedback)
     if refusal is None and (size := len(encode(call.arguments))) > MAX_ARGUMENTS:

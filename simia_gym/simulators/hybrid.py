@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
@@ -14,6 +14,14 @@ from simia_gym.simulators.opening import opening
 from simia_gym.types import Feedback, ToolCall, Transition
 
 Side = Literal["world", "llm"]
+
+
+class ModelSide(Simulator, Protocol):
+    """A simulator that asks a model, as `HybridSimulator` needs it."""
+
+    async def answer(self, call: ToolCall, context: StepContext) -> Transition:
+        """Answer a call that has passed the argument gate."""
+        ...
 
 
 class HybridSimulator:
@@ -35,7 +43,7 @@ class HybridSimulator:
     def __init__(
         self,
         domain: Domain,
-        model_side: Simulator,
+        model_side: ModelSide,
         routes: Mapping[str, str] | None = None,
         feedback: Feedback = "terse",
     ) -> None:
@@ -51,14 +59,14 @@ class HybridSimulator:
         return opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call on its tool's side."""
+        """Answer a call on its tool's side, after the argument gate."""
         refusal = gate(self.domain, call, self.feedback)
         if refusal is not None:
             return refusal
         world = self.domain.world
         if world is None or self.routes[call.name] == "llm":
-            return await self.model_side.call(call, context)
-        transition = world.call(context.state, call, self.feedback)
+            return await self.model_side.answer(call, context)
+        transition = world.execute(context.state, call, self.feedback)
         return replace(transition, meta={**transition.meta, "route": "world"})
 
 

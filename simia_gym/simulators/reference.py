@@ -88,14 +88,15 @@ class ReferenceSimulator:
         return opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call.
+        """Answer a call: by the argument gate, else as `answer` does."""
+        return gate(self.domain, call, self.feedback) or await self.answer(call, context)
+
+    async def answer(self, call: ToolCall, context: StepContext) -> Transition:
+        """Answer a call that the gate lets through.
 
         Raises:
             Fault: The model could not be asked, or its answers broke rules.
         """
-        refusal = gate(self.domain, call, self.feedback)
-        if refusal is not None:
-            return refusal
         if self._talk is None:
             self.begin(context)
         talk = self._talk

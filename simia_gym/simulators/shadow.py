@@ -14,7 +14,7 @@ from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.world import World
 from simia_gym.state import State, make_pointer
 from simia_gym.state.equality import identical
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 _NOTHING = object()
 
@@ -28,13 +28,14 @@ class ShadowedSimulator:
 
     Args:
         simulator: Who answers.
-        world: What it is held against.
+        world: What it is compared with.
+        feedback: What the simulator's errors say; the world's have to say the same.
     """
 
     io = True
 
-    def __init__(self, simulator: Simulator, world: World) -> None:
-        self.simulator, self.world = simulator, world
+    def __init__(self, simulator: Simulator, world: World, feedback: Feedback = "terse") -> None:
+        self.simulator, self.world, self.feedback = simulator, world, feedback
         self.name = simulator.name
         self.stateless: bool = getattr(simulator, "stateless", False)
 
@@ -51,7 +52,7 @@ class ShadowedSimulator:
         answer = await self.simulator.call(call, context)
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
-        note = compare(context.state, answer, self.world.call(context.state, call))
+        note = compare(context.state, answer, self.world.call(context.state, call, self.feedback))
         return replace(answer, meta={**answer.meta, "shadow": note})
 
 

@@ -21,7 +21,7 @@ from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.ledger import Ledger
 from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.judge.judge import LLMJudge
-from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.reference import ReferenceSimulator
 from simia_gym.types import ToolCall
 from simia_gym.users.llm import LLMUser
@@ -131,7 +131,7 @@ def test_ordinary_writing_stays_readable() -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_ledger(text: str) -> None:
     model, here = Kept("ledger"), context()
-    simulator = LedgerSimulator(suite().domain, model)
+    simulator = CheckedSimulator(suite().domain, model)
     simulator.begin(here)
     run_sync(simulator.call(ToolCall("get_order_details", {"order_id": text}), here), inline=True)
     (messages,) = model.prompts

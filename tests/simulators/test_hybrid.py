@@ -10,12 +10,13 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.domain.registration import CUSTOM
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import InputError
-from simia_gym.simulators.hybrid import HybridSimulator, choose_routes
-from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.checked import CheckedSimulator
+from simia_gym.simulators.hybrid import HybridSimulator, Side, choose_routes
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.simulators.world import WorldSimulator
-from simia_gym.types import ToolCall
+from simia_gym.types import JsonObject, ToolCall
 
 from .desk import Double, Server, after, context_of, ok, put, tool_call, write_domain
 
@@ -55,12 +56,12 @@ def test_a_tool_may_be_declared_to_be_played_by_a_model(tmp_path: Path) -> None:
 )
 def test_a_route_that_cannot_be_is_named(coded: Domain, routes: dict[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        HybridSimulator(coded, LedgerSimulator(coded, Double(ok())), routes)
+        HybridSimulator(coded, CheckedSimulator(coded, Double(ok())), routes)
 
 
 async def test_every_call_says_where_it_went(coded: Domain, server: Server) -> None:
     server.say(ok("poked"), ok("bad", put("/books/b1/copies", 1)), ok("renamed", put("/books/b1/title", "Lake")))
-    side = LedgerSimulator(coded, server.model(), pins=MemoryPins())
+    side = CheckedSimulator(coded, server.model(), pins=MemoryPins())
     simulator = HybridSimulator(coded, side, {"rename": "llm"})
     context = context_of(coded, group="g")
     simulator.begin(context)
@@ -79,7 +80,7 @@ async def test_both_sides_answer_alike(coded: Domain) -> None:
     context = context_of(coded)
     world = WorldSimulator(coded.world) if coded.world is not None else None
     assert world is not None
-    hybrid = HybridSimulator(coded, LedgerSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake")))))
+    hybrid = HybridSimulator(coded, CheckedSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake")))))
     modelled = HybridSimulator(coded, hybrid.model_side, {"rename": "llm"})
     for call in (RENAME, GET, ToolCall("get_book", {}), ToolCall("fly", {})):
         expected = await world.call(call, context)
@@ -97,7 +98,7 @@ async def test_both_sides_answer_alike(coded: Domain) -> None:
 async def test_feedback_reaches_the_world(coded: Domain) -> None:
     missing = ToolCall("get_book", {"book_id": "b9"})
     context = context_of(coded)
-    side = LedgerSimulator(coded, Double(ok()))
+    side = CheckedSimulator(coded, Double(ok()))
     terse = await HybridSimulator(coded, side).call(missing, context)
     explained = await HybridSimulator(coded, side, {}, "explain").call(missing, context)
     assert "Why:" not in terse.observation
@@ -127,3 +128,34 @@ async def test_the_plain_world_marks_no_route(coded: Domain) -> None:
     simulator.begin(context)
     assert (await simulator.call(GET, context)).meta == {}
     assert (await simulator.open(context)).observation == "The desk is open."
+
+
+@pytest.mark.parametrize("side", ["world", "llm"])
+async def test_arguments_are_checked_once(coded: Domain, side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, checked = coded.specs["rename"], list[JsonObject]()
+    problem = ToolSpec.problem
+    monkeypatch.setattr(ToolSpec, "problem", lambda self, given: checked.append(given) or problem(self, given))
+    model = CheckedSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake"))))
+    answer = await HybridSimulator(coded, model, {spec.name: side}).call(RENAME, context_of(coded))
+    assert (answer.outcome, checked) == ("ok", [RENAME.arguments])
+
+
+async def test_the_shadow_compares_errors_as_they_are_told(tmp_path: Path) -> None:
+    text = "Error: Book b99 not found. Why: The shelf has only listed books."
+    answer = {"outcome": "error", "error_code": "not_found", "reveals": [], "ops": [], "observation": text}
+    config = EnvConfig(
+        CUSTOM,
+        domain=str(write_domain(tmp_path / "told", world=True)),
+        simulator="hybrid",
+        routes={"get_book": "llm"},
+        shadow=True,
+        feedback="explain",
+        pins=False,
+    )
+    suite = Suite(config, Resources(models={"simulator": Double(answer)}))
+    given = await suite.make_simulator().call(ToolCall("get_book", {"book_id": "b99"}), context_of(suite.domain))
+    assert given.observation == text
+    assert given.meta["shadow"] == {
+        **dict.fromkeys(("outcome", "error_code", "observation"), True),
+        **dict.fromkeys(("wrong", "missed", "spurious"), 0),
+    }

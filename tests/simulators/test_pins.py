@@ -19,7 +19,7 @@ from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.cassette.recorded_model import RecordedModel
 from simia_gym.record.ledger import first_divergence
-from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
@@ -201,7 +201,7 @@ def test_a_file_that_is_none_of_pins_is_named(tmp_path: Path) -> None:
 
 
 async def play(
-    simulator: LedgerSimulator, context: StepContext, calls: list[ToolCall]
+    simulator: CheckedSimulator, context: StepContext, calls: list[ToolCall]
 ) -> tuple[StepContext, list[Transition]]:
     simulator.begin(context)
     made: list[Transition] = []
@@ -224,7 +224,7 @@ async def test_a_group_gets_one_answer_and_every_record_is_whole(domain: Domain,
     double = Double(counting)
 
     async def member(seed: int, group: str) -> tuple[StepContext, list[Transition]]:
-        simulator = LedgerSimulator(domain, double, pins=store)
+        simulator = CheckedSimulator(domain, double, pins=store)
         return await play(simulator, context_of(domain, seed=seed, group=group), [GET])
 
     played = await asyncio.gather(*(member(seed, "g") for seed in range(5)))
@@ -246,7 +246,7 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
         heads: dict[int, bytes] = {}
         for seed in order:
             calls = [ToolCall("get_book", {"book_id": "b2"})] * seed + [GET]
-            simulator = LedgerSimulator(domain, double, pins=pins)
+            simulator = CheckedSimulator(domain, double, pins=pins)
             context, _ = await play(simulator, context_of(domain, seed=seed, group="g"), calls)
             heads[seed] = context.ledger.head.encode()
         return [heads[seed] for seed in sorted(heads)]
@@ -256,7 +256,7 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
 
 async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain, store: PinStore) -> None:
     double = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake"))
-    simulator = LedgerSimulator(domain, double, pins=store)
+    simulator = CheckedSimulator(domain, double, pins=store)
     context, made = await play(simulator, context_of(domain, group="g"), [GET, GET, RENAME, GET, GET])
     assert [transition.meta["route"] for transition in made] == ["llm", "pin", "llm", "llm", "pin"]
     assert [transition.observation for transition in made[-2:]] == ["the lake", "the lake"]
@@ -267,7 +267,7 @@ async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain, store: PinSto
 async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain, store: PinStore) -> None:
     double = Double(ok("bad", put("/books/b1/copies", 9)), ok("renamed", LAKE))
     for seed in (1, 2):
-        simulator = LedgerSimulator(domain, double, pins=store)
+        simulator = CheckedSimulator(domain, double, pins=store)
         context, (transition,) = await play(simulator, context_of(domain, seed=seed, group="g"), [RENAME])
         assert transition.ops == (LAKE,)
         assert transition.meta == {"route": "repaired"}
@@ -280,20 +280,20 @@ async def test_an_episode_in_which_the_answer_breaks_a_rule_goes_on_from_it(doma
     loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
     lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
     double = Double(ok("lent", loan), failed("nobody", "not_found"))
-    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, seed=1, group="g"), [lend])
+    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, seed=1, group="g"), [lend])
     gone = domain.base.apply([{"op": "remove", "path": "/loans/l1"}, {"op": "remove", "path": "/members/m1"}])
 
     def other() -> StepContext:
         return context_of(domain, state=gone, seed=2, group="g")
 
-    context, made = await play(LedgerSimulator(domain, double, pins=store), other(), [lend, lend])
+    context, made = await play(CheckedSimulator(domain, double, pins=store), other(), [lend, lend])
     assert [transition.observation for transition in made] == ["Error: nobody"] * 2
     assert [transition.meta["route"] for transition in made] == ["repaired", "pin"]
     assert [event["type"] for event in context.ledger.events][:3] == ["model", "rejected", "model"]
     assert len(double.requests) == 2
     recorded = RecordedModel()
     recorded.load(context.ledger.events, None)
-    again, _ = await play(LedgerSimulator(domain, recorded, pins=MemoryPins()), other(), [lend, lend])
+    again, _ = await play(CheckedSimulator(domain, recorded, pins=MemoryPins()), other(), [lend, lend])
     assert first_divergence(context.ledger.events, again.ledger.events) is None
 
 
@@ -302,7 +302,7 @@ async def test_an_answer_that_fits_no_more_is_asked_anew(domain: Domain, store: 
     loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
     lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
     double = Double(ok("lent", loan), failed("nobody", "not_found"))
-    simulator = LedgerSimulator(domain, double, pins=store)
+    simulator = CheckedSimulator(domain, double, pins=store)
     context, _ = await play(simulator, context_of(domain, group="g"), [lend])
     gone = [{"op": "remove", "path": f"/{place}"} for place in ("loans/l1", "loans/l2", "members/m1")]
     context = replace(context, state=context.state.apply(gone))
@@ -316,11 +316,11 @@ async def test_every_record_of_a_group_can_be_replayed_alone(domain: Domain) -> 
     pins, double = MemoryPins(), Double(lambda request: ok(f"seed {request.seed}"))
     calls = [GET, GET, ToolCall("get_book", {"book_id": "b2"})]
     for seed in (1, 2):
-        simulator = LedgerSimulator(domain, double, pins=pins)
+        simulator = CheckedSimulator(domain, double, pins=pins)
         context, _ = await play(simulator, context_of(domain, seed=seed, group="g"), calls)
         recorded = RecordedModel()
         recorded.load(context.ledger.events, None)
-        again = LedgerSimulator(domain, recorded, pins=MemoryPins())
+        again = CheckedSimulator(domain, recorded, pins=MemoryPins())
         replayed, _ = await play(again, context_of(domain, seed=seed, group="g"), calls)
         assert first_divergence(context.ledger.events, replayed.ledger.events) is None
 
@@ -331,7 +331,7 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     records = []
     double = Double(bad, lost, ok("sea"))
     for seed in (1, 2):
-        simulator = LedgerSimulator(domain, double, pins=store, share_faults=True)
+        simulator = CheckedSimulator(domain, double, pins=store, share_faults=True)
         context = context_of(domain, seed=seed, group="g")
         simulator.begin(context)
         with pytest.raises(Fault, match="503") as caught:
@@ -341,7 +341,7 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     assert len(double.requests) == 2
     assert [event["type"] for event in records[1].events] == ["model", "rejected"]
     assert first_divergence(records[0].events, records[1].events) is None
-    simulator = LedgerSimulator(domain, Double(lost, ok("sea")), pins=store)
+    simulator = CheckedSimulator(domain, Double(lost, ok("sea")), pins=store)
     with pytest.raises(Fault, match="503"):
         await play(simulator, context_of(domain, seed=1, group="h"), [GET])
     _, (transition,) = await play(simulator, context_of(domain, seed=2, group="h"), [GET])
@@ -351,7 +351,7 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
 @pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
 async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: PinStore, change: str) -> None:
     double = Double(ok("one"), ok("two"))
-    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
+    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
     state = domain.base.apply([put("/books/b1/title", "Moor")]) if change == "state" else None
     call = ToolCall("get_book", {"book_id": "b2"}) if change == "arguments" else GET
     if change == "rules":
@@ -365,7 +365,7 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
         domain = _load(domain.folder, b"{}", None)
     asked_as = {"simulator": {"model": "other"}} if change == "model" else None
     feedback: Feedback = "explain" if change == "feedback" else "terse"
-    simulator = LedgerSimulator(domain, double, pins=store, feedback=feedback, asked_as=asked_as)
+    simulator = CheckedSimulator(domain, double, pins=store, feedback=feedback, asked_as=asked_as)
     group = "h" if change == "group" else "g"
     _, (transition,) = await play(simulator, context_of(domain, group=group, state=state), [call])
     assert transition.observation == "two"
@@ -373,9 +373,9 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
 
 async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain, store: PinStore) -> None:
     double = Double(ok("one"))
-    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
+    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
     elsewhere = domain.base.apply([put("/books/b2/title", "Moor"), put("/_clock/now/day", 9)])
-    await play(LedgerSimulator(domain, double, pins=store), context_of(domain, state=elsewhere, group="g"), [GET])
+    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, state=elsewhere, group="g"), [GET])
     assert len(double.requests) == 1
 
 

@@ -13,7 +13,7 @@ from simia_gym.domain.registration import domain_path
 from simia_gym.episode import Episode
 from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.rubric import RubricReward
-from simia_gym.simulators.ledger import LedgerSimulator
+from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import JsonObject, Step, Task
 from simia_gym.users.llm import LLMUser
@@ -110,7 +110,7 @@ async def test_what_it_was_not_asked_for_reaches_nobody(domain: Domain, task: Ta
         }
 
     async with serving(answer) as server:
-        simulator = LedgerSimulator(domain, server.model("simulator"))
+        simulator = CheckedSimulator(domain, server.model("simulator"))
         judge = LLMJudge(domain, server.model("judge"))
         reward = RubricReward([*domain.rubric, POLITE], folder=domain.folder, judge=judge)
         user = LLMUser(domain, server.model("user"))

@@ -54,7 +54,7 @@ class _Accepted(NamedTuple):
     text: str
 
 
-class LedgerSimulator:
+class CheckedSimulator:
     """Plays the tools of a domain by a model whose every change is checked.
 
     Args:
@@ -101,7 +101,11 @@ class LedgerSimulator:
         return opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call, with pins as the group does.
+        """Answer a call: by the argument gate, else as `answer` does."""
+        return gate(self.domain, call, self.feedback) or await self.answer(call, context)
+
+    async def answer(self, call: ToolCall, context: StepContext) -> Transition:
+        """Answer a call that the gate lets through, with pins as the group does.
 
         Nothing in the record says who of the group asked first: neither seeds nor numbers nor scopes of requests depend
         on it, and what the model said stands in the record of each member, so that each can be replayed alone.
@@ -110,9 +114,6 @@ class LedgerSimulator:
             Fault: The slice is too large, no model could be asked, or every answer broke rules.
         """
         domain, pins = self.domain, self.pins
-        refusal = gate(domain, call, self.feedback)
-        if refusal is not None:
-            return refusal
         asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(context.state, call), context)
         if pins is None:
             settled = await self._ask(

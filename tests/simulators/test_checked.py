@@ -16,8 +16,8 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import make_nonce, outside_blocks
+from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.checking import MAX_OBSERVATION
-from simia_gym.simulators.ledger import LedgerSimulator
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall, Transition
 
@@ -29,8 +29,8 @@ LAKE = put("/books/b1/title", "Lake")
 STRAY = put("/books/b1/copies", 9)
 
 
-def begun(domain: Domain, model: Any, context: StepContext, **options: Any) -> LedgerSimulator:
-    simulator = LedgerSimulator(domain, model, **options)
+def begun(domain: Domain, model: Any, context: StepContext, **options: Any) -> CheckedSimulator:
+    simulator = CheckedSimulator(domain, model, **options)
     simulator.begin(context)
     return simulator
 
@@ -332,7 +332,7 @@ async def test_requests_of_an_episode_are_numbered_and_seeded(domain: Domain) ->
 
 async def test_begin_forgets_the_episode_before(domain: Domain) -> None:
     double = Double(ok("one"), ok("two"))
-    simulator = LedgerSimulator(domain, double, pins=MemoryPins(1))
+    simulator = CheckedSimulator(domain, double, pins=MemoryPins(1))
     for group in ("a", "b"):
         context = context_of(domain, group=group)
         simulator.begin(context)
@@ -358,7 +358,7 @@ async def test_a_row_that_the_call_does_not_show_is_not_overwritten(domain: Doma
     taken = put("/loans/l1", {"id": "l1", "book_id": "b1", "member": "m1"}, "add")
     free = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
     server.say(ok("lent", taken), ok("lent", free))
-    simulator = LedgerSimulator(domain, server.model())
+    simulator = CheckedSimulator(domain, server.model())
     context = context_of(domain)
     simulator.begin(context)
     transition = await simulator.call(ToolCall("lend", {"book_id": "b1", "member_id": "m1"}), context)
