@@ -134,7 +134,12 @@ async def test_the_plain_world_marks_no_route(coded: Domain) -> None:
 async def test_arguments_are_checked_once(coded: Domain, side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, checked = coded.specs["rename"], list[JsonObject]()
     problem = ToolSpec.problem
-    monkeypatch.setattr(ToolSpec, "problem", lambda self, given: checked.append(given) or problem(self, given))
+
+    def watched(self: ToolSpec, arguments: JsonObject) -> str | None:
+        checked.append(arguments)
+        return problem(self, arguments)
+
+    monkeypatch.setattr(ToolSpec, "problem", watched)
     model = CheckedSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake"))))
     answer = await HybridSimulator(coded, model, {spec.name: side}).call(RENAME, context_of(coded))
     assert (answer.outcome, checked) == ("ok", [RENAME.arguments])
