@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from simia_gym.common.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from simia_gym.rewards.explain import report
+    from simia_gym.record.explain import report
     from simia_gym.rewards.finding import Finding, quote_call, quote_change, quote_text
     from simia_gym.rewards.grade import Grade
     from simia_gym.rewards.programs.builtin import PROGRAMS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "simia_gym.rewards.explain": "report",
+        "simia_gym.record.explain": "report",
         "simia_gym.rewards.finding": "Finding quote_call quote_change quote_text",
         "simia_gym.rewards.grade": "Grade",
         "simia_gym.rewards.programs.builtin": "PROGRAMS",

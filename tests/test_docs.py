@@ -30,7 +30,7 @@ from simia_gym.errors import Fault
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.oracle import serve_in_thread
 from simia_gym.policies import load_policy
-from simia_gym.rewards.explain import report as explain
+from simia_gym.rewards import report as explain
 from simia_gym.rollout.play import play
 
 from .docs_pages import CHECKOUT, PAGES, Block, blocks, page_id

@@ -178,6 +178,22 @@ def replay(
     raise typer.Exit(replay_record(file, data=data, json=json))
 
 
+@app.command()
+def show(
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record that `simia rollout` wrote.")],
+    task: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="[TASK]", help="The id of a task. [default: the first episode]"),
+    ] = None,
+    member: Annotated[int, typer.Option(metavar="N", min=0, help="Which episode of the task.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Print a recorded episode as a conversation, with its verdict."""
+    from simia_gym.cli.show import show_episode
+
+    raise typer.Exit(show_episode(record, task, member=member, json=json))
+
+
 @app.command("verify-recorded")
 def verify_recorded(
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="An id from `simia list`, or its short name.")],

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from simia_gym.assembly.suite import Suite
+from simia_gym.domain.naming import resolve_env
 from simia_gym.env import SimiaEnv, make_suite
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import Report, make_report
@@ -50,7 +51,8 @@ def evaluate(
     """Play every task of a split and report the scores, as ``simia evaluate`` does.
 
     Args:
-        env: An id, such as ``simia/retail-v0``; or an environment, whose settings and tasks are used.
+        env: An id, such as ``simia/retail-v0``, or the folder of a domain; or an environment, whose settings and tasks
+            are used.
         agent: A function ``agent(messages, tools)``, plain or async, that gets both in OpenAI's layout and returns a
             text or an assistant message; a policy class, made anew for each episode; a policy, which plays one episode
             at a time; or the name of a policy, such as ``expert``.
@@ -94,7 +96,8 @@ def evaluate(
 
 def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str, Any]) -> Suite:
     if isinstance(env, str):
-        return make_suite(env, {**settings, "split": split})
+        name, folder = resolve_env(env, settings.pop("domain", None))
+        return make_suite(name, {**settings, "domain": folder, "split": split})
     inner = env.unwrapped
     if not isinstance(inner, SimiaEnv):
         raise InputError(f"{type(inner).__name__} is no environment of ours", where="env", fix="Give an id of ours.")

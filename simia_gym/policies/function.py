@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from simia_gym.policies.base import PolicyStart
 from simia_gym.policies.transcript import openai_messages
-from simia_gym.types import JsonObject, Message
+from simia_gym.types import JsonObject, Message, PolicyAction
 
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
 """Takes messages and tools in OpenAI's layout; gives a text or an assistant message, as dictionary or SDK object."""
@@ -32,14 +31,12 @@ class FunctionPolicy:
         """Keep the tools."""
         self._tools = list(start.tools)
 
-    async def act(self, messages: Sequence[Message]) -> str:
+    async def act(self, messages: Sequence[Message]) -> PolicyAction:
         """Give the function's answer as an action."""
         given = openai_messages(messages), self._tools
         said = self._function(*given) if self._is_async else await asyncio.to_thread(self._function, *given)
         if inspect.isawaitable(said):
             said = await said
         dump = getattr(said, "model_dump", None)
-        if dump is not None:
-            said = dump(exclude_none=True)
-        # A wrong type is a fault of the policy, which the episode names.
-        return json.dumps(said, ensure_ascii=False) if isinstance(said, Mapping) else said
+        action: PolicyAction = said if dump is None else dump(exclude_none=True)
+        return action

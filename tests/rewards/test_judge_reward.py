@@ -14,8 +14,8 @@ from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
+from simia_gym.rewards import report
 from simia_gym.rewards.criteria import Criterion
-from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.judge.blind import NO_STATE, blind
 from simia_gym.rewards.judge.judge import LLMJudge

@@ -9,8 +9,8 @@ import pytest
 from simia_gym.errors import DomainError, Fault
 from simia_gym.record.finished_episode import FinishedEpisode, Reward
 from simia_gym.record.verdict import from_json, to_json
+from simia_gym.rewards import report
 from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
-from simia_gym.rewards.explain import report
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.grade import Grade
 from simia_gym.rewards.outcome import OutcomeReward

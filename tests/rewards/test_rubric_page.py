@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from simia_gym.rewards.explain import report
+from simia_gym.rewards import report
 from simia_gym.rewards.programs.builtin import PROGRAMS
 from simia_gym.rewards.rubric import RubricReward
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from simia_gym.record.verdict import from_json
 from simia_gym.types import CriterionResult, Verdict
 
 _QUOTE = 100
 
 
-def report(verdict: Verdict) -> str:
+def report(verdict: Verdict | Mapping[str, Any]) -> str:
     """Explain a verdict.
 
     Args:
-        verdict: The verdict.
+        verdict: The verdict, or its JSON value, as `Record.verdict` holds it.
 
     Returns:
         Lines of plain text: the result, then mark, id, kind, weight, reason and evidence of every criterion. The marks:
         ``+`` met, ``-`` missed, ``!`` forbidden and it happened, ``?`` not judged.
     """
+    if not isinstance(verdict, Verdict):
+        verdict = from_json(verdict)
     lines = [_headline(verdict)]
     if verdict.reason:
         lines.append(f"  because {verdict.reason}")

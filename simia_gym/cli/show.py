@@ -1,0 +1,114 @@
+"""`simia show`: a recorded episode as a conversation, with its verdict."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from simia_gym.common.formatting import counted
+from simia_gym.common.output import Output
+from simia_gym.errors import InputError, did_you_mean
+from simia_gym.record.explain import report
+from simia_gym.record.records import Record, read_records
+
+_CALL = re.compile(r"<tool_call>.*?</tool_call>", re.DOTALL)
+_STYLES = {"agent": "cyan", "user": "green", "tool": "yellow", "error": "red", "model": "magenta"}
+
+
+class _Line(NamedTuple):
+    event: int
+    speaker: str
+    text: str
+
+
+def show_episode(path: Path, task: str | None, *, member: int = 0, json: bool = False) -> int:
+    """Print one episode of a record.
+
+    Args:
+        path: The record.
+        task: The id of its task; by default that of the first episode.
+        member: Which episode of the task.
+        json: Whether a script listens: it gets the record's line.
+
+    Returns:
+        The exit code 0.
+
+    Raises:
+        InputError: The record cannot be read, or holds no such episode.
+    """
+    records = list(read_records(path, torn="skip"))
+    if not records:
+        raise InputError("there is no finished episode in it", where=str(path), fix="Give another record.")
+    wanted = records[0].task if task is None else task
+    found = [record for record in records if record.task == wanted and record.member == member]
+    if not found:
+        tasks = list(dict.fromkeys(record.task for record in records))
+        fix = f"{did_you_mean(wanted, tasks)}It holds {counted(len(tasks), 'task')}, such as {tasks[0]}."
+        raise InputError(f"there is no episode {member} of task {wanted!r}", where=str(path), fix=fix)
+    record, output = found[0], Output(json)
+    env = str(record.config["env"]).removeprefix("simia/")
+    output.say(f"{env} · task {record.task} ({record.kind}) · policy {record.policy} · seed {record.seed}")
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="dim")
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for line in _conversation(record):
+        grid.add_row(str(line.event), Text(line.speaker, style=_STYLES.get(line.speaker, "")), Text(line.text))
+    output.console.print(grid)
+    output.say(f"\nended by {record.ended} after {counted(record.turns, 'turn')}")
+    output.console.print(Text(report(record.verdict)))
+    if task is None and len(records) > 1:
+        output.say(f"\n1 of {counted(len(records), 'episode')}; another one: simia show {path} {records[-1].task}")
+    output.result(record.to_json())
+    return 0
+
+
+def _conversation(record: Record) -> Iterator[_Line]:
+    """Who said what; the numbers are those that the verdict's evidence names."""
+    written_out = False
+    for number, event in enumerate(record.events):
+        kind = event["type"]
+        if kind == "message":
+            yield _Line(number, event["speaker"], event["text"])
+        elif kind == "action":
+            spoken = _beside_calls(event["text"])
+            written_out = spoken == event["text"].strip()
+            following = record.events[number + 1] if number + 1 < len(record.events) else {}
+            if spoken and following.get("say") is None:
+                yield _Line(number, "agent", spoken)
+        elif kind == "invalid":
+            yield _Line(number, "error", event["text"])
+        elif kind == "transition":
+            if event["say"] is not None:
+                yield _Line(number, "agent", event["say"])
+            elif not written_out:
+                yield _Line(number, "agent", _call_text(event["call"]))
+            speaker = "error" if event["outcome"] == "error" else event["speaker"]
+            yield _Line(number, speaker, event["observation"])
+        elif kind == "rejected":
+            yield _Line(number, "model", "an answer that broke the rules and was not used")
+        elif kind == "fault":
+            yield _Line(number, "error", f"{event['role']} fault ({event['kind']}): {event['message']}")
+
+
+def _beside_calls(action: str) -> str:
+    """What an action says besides its calls."""
+    text = _CALL.sub("", action).strip()
+    try:
+        message = jsonlib.loads(text)
+    except ValueError:
+        return text
+    return str(message.get("content") or "") if isinstance(message, dict) else ""
+
+
+def _call_text(call: dict[str, Any]) -> str:
+    arguments = ", ".join(
+        f"{name}={jsonlib.dumps(value, ensure_ascii=False)}" for name, value in call["arguments"].items()
+    )
+    return f"→ {call['name']}({arguments})"
