@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
 
 from simia_gym.common.quick_init import quick_init
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedTask:
+    """A task with everything that is worked out of it once and shared by all episodes that play it.
+
+    Attributes:
+        task: The task.
+        initial: The state in which it begins.
+        digest: Its content hash, 16 hex digits.
+    """
+
+    task: Task
+    initial: State
+    digest: str = ""
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, name: str, make: Callable[[Task], T]) -> T:
+        """Give what a part of the engine makes of the task, such as the user's parsed script.
+
+        Args:
+            name: What it is; each has its own name.
+            make: Makes it of the task, at the first call.
+        """
+        if name not in self._made:
+            self._made[name] = make(self.task)
+        return cast(T, self._made[name])
 
 
 @quick_init
@@ -17,22 +47,31 @@ class StepContext:
     """The present moment of an episode.
 
     Attributes:
-        task: The task, private parts included: simulators and users may read them, policies never see a context.
+        prepared: The task with what was worked out of it, private parts included: simulators and users may read them,
+            policies never see a context.
         state: The state now.
         ledger: The record so far.
         seed: The episode's seed; all variety of wording comes from it.
         turn: The number of the present turn, from 1; 0 at the opening.
-        digest: The task's content hash.
         group: Id that the episodes of one group share: in them the same call in the same state has the same answer.
     """
 
-    task: Task
+    prepared: PreparedTask
     state: State
     ledger: Ledger
     seed: int
     turn: int
-    digest: str = ""
     group: str = ""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        return self.prepared.task
+
+    @property
+    def digest(self) -> str:
+        """The task's content hash."""
+        return self.prepared.digest
 
     @property
     def scope(self) -> str:

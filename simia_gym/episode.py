@@ -88,7 +88,7 @@ class Episode:
         self.state: State = domain.base
         self.initial: State = domain.base
         self.task: Task | None = None
-        self.seed, self.digest, self.group = 0, "", ""
+        self.seed, self.group = 0, ""
         self.turn = 0
         self.ended: str | None = None
         self.verdict: Verdict | None = None
@@ -124,12 +124,12 @@ class Episode:
         self.ended, self.verdict, self.written, self.fault = "reset", None, None, None
         self.ledger = Ledger()
         try:
-            self.initial, digest = self.domain.begin(task)
+            self.prepared = prepared = self.domain.prepare(task)
         except PatchError as error:
             fix = "Mend its setup operations."
             raise InputError(f"the task does not fit: {error}", where=f"task {task.id}", fix=fix) from error
-        self.state = self.initial
-        self.digest, self.group = digest, group or f"{task.id}:{digest}:{seed}"
+        self.state = self.initial = prepared.initial
+        self.group = group or f"{task.id}:{prepared.digest}:{seed}"
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if self.models:
             names["models"] = dict(self.models)
@@ -143,7 +143,7 @@ class Episode:
             task=task.id,
             kind=task.kind,
             split=task.split,
-            task_hash=digest,
+            task_hash=prepared.digest,
             seed=seed,
             prompt=self.prompt,
             **names,
@@ -364,7 +364,7 @@ class Episode:
         return ""
 
     def _context(self, task: Task) -> StepContext:
-        return StepContext(task, self.state, self.ledger, self.seed, self.turn, self.digest, self.group)
+        return StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group)
 
     def _commit(self, transition: Transition) -> None:
         """Take over the new state, applying the operations where nobody has yet. Reveals count as initial state."""
@@ -426,7 +426,7 @@ class Episode:
             tools=self.domain.tool_entries,
             ledger=self.ledger,
             seed=self.seed,
-            digest=self.digest,
+            digest=self.prepared.digest,
             group=self.group,
         )
         self.verdict = verdict = await self._part("judge", self.reward.score(finished))

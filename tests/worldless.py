@@ -36,7 +36,7 @@ def _with_goal(domain: Domain, task: Task) -> JsonObject:
     written: JsonObject = thaw(task_to_json(task))
     if task.goal is None or domain.world is None:
         return written
-    initial, _ = domain.begin(task)
+    initial = domain.prepare(task).initial
     final = domain.world.replay(initial, task.gold)
     written["goal"] = [
         {

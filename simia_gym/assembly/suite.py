@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.validate import check_effects
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import Simulator, StepContext, User
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import SPLITS, Domain, load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.domain.tasks import TaskList
 from simia_gym.episode import Episode
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 LLM = "llm"
 logger = logging.getLogger("simia_gym")
-SPLITS: tuple[Split, ...] = ("train", "test")
 
 
 class Suite:
@@ -95,24 +93,8 @@ class Suite:
         return TaskList(fixed, counts, self.domain.generator)
 
     def task(self, task_id: str) -> Task:
-        """Find a task by its id, in any split.
-
-        Raises:
-            InputError: There is none.
-        """
-        for tasks in self.domain.tasks.values():
-            for task in tasks:
-                if task.id == task_id:
-                    return task
-        number = re.search(r"\d+$", task_id)
-        generator = self.domain.generator
-        if number is not None and generator is not None:  # generated tasks are numbered; none need be searched
-            for split in SPLITS:
-                task = generator(split, int(number.group()))
-                if task.id == task_id:
-                    return task
-        some = ", ".join(task.id for task in self.tasks[:3])
-        raise InputError(f"there is no task {task_id!r} in {self.config.env}", where="task", fix=f"Such as {some}.")
+        """Find a task by its id, in any split; see `Domain.find_task`."""
+        return self.domain.find_task(task_id)
 
     def _simulator_name(self) -> str:
         if self.resources.simulator is not None:
@@ -205,8 +187,8 @@ class Suite:
         """Make sure that a user of code can play these tasks, before any of them is played."""
         user, task = self.make_user(), self.tasks[0]
         if user is not None and not user.io:
-            state, digest = self.domain.begin(task)
-            context = StepContext(task, state, Ledger(), 0, 0, digest)
+            prepared = self.domain.prepare(task)
+            context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
             user.begin(context)
             run_sync(user.open(context), inline=True)
 

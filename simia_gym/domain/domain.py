@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
@@ -16,6 +17,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_json, read_text, read_yaml
 from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig, read_config
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import read_tasks, task_hash
@@ -31,6 +33,7 @@ from simia_gym.views.render import Renderer, compile_render
 from simia_gym.views.slices import Slicer, compile_reads
 
 _REMEMBERED = 1024
+SPLITS: tuple[Split, ...] = ("train", "test")
 _SETTINGS = [item.name for item in fields(EnvConfig)]
 _HASHED = (".yaml", ".md", ".json", ".py")
 
@@ -68,7 +71,7 @@ class Domain:
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
-    _begun: dict[int, tuple[Task, State, str]] = field(default_factory=dict, init=False, repr=False)
+    _prepared: dict[int, PreparedTask] = field(default_factory=dict, init=False, repr=False)
     _slicers: dict[str, Slicer] = field(default_factory=dict, init=False, repr=False)
     _renderers: dict[str, Renderer | None] = field(default_factory=dict, init=False, repr=False)
 
@@ -158,21 +161,37 @@ class Domain:
             "compact": f"{brief.strip()}\n\n{self.how_to_act(compact=True)}",
         }
 
-    def begin(self, task: Task) -> tuple[State, str]:
-        """The initial state of a task and the task's content hash.
-
-        A group of episodes plays one task, so the last few tasks are remembered, by identity.
+    def prepare(self, task: Task) -> PreparedTask:
+        """Work out what all episodes of a task share; the last few tasks are remembered, by identity.
 
         Raises:
             PatchError: The task's changes do not fit the initial state.
         """
-        known = self._begun.get(id(task))
-        if known is None or known[0] is not task:
-            state = self.base.apply(task.setup) if task.setup else self.base
-            if len(self._begun) >= _REMEMBERED:
-                self._begun.clear()
-            self._begun[id(task)] = known = (task, state, task_hash(task))
-        return known[1], known[2]
+        known = self._prepared.get(id(task))
+        if known is None or known.task is not task:
+            if len(self._prepared) >= _REMEMBERED:
+                self._prepared.clear()
+            known = PreparedTask(task, self.base.apply(task.setup) if task.setup else self.base, task_hash(task))
+            self._prepared[id(task)] = known
+        return known
+
+    def find_task(self, task_id: str) -> Task:
+        """Find a task by its id: a fixed one of any split, or a generated one.
+
+        Raises:
+            InputError: There is none; names a similar one.
+        """
+        fixed = {task.id: task for tasks in self.tasks.values() for task in tasks}
+        if task_id in fixed:
+            return fixed[task_id]
+        number = re.search(r"\d+$", task_id)
+        if number is not None and self.generator is not None:  # generated tasks are numbered; none need be searched
+            for split in SPLITS:
+                task = self.generator(split, int(number.group()))
+                if task.id == task_id:
+                    return task
+        fix = did_you_mean(task_id, fixed) or f"Such as {', '.join([*fixed][:3])}."
+        raise InputError(f"there is no task {task_id!r} in {self.name}", where="task", fix=fix.strip())
 
     @cached_property
     def state_schema(self) -> StateSchema | None:

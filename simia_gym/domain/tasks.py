@@ -28,8 +28,6 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
     "options": dict,
 }
 _TUPLES = ("setup", "gold", "goal", "criteria")
-_REMEMBERED = 256
-_hashes: dict[int, tuple[Task, str]] = {}
 
 
 def task_to_json(task: Task) -> JsonObject:
@@ -112,13 +110,8 @@ def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputEr
 
 
 def task_hash(task: Task) -> str:
-    """Content hash of a task, 16 hex digits; the last few are remembered, by identity."""
-    known = _hashes.get(id(task))
-    if known is None or known[0] is not task:
-        if len(_hashes) >= _REMEMBERED:
-            _hashes.clear()
-        known = _hashes[id(task)] = (task, hashlib.sha256(encode(task_to_json(task))).hexdigest()[:16])
-    return known[1]
+    """Content hash of a task, 16 hex digits."""
+    return hashlib.sha256(encode(task_to_json(task))).hexdigest()[:16]
 
 
 class TaskList(Sequence[Task]):

@@ -251,10 +251,10 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
     """An episode that uses all its turns."""
     sample = _Sample()
     domain, turns = suite.domain, suite.max_turns
-    state, digest = domain.begin(task)
+    prepared = domain.prepare(task)
     feedback = suite.config.feedback
     prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
-    size = prefix(domain, StepContext(task, state, Ledger(), 0, 0, digest), feedback).prompt.size
+    size = prefix(domain, StepContext(prepared, prepared.initial, Ledger(), 0, 0), feedback).prompt.size
     grown = _WRAPPING * turns
     sample.add("simulator", size + (grown if suite.strategy == "reference" else 4 * _WRAPPING), calls=turns)
     asked = _size_of_prompt(suite, "user") + len(encode(task.user or {}))

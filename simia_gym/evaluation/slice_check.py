@@ -55,7 +55,7 @@ def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, 
     found: set[str] = set()
     for task in tasks:
         try:
-            state, _ = domain.begin(task)
+            state = domain.prepare(task).initial
             for item in task.gold:
                 call = ToolCall(item["name"], dict(item.get("arguments", {})))
                 transition, problems = call_problems(domain, state, call)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -119,10 +118,11 @@ class Domains:
         key = id(domain), named["id"], digest
         task = self._tasks.get(key)
         if task is None:
-            task = _find(domain, named["id"])
-            if task is None:
-                raise Refused(f"there is no task {named['id']!r} in {domain.name}")
-            found = domain.begin(task)[1]
+            try:
+                task = domain.find_task(named["id"])
+            except InputError as error:
+                raise Refused(error.what) from error
+            found = domain.prepare(task).digest
             if digest and found != digest:
                 raise Refused(f"task {named['id']!r} has the content {found} here and {digest} in the prompt")
             self._tasks[key] = task
@@ -153,17 +153,3 @@ class Domains:
 def _options(named: Any) -> dict[str, Any]:
     options = named.get("options")
     return dict(options) if isinstance(options, Mapping) else {}
-
-
-def _find(domain: Domain, task_id: str) -> Task | None:
-    for tasks in domain.tasks.values():
-        for task in tasks:
-            if task.id == task_id:
-                return task
-    number = re.search(r"\d+$", task_id)
-    if number is not None and domain.generator is not None:
-        for split in _SPLITS:
-            task = domain.generator(split, int(number.group()))
-            if task.id == task_id:
-                return task
-    return None

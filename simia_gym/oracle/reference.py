@@ -71,7 +71,7 @@ class Reference:
 
 def beginning(domain: Domain, world: World, task: Task) -> State:
     """The state in which the first call of an episode is made; where nobody talks, the world has opened by then."""
-    state, _ = domain.begin(task)
+    state = domain.prepare(task).initial
     if domain.user is None:
         draft = state.draft()
         world.opening(draft, task)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import encode
-from simia_gym.contracts import StepContext, User
+from simia_gym.contracts import PreparedTask, StepContext, User
 from simia_gym.errors import InputError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.prefixes import Conversations
@@ -58,7 +58,7 @@ class Person:
         self._user: User = make_user(kind, cues)
         self._cues: Cues = load_cues(cues)
         self._script: Script | None = script_from_json(task.user, "customer") if kind == "scripted" else None
-        self._task, self._seed = task, seed
+        self._task, self._seed = PreparedTask(task, State.from_tables({})), seed
 
     def begin(self) -> Moment:
         """Before the first word."""

@@ -170,8 +170,8 @@ def _static_text(suite: Suite, role: str) -> str:
         return load_prompt("user", domain.folder).text + encode(task.user or {}).decode()
     if role == "judge":
         return load_prompt("judge", domain.folder).text + domain.policy
-    state, digest = domain.begin(task)
-    context = StepContext(task, state, Ledger(), 0, 0, digest)
+    prepared = domain.prepare(task)
+    context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
     prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
     content: str = orjson.loads(prefix(domain, context, suite.config.feedback).prompt.messages_json())[0]["content"]
     return content

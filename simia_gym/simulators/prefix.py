@@ -9,7 +9,6 @@ from typing import Any
 from simia_gym.common.files import read_json
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
@@ -43,7 +42,7 @@ def ledger_prefix(domain: Domain, context: StepContext, feedback: Feedback) -> P
     Raises:
         InputError: A prompt file of the domain has a mistake.
     """
-    return _ledger(domain, context.digest or task_hash(context.task), feedback)
+    return _ledger(domain, context.digest, feedback)
 
 
 @lru_cache(maxsize=128)
@@ -66,7 +65,7 @@ def reference_prefix(domain: Domain, context: StepContext, feedback: Feedback) -
     Raises:
         InputError: A prompt file of the domain has a mistake.
     """
-    return _reference(domain, context.task.id, context.digest or task_hash(context.task), feedback, _Same(context.task))
+    return _reference(domain, context.task.id, context.digest, feedback, _Same(context.task))
 
 
 class _Same:
@@ -132,7 +131,7 @@ def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
     messages: list[JsonObject] = []
     if task.instruction:
         messages.append({"role": "user", "content": task.instruction})
-    state, _ = domain.begin(task)
+    state = domain.prepare(task).initial
     if domain.world is not None and domain.user is None:
         draft = state.draft()
         domain.world.opening(draft, task)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from simia_gym.contracts import StepContext
@@ -70,7 +69,7 @@ class BriefUser:
 
     async def open(self, context: StepContext) -> Transition:
         """State the reason for the call and the known facts."""
-        reason, known = _brief(context.task)
+        reason, known = context.prepared.once("brief", _brief)
         text = " ".join(part for part in (reason, known) if part)
         return _transition(f"Hi. {text}", ["open"], {"asked": 0, "stuck": 0, "refused": 0})
 
@@ -79,7 +78,7 @@ class BriefUser:
         row = context.state.get(TABLE, KEY)
         memory = {"asked": 0, "stuck": 0, "refused": 0} if row is None else dict(row)
         heard = self.cues.hear(text)
-        reason, known = _brief(context.task)
+        reason, known = context.prepared.once("brief", _brief)
         return self._answer(heard, memory, reason, known, context.seed)
 
     def _answer(self, heard: Heard, memory: JsonObject, reason: str, known: str, seed: int) -> Transition:
@@ -113,7 +112,6 @@ class BriefUser:
         return _transition(_pick(_MORE, seed, "more"), ["nothing_to_add"], memory)
 
 
-@lru_cache(maxsize=1024)
 def first_person(text: str) -> str:
     """Turn "You want to return your lamp." into "I want to return my lamp."."""
     for pattern, spoken in _PERSONS:

@@ -52,7 +52,6 @@ _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "Th
 _UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
 _RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
 _PATIENCE = 4
-_REMEMBERED = 1024
 _EITHER = re.compile(
     r"\b(?:or|otherwise|else|alternatively|alternative|one of|instead|if you (?:don't|do not|can't|cannot))\b"
 )
@@ -137,7 +136,7 @@ class ScriptedUser:
 
     async def open(self, context: StepContext) -> Transition:
         """Say the opening line; where the script has none, the first request."""
-        script = _script_of(context.task)
+        script = context.prepared.once("script", _script_of)
         line = script.opening or script.requests[0].say
         reply = Reply([_pick(line, context.seed, "opening")], ["open"])
         stated = () if script.vague else ("request",)
@@ -145,7 +144,7 @@ class ScriptedUser:
 
     async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer what the agent said."""
-        script = _script_of(context.task)
+        script = context.prepared.once("script", _script_of)
         row = context.state.get(TABLE, KEY)
         memory = Memory() if row is None else Memory.from_row(row)
         events = context.ledger.events
@@ -438,18 +437,8 @@ class _Turn:
         return _pick(line, self.seed, key)
 
 
-_scripts: dict[int, tuple[Task, Script]] = {}
-
-
 def _script_of(task: Task) -> Script:
-    """The script of a task. A task is played by many episodes, so the last few are remembered, by identity."""
-    known = _scripts.get(id(task))
-    if known is None or known[0] is not task:
-        known = (task, script_from_json(task.user, f"task {task.id}: user"))
-        if len(_scripts) >= _REMEMBERED:
-            _scripts.clear()
-        _scripts[id(task)] = known
-    return known[1]
+    return script_from_json(task.user, f"task {task.id}: user")
 
 
 def load_cues(config: Mapping[str, Any]) -> Cues:

@@ -64,7 +64,7 @@ class Arena:
     def tag(self) -> str:
         """The tag of the task's blocks."""
         domain = self.suites["world"].domain
-        return make_nonce(domain.hash, domain.begin(self.task)[1])
+        return make_nonce(domain.hash, domain.prepare(self.task).digest)
 
     def actions(self, attack: Attack) -> list[str]:
         """What the attacker does."""

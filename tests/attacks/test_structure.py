@@ -72,9 +72,8 @@ def criteria() -> list[Criterion]:
 
 
 def context() -> StepContext:
-    task = suite().tasks[0]
-    state, digest = suite().domain.begin(task)
-    return StepContext(task, state, Ledger(), 0, 1, digest, "group")
+    prepared = suite().domain.prepare(suite().tasks[0])
+    return StepContext(prepared, prepared.initial, Ledger(), 0, 1, "group")
 
 
 def values(messages: list[dict[str, str]], part: str, kind: str) -> list[Any]:

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rollout.jobs import Job, Plan
 from simia_gym.rollout.pool import make_record
 from simia_gym.rollout.transcript import transcript
-from simia_gym.types import Step, ToolCall, Transition, Verdict
+from simia_gym.types import Step, Task, ToolCall, Transition, Verdict
 
 Call = Callable[..., str]
 Take = Callable[[Episode, str], Step]
@@ -363,3 +364,25 @@ def test_what_is_neither_text_nor_message_is_refused(episode: Episode) -> None:
     with pytest.raises(InputError, match="a text or an assistant message, not a int"):
         run_inline(episode.step(7))  # type: ignore[arg-type]
     assert (episode.turn, episode.ended) == (0, None)
+
+
+def test_a_task_is_prepared_once_for_all_its_episodes(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+
+    def watched(task: Task) -> str:
+        hashed.append(task.id)
+        return "0" * 16
+
+    monkeypatch.setattr("simia_gym.domain.domain.task_hash", watched)
+    task = replace(suite.tasks[0])
+    for _ in range(3):
+        run_inline(suite.episode().reset(task))
+    prepared = suite.domain.prepare(task)
+    assert hashed == [task.id]
+    assert prepared.once("parsed", lambda task: [task.id]) is prepared.once("parsed", lambda task: [task.id])
+
+
+def test_a_mistyped_task_is_told_of_a_similar_one(suite: Suite) -> None:
+    assert suite.task("to-three") is suite.tasks[0]
+    with pytest.raises(InputError, match="Did you mean 'to-three'"):
+        suite.task("to-thre")

@@ -34,7 +34,7 @@ def test_a_domain_without_its_world_has_the_same_tools_slices_and_pages(name: st
     assert bare.hash != whole.hash
     for split, tasks in bare.tasks.items():
         for task, original in zip(tasks, whole.tasks[split], strict=True):
-            state, _ = bare.begin(task)
+            state = bare.prepare(task).initial
             assert bare.opening(state, task) == whole.world.opening(state.draft(), task)
             assert bare.extras(state) == whole.world.info(state)
             initial = state

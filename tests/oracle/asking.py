@@ -38,7 +38,7 @@ def about(domain: Domain) -> str:
 
 
 def about_task(domain: Domain, task: Task) -> str:
-    return data("task", {"id": task.id, "digest": domain.begin(task)[1], "split": task.split})
+    return data("task", {"id": task.id, "digest": domain.prepare(task).digest, "split": task.split})
 
 
 def system(*parts: str) -> JsonObject:

@@ -87,7 +87,9 @@ def test_another_task_is_refused(oracle: OracleServer, task: Any, words: str) ->
 def test_histories_that_part_ways_do_not_mix(oracle: OracleServer) -> None:
     domain = retail()
     task = domain.tasks["train"][0]
-    order, row = next((key, row) for key, row in domain.begin(task)[0].rows("orders") if row["status"] == "pending")
+    order, row = next(
+        (key, row) for key, row in domain.prepare(task).initial.rows("orders") if row["status"] == "pending"
+    )
     cancel = data(
         "call", {"name": "cancel_pending_order", "arguments": {"order_id": order, "reason": "no longer needed"}}
     )

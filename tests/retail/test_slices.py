@@ -47,7 +47,7 @@ def test_the_world_does_the_same_on_the_slice(group: str) -> None:
     assert schema is not None
     tasks, seen = (fixed() if group == "fixed" else generated(40)), set()
     for task in tasks:
-        initial, _ = domain.begin(task)
+        initial = domain.prepare(task).initial
         for state, call in walk(domain, initial, calls_of(play, task)):
             assert domain.slicer(call.name)(state, call).size < 20_000
             seen.add(call.name)
@@ -119,7 +119,7 @@ def test_the_benchmarks_own_database(shared_data: Path) -> None:
     theirs = load_suite(EnvConfig("simia/retail-v0", split="all", data=data))
     sizes = []
     for task in theirs.tasks:
-        state, _ = theirs.domain.begin(task)
+        state = theirs.domain.prepare(task).initial
         calls = [ToolCall(item["name"], item["arguments"]) for item in task.gold]
         sizes += [theirs.domain.slicer(call.name)(s, call).size for s, call in walk(theirs.domain, state, calls)]
     assert max(sizes) < 20_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from aiohttp import web
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.tasks import task_hash
 from simia_gym.llm.blocks import Block, read_blocks
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.settings import Endpoint, ModelSettings
@@ -198,8 +198,8 @@ def context_of(
     domain: Domain, *, state: State | None = None, seed: int = 1, group: str = "", turn: int = 1
 ) -> StepContext:
     """An episode's present, with a record of its own."""
-    task = task_of(domain)
-    return StepContext(task, domain.base if state is None else state, Ledger(), seed, turn, task_hash(task), group)
+    prepared = domain.prepare(task_of(domain))
+    return StepContext(prepared, prepared.initial if state is None else state, Ledger(), seed, turn, group)
 
 
 def after(
@@ -222,9 +222,7 @@ def after(
         end=transition.end,
         meta=dict(transition.meta),
     )
-    return StepContext(
-        context.task, state, context.ledger, context.seed, context.turn + 1, context.digest, context.group
-    )
+    return replace(context, state=state, turn=context.turn + 1)
 
 
 def ok(observation: str = "done", *ops: dict[str, Any], reveals: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:

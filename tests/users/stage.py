@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simia_gym.common.event_loop import run_inline
-from simia_gym.contracts import StepContext, User
+from simia_gym.contracts import PreparedTask, StepContext, User
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
@@ -53,7 +53,7 @@ class Stage:
         self.opening = self._take(run_inline(self.player.open(self._context())))
 
     def _context(self) -> StepContext:
-        return StepContext(self.task, self.state, self.ledger, self.seed, self.turn)
+        return StepContext(PreparedTask(self.task, self.state), self.state, self.ledger, self.seed, self.turn)
 
     def _take(self, reply: Transition) -> Transition:
         self.state = self.state.apply(reply.ops or ())

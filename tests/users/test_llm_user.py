@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from simia_gym.common.json_encoding import clean_text
-from simia_gym.contracts import StepContext
+from simia_gym.contracts import PreparedTask, StepContext
 from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
@@ -52,7 +52,8 @@ class Talk:
         self.state, self.ledger = State.from_tables({"orders": {}}), Ledger()
 
     def context(self) -> StepContext:
-        return StepContext(self.task, self.state, self.ledger, self.seed, self.turn, digest=f"digest-{self.task.id}")
+        prepared = PreparedTask(self.task, self.state, f"digest-{self.task.id}")
+        return StepContext(prepared, self.state, self.ledger, self.seed, self.turn)
 
     async def begin(self, task: Task | None = None, seed: int = 0) -> Transition:
         self.task, self.seed, self.turn = task or self.task, seed, 0

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from simia_gym.common.event_loop import run_inline
-from simia_gym.contracts import StepContext
+from simia_gym.contracts import PreparedTask, StepContext
 from simia_gym.errors import InputError
 from simia_gym.types import Transition
 from simia_gym.users.cues import Cues
@@ -281,9 +283,9 @@ def test_memory_lies_in_the_state_alone() -> None:
     stage = Stage(script(insist=1, accept=["Alright."]))
     stage.say("I can't book it, sorry.")
     fresh = ScriptedUser(CUES)
-    context = StepContext(stage.task, stage.state, stage.ledger, 0, 2)
+    context = StepContext(PreparedTask(stage.task, stage.state), stage.state, stage.ledger, 0, 2)
     assert acts(run_inline(fresh.reply("I can't book it, sorry.", context)))[0] == "accept_refusal"
-    before = StepContext(stage.task, stage.state.__class__.from_tables({}), stage.ledger, 0, 2)
+    before = replace(context, state=stage.state.__class__.from_tables({}))
     assert acts(run_inline(fresh.reply("I can't book it, sorry.", before))) == ["insist"]
 
 

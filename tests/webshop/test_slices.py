@@ -37,14 +37,14 @@ def test_the_experts_visits(suite: Suite, play: Play) -> None:
     domain, seen = suite.domain, set()
     for task in [*suite.tasks[:60], *suite.tasks[-60:]]:
         played = play("expert", task, 0)
-        state, _ = domain.begin(task)
+        state = domain.prepare(task).initial
         assert domain.opening(state, task) == screen.page(state)
         for event in played.episode.ledger.events:
             made = event.get("call")
             if made is not None:
                 state = check_call(domain, state, ToolCall(made["name"], made["arguments"]))
                 seen.add(state.at("/session/main/page"))
-        state, _ = domain.begin(task)
+        state = domain.prepare(task).initial
         for item in task.gold:
             state = check_call(domain, state, ToolCall(item["name"], item["arguments"]))
     assert seen >= {"results", "item", "features", "end"}
@@ -55,7 +55,7 @@ def test_the_experts_visits(suite: Suite, play: Play) -> None:
 def test_any_walk(suite: Suite, seed: int) -> None:
     rng, domain = random.Random(seed), suite.domain
     task: Task = rng.choice(suite.tasks)
-    state, _ = domain.begin(task)
+    state = domain.prepare(task).initial
     schema = domain.state_schema
     assert schema is not None
     for _ in range(20):
