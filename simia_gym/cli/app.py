@@ -213,12 +213,18 @@ def check(
     write_tools: Annotated[
         bool, typer.Option("--write-tools", help="Rewrite tools.json from what the world declares.")
     ] = False,
+    write_goals: Annotated[
+        bool,
+        typer.Option(
+            "--write-goals", help="Write the goals of tasks from their gold actions, where missing or not reached."
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser."""
     from simia_gym.cli.check import check_domain
 
-    raise typer.Exit(check_domain(path, write_tools=write_tools, json=json))
+    raise typer.Exit(check_domain(path, write_tools=write_tools, write_goals=write_goals, json=json))
 
 
 @app.command("new-domain")

@@ -13,7 +13,7 @@ from simia_gym.errors import InputError
 from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json
 
 
-def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
+def check_domain(path: Path, *, write_tools: bool, write_goals: bool = False, json: bool) -> int:
     """Check a folder and print the report.
 
     Returns:
@@ -29,7 +29,12 @@ def check_domain(path: Path, *, write_tools: bool, json: bool) -> int:
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file", where=str(folder), fix="Name the folder of a domain.")
     with output.console.status("checking") as status:
-        report = check_folder(folder, write_tools=write_tools, progress=lambda step: status.update(f"checking: {step}"))
+        report = check_folder(
+            folder,
+            write_tools=write_tools,
+            write_goals=write_goals,
+            progress=lambda step: status.update(f"checking: {step}"),
+        )
     if not report.loaded:
         for problem in report.problems:
             complain(f"{folder} cannot be loaded: {problem}")

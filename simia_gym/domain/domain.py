@@ -278,18 +278,27 @@ def _load(folder: Path, options: bytes, data: Path | None) -> Domain:
     return _Loader(folder, orjson.loads(options), data).load()
 
 
-def load_domain(folder: Path | str, options: Mapping[str, Any] | None = None, data: Path | str | None = None) -> Domain:
+def load_domain(
+    folder: Path | str,
+    options: Mapping[str, Any] | None = None,
+    data: Path | str | None = None,
+    *,
+    fresh: bool = False,
+) -> Domain:
     """Load a domain's folder, or give the one that was loaded before with the same settings.
 
     Args:
         folder: The folder with ``domain.yaml``.
         options: Options of its world; unknown ones are refused.
         data: The user's own data for it.
+        fresh: Read the files again; they have changed.
 
     Raises:
         DomainError: The folder has mistakes; ``problems`` holds every one.
         InputError: An option or the data is wrong.
     """
+    if fresh:
+        _load.cache_clear()
     path = Path(folder).expanduser().resolve()
     own = None if data is None else Path(data).expanduser().resolve()
     return _load(path, encode(dict(sorted((options or {}).items()))), own)

@@ -11,7 +11,7 @@ and the rendering rules must write what it writes. Where there is no world, the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain, load_domain
-from simia_gym.domain.goal import check_goal, first_difference
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.errors import DomainError, Fault, InputError, PatchError
+from simia_gym.errors import DomainError, InputError, PatchError
+from simia_gym.evaluation.gold import try_gold
+from simia_gym.evaluation.gold import write_goals as write_goals_of
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
 from simia_gym.evaluation.selftests import SelfTest, run_selftests
 from simia_gym.evaluation.slice_check import declaration_problems, gold_problems
@@ -33,7 +34,7 @@ from simia_gym.prompts import prompt_problems
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play_new
 from simia_gym.state.schema import read_state_schema
-from simia_gym.types import Task, ToolCall
+from simia_gym.types import Task
 
 IDLE = ("null", "claimer")
 REFUSER = "refuser"
@@ -101,12 +102,15 @@ class Report:
         return not self.problems
 
 
-def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = lambda step: None) -> Report:
+def check_folder(
+    path: Path, *, write_tools: bool = False, write_goals: bool = False, progress: Progress = lambda step: None
+) -> Report:
     """Check a domain.
 
     Args:
         path: Its folder.
         write_tools: Rewrite ``tools.json`` from what the world declares.
+        write_goals: Write the goals of tasks from their gold actions, if the domain has a world.
         progress: Called with what is being done.
 
     Returns:
@@ -118,6 +122,9 @@ def check_folder(path: Path, *, write_tools: bool = False, progress: Progress = 
         with foreign_code(path):
             domain = load_domain(path)
             domain.make_reward()
+            if write_goals and domain.world is not None:
+                report.notes += write_goals_of(domain)
+                domain = load_domain(path, fresh=True)
     except DomainError as error:
         report.problems.extend(error.problems or (error,))
         return report
@@ -325,7 +332,7 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
             results[name], problem = _try_policy(suite, task, name, make, where)
             if problem is not None:
                 report.problems.append(problem)
-        gold, problems = _try_gold(domain, task, where)
+        gold, problems = try_gold(domain, task, where)
         report.problems += problems
         report.tasks.append(TaskResult(task.id, task.split, task.kind, gold, results))
     refused = [item.task for item in report.tasks if item.policies[REFUSER]]
@@ -365,32 +372,6 @@ def _try_policy(
         what += f": {'; '.join(missed)}" if missed else ""
         return False, DomainError(what, where=where, fix="Mend the task, its goal, or the expert.")
     return verdict.success, None
-
-
-def _try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Sequence[InputError]]:
-    """Run the gold actions in the world and compare the end with the goal."""
-    if task.goal is None or domain.world is None:
-        return None, ()
-    fix = "Mend the task's gold actions or its goal."
-    problems: list[InputError] = []
-    try:
-        check_goal(task.goal)
-        initial = state = domain.base.apply(task.setup) if task.setup else domain.base
-        for number, item in enumerate(task.gold):
-            given = domain.world.call(state, ToolCall(item["name"], dict(item.get("arguments", {}))))
-            state = state if given.state is None else given.state
-            if given.outcome == "error":
-                what = f"gold action {number} ({item['name']}) fails: {given.observation}"
-                problems.append(DomainError(what, where=where, fix=fix))
-        difference = first_difference(task.goal, initial, state)
-    except InputError as error:
-        return False, [type(error)(error.what, where=f"{where}, {error.where}", fix=error.fix)]
-    except (Fault, PatchError, KeyError) as error:
-        return False, [DomainError(f"gold actions cannot be run: {error}", where=where, fix=fix)]
-    if difference is not None:
-        what = f"the gold actions do not reach the goal: {difference.describe()}"
-        problems.append(DomainError(what, where=where, fix=fix))
-    return not problems, problems
 
 
 def report_to_json(report: Report) -> dict[str, Any]:

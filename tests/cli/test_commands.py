@@ -315,6 +315,37 @@ def test_check_writes_tools(desk: str, simia: Simia) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("marks", [(", ", ": "), (",", ":")])
+def test_check_writes_goals_from_gold_actions(marks: tuple[str, str], desk: str, simia: Simia) -> None:
+    path = Path(desk, "tasks", "train.jsonl")
+    before = [json.loads(line) for line in path.read_text().splitlines()]
+    bare = [{key: value for key, value in task.items() if key != "goal"} for task in before]
+    bare[0]["kind"] = "lén"
+    bare[1]["goal"] = [{"op": "test", "path": "/loans/L-1/returned", "value": True}]  # the gold actions do not reach it
+    bare[2]["goal"], bare[3]["goal"] = before[2]["goal"], before[3]["goal"]
+    path.write_text("\n".join(json.dumps(task, ensure_ascii=False, separators=marks) for task in bare) + "\n")
+    kept = path.read_text().splitlines()[2]
+    result = simia("check", desk, "--write-goals")
+    assert result.code == 0, result.out
+    assert "2 of 4 goals are new" in " ".join(result.out.split())
+    lines = path.read_text().splitlines()
+    assert [json.loads(line)["goal"] for line in lines] == [task["goal"] for task in before]
+    assert lines[2] == kept
+    assert lines[0] == json.dumps(json.loads(lines[0]), ensure_ascii=False, separators=marks)
+    assert [*json.loads(lines[0])] == [*bare[0], "goal"]
+    assert "goals are new" not in simia("check", desk, "--write-goals").out
+    assert path.read_text().splitlines() == lines
+
+
+def test_goals_are_not_written_from_gold_actions_that_fail(desk: str, simia: Simia) -> None:
+    path = Path(desk, "tasks", "train.jsonl")
+    path.write_text(path.read_text().replace('"book_id": "B-02"}}]', '"book_id": "B-03"}}]'))
+    before = path.read_bytes()
+    result = simia("check", desk, "--write-goals")
+    assert (result.code, path.read_bytes()) == (2, before)
+    assert "train-lend: gold action 0 (lend_book) fails" in result.err
+
+
 def test_check_of_a_missing_folder(simia: Simia) -> None:
     result = simia("check", "nowhere")
     assert result.code == 2

@@ -1,0 +1,108 @@
+"""A task's gold actions, run in the world: do they reach the goal, and what goal do they reach?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.goal import check_goal, first_difference, goal_of
+from simia_gym.errors import DomainError, Fault, InputError, PatchError
+from simia_gym.state import State
+from simia_gym.types import Task, ToolCall
+
+_FIX = "Mend the task's gold actions or its goal."
+_STYLES = [(ascii_only, marks) for ascii_only in (False, True) for marks in ((", ", ": "), (",", ":"))]
+"""How a line of JSON may be written: only ASCII letters or all, with spaces after commas and colons or without."""
+
+
+def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
+    """The states before and after the gold actions, and which of these fail."""
+    assert domain.world is not None
+    failures = []
+    initial = state = domain.base.apply(task.setup) if task.setup else domain.base
+    for number, item in enumerate(task.gold):
+        given = domain.world.call(state, ToolCall(item["name"], dict(item.get("arguments", {}))))
+        state = state if given.state is None else given.state
+        if given.outcome == "error":
+            failures.append(f"gold action {number} ({item['name']}) fails: {given.observation}")
+    return initial, state, failures
+
+
+def try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Sequence[InputError]]:
+    """Compare where the gold actions lead with the goal.
+
+    Args:
+        domain: The domain.
+        task: The task.
+        where: Where the task stands, for error messages.
+
+    Returns:
+        Whether the goal is reached, ``None`` without a goal or a world; and what is wrong.
+    """
+    if task.goal is None or domain.world is None:
+        return None, ()
+    try:
+        check_goal(task.goal)
+        initial, final, failures = _run(domain, task)
+        difference = first_difference(task.goal, initial, final)
+    except InputError as error:
+        return False, [type(error)(error.what, where=f"{where}, {error.where}", fix=error.fix)]
+    except (Fault, PatchError, KeyError) as error:
+        return False, [DomainError(f"gold actions cannot be run: {error}", where=where, fix=_FIX)]
+    if difference is not None:
+        failures.append(f"the gold actions do not reach the goal: {difference.describe()}")
+    problems = [DomainError(what, where=where, fix=_FIX) for what in failures]
+    return not problems, problems
+
+
+def write_goals(domain: Domain) -> list[str]:
+    """Write into the task files the goals that the gold actions reach.
+
+    A task keeps its goal if its gold actions reach it, if the goal is ``null``, or if the task has no ``gold``. All
+    other lines stay as they are, byte for byte.
+
+    Args:
+        domain: A domain with a world.
+
+    Returns:
+        What was written, a sentence for each file.
+
+    Raises:
+        DomainError: Some gold action fails; the file is not written.
+    """
+    notes = []
+    for split, name in domain.config.tasks.items():
+        path = domain.folder / name
+        tasks = {task.id: task for task in domain.tasks[split]}
+        lines = path.read_text(encoding="utf-8").split("\n")
+        written = [_with_goal(domain, tasks, line, path) for line in lines]
+        changed = sum(new != old for new, old in zip(written, lines, strict=True))
+        if changed:
+            path.write_text("\n".join(written), encoding="utf-8")
+            notes.append(f"{path} was written: {changed} of {len(tasks)} goals are new")
+    return notes
+
+
+def _with_goal(domain: Domain, tasks: dict[str, Task], line: str, path: Path) -> str:
+    if not line.strip():
+        return line
+    value: dict[str, Any] = json.loads(line)
+    task = tasks[value["id"]]
+    where = f"{path}: task {task.id}"
+    if "gold" not in value or value.get("goal", ()) is None or try_gold(domain, task, where)[0]:
+        return line
+    fix = "Mend the gold actions; the goals of this file are as before."
+    try:
+        initial, final, failures = _run(domain, task)
+    except (Fault, PatchError, KeyError) as error:
+        raise DomainError(f"gold actions cannot be run: {error}", where=where, fix=fix) from error
+    if failures:
+        raise DomainError(failures[0], where=where, fix=fix)
+    goal = list(goal_of(initial, final))
+    for ascii_only, marks in _STYLES:
+        if json.dumps(value, ensure_ascii=ascii_only, separators=marks) == line:
+            return json.dumps({**value, "goal": goal}, ensure_ascii=ascii_only, separators=marks)
+    return json.dumps({**value, "goal": goal}, ensure_ascii=False)
