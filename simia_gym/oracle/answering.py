@@ -17,7 +17,7 @@ from simia_gym.oracle.obeying import obey, orders
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.plain import instance_of, plain_text
 from simia_gym.oracle.prefixes import PrefixCache
-from simia_gym.oracle.reading import Asked, Reader, Refused
+from simia_gym.oracle.reading import Asked, Refused, read_request
 from simia_gym.oracle.reference import Reference
 from simia_gym.oracle.user import UserPart
 
@@ -73,9 +73,7 @@ class Oracle:
 
     def __init__(self, options: OracleOptions) -> None:
         self.options = options
-        domains = Domains(options)
-        self._domains = domains
-        self._reader = Reader()
+        self._domains = domains = Domains(options)
         self._prefixes = PrefixCache()
         self._reference = Reference(domains)
         self._user = UserPart(domains, options.seed)
@@ -121,7 +119,7 @@ class Oracle:
         Raises:
             Refused: It cannot be answered; with the status and the reason.
         """
-        asked = self._reader.read(raw)
+        asked = read_request(raw)
         model = str(asked.body.get("model") or "oracle")
         self._check(asked, model)
         part = asked.part

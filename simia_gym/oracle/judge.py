@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError
-from simia_gym.oracle.domains import Domains
+from simia_gym.oracle.domains import Domains, KnownDomain
 from simia_gym.oracle.ledger import read_call, run
 from simia_gym.oracle.reading import Asked, Refused
 from simia_gym.oracle.reference import beginning
@@ -26,7 +25,6 @@ from simia_gym.types import JsonObject, Task
 _READ_CRITERION = "simia_gym.rewards.criteria:read_criterion"
 _QUOTE = 160
 _MOST_QUOTES = 4
-_MOST_TRACES = 256
 
 
 class JudgePart:
@@ -39,7 +37,6 @@ class JudgePart:
 
     def __init__(self, domains: Domains, *, lenient: bool = False) -> None:
         self._domains, self._lenient = domains, lenient
-        self._finished: dict[tuple[int, int, bytes], FinishedEpisode] = {}
 
     def answer(self, asked: Asked) -> JsonObject:
         """Answer the last criterion of the prompt.
@@ -55,40 +52,33 @@ class JudgePart:
             raise Refused("the blocks 'record' and 'criterion' are not in their form")
         if self._lenient:
             return _reply("met", "it looks fine", _quotes(entries, (), item))
-        named = asked.static.need("domain")
-        domain = self._domains.domain(named)
-        task = self._domains.task(domain, asked.static.need("task"))
-        check = self._check(domain, task, item)
+        known = self._domains.named(asked.static)
+        task = known.task(asked.static.need("task"))
+        check = _check_of(known, task, item)
         if check is None:
             return _reply("unsure", "no program answers this question", [])
-        key = id(domain), id(task), encode(entries)
-        finished = self._finished.get(key)
-        if finished is None:
-            if len(self._finished) >= _MOST_TRACES:
-                self._finished.clear()
-            finished = self._finished[key] = rebuild(domain, self._domains.world(named), task, entries)
-        finding = check.program.function(finished, check.args)
+        finding = check.program.function(rebuild(known.domain, known.world, task, entries), check.args)
         if finding.met is None:
             return _reply("unsure", finding.reason, [])
         return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence, item))
 
-    def _check(self, domain: Domain, task: Task, item: Mapping[str, Any]) -> Any:
-        """The program that answers a criterion, with its arguments; ``None`` where there is none."""
-        facts = item.get("facts")
-        if isinstance(facts, Mapping) and "program" in facts:
-            read: Any = load_object(_READ_CRITERION)
-            check = {key: value for key, value in facts.items() if not key.startswith("_")}
-            try:
-                return read({"id": "hint", "kind": "goal", "check": check}, folder=domain.folder, where="facts").check
-            except InputError as error:
-                raise Refused(f"the facts name no program: {error}") from error
-        reward = self._domains.reward(domain)
-        if not hasattr(reward, "rubric"):
-            return None
-        for known in reward.rubric.for_task(task.id, task.criteria):
-            if known.id == item.get("id"):
-                return known.check if hasattr(known.check, "program") else None
-        return None
+
+def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
+    """The program that answers a criterion, with its arguments; ``None`` where there is none."""
+    facts = item.get("facts")
+    if isinstance(facts, Mapping) and "program" in facts:
+        read: Any = load_object(_READ_CRITERION)
+        check = {key: value for key, value in facts.items() if not key.startswith("_")}
+        try:
+            return read({"id": "hint", "kind": "goal", "check": check}, folder=known.domain.folder, where="facts").check
+        except InputError as error:
+            raise Refused(f"the facts name no program: {error}") from error
+    rubric = getattr(known.reward, "rubric", None)
+    if rubric is not None:
+        for criterion in rubric.for_task(task.id, task.criteria):
+            if criterion.id == item.get("id"):
+                return criterion.check if hasattr(criterion.check, "program") else None
+    return None
 
 
 def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> FinishedEpisode:

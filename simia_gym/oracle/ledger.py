@@ -46,7 +46,8 @@ def answer_ledger(asked: Asked, domains: Domains) -> LedgerAnswer:
     Raises:
         Refused: The prompt is not what the part needs, or the slice does not suffice.
     """
-    world = domains.world(asked.static.need("domain"))
+    known = domains.named(asked.static)
+    world = known.world
     found, shown = asked.last("call"), asked.last("state")
     if found is None or shown is None:
         raise Refused("the prompt has no call with its state")
@@ -57,7 +58,7 @@ def answer_ledger(asked: Asked, domains: Domains) -> LedgerAnswer:
         state = State.from_tables(tables or {})
     except (InputError, AttributeError) as error:
         raise Refused(f"the block 'state' holds no tables of rows: {error}") from error
-    transition = run(world, state, call, domains.feedback(asked.static))
+    transition = run(world, state, call, known.feedback(asked.static))
     repair = any(item.kind == "violations" for i in range(index, len(asked.turns)) for item in asked.blocks(i))
     reply: JsonObject = {
         "outcome": transition.outcome,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
+from simia_gym.common.json_encoding import decode
 from simia_gym.llm.blocks import Block, read_blocks
 
 Part = Literal["ledger", "reference", "user", "judge", "plain"]
-
-_MOST_KEPT = 512
 
 
 class Refused(Exception):
@@ -40,24 +38,15 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Static:
-    """The system messages of a prompt, read once however often they come.
+    """The system messages of a prompt.
 
     Attributes:
         texts: The messages.
-        memo: A place for what else was worked out from them.
+        blocks: The value of the first block of each kind.
     """
 
     texts: tuple[str, ...]
-    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    @cached_property
-    def blocks(self) -> Mapping[str, Any]:
-        """The first block of each kind."""
-        found: dict[str, Any] = {}
-        for text in self.texts:
-            for item in read_blocks(text):
-                found.setdefault(item.kind, item.value)
-        return found
+    blocks: Mapping[str, Any]
 
     def need(self, kind: str) -> Any:
         """The value of a block that must be there.
@@ -137,47 +126,38 @@ def blocks_of(said: Said) -> tuple[Block, ...]:
         raise Refused(f"a block holds no JSON: {error}") from None
 
 
-class Reader:
-    """Reads request bodies; remembers the system messages that it has read."""
+def read_request(raw: bytes) -> Asked:
+    """Read the body of a request.
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Static] = {}
-
-    def read(self, raw: bytes) -> Asked:
-        """Read a body.
-
-        Raises:
-            Refused: It is no chat-completions request.
-        """
-        try:
-            body = _decode(raw)
-        except ValueError as error:
-            raise Refused(f"the body is no JSON: {error}", code="invalid_json") from None
-        messages = body.get("messages") if isinstance(body, dict) else None
-        if not isinstance(messages, list) or not messages:
-            raise Refused("the body has no list of messages", code="invalid_request_error")
-        said = [_said(message) for message in messages]
-        count = 0
-        while count < len(said) and said[count].role in ("system", "developer"):
-            count += 1
-        texts = tuple(item.text for item in said[:count])
-        static = self._known.get(texts)
-        if static is None:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            static = self._known[texts] = Static(texts)
-            try:
-                _ = static.blocks
-            except ValueError as error:
-                raise Refused(f"a block of the system message holds no JSON: {error}") from None
-        return Asked(body, static, tuple(said[count:]))
-
-
-def _decode(raw: bytes) -> Any:
+    Raises:
+        Refused: It is no chat-completions request.
+    """
     try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return json.loads(raw)  # integers beyond 64 bits
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError:  # integers beyond 64 bits
+            body = decode(raw)
+    except ValueError as error:
+        raise Refused(f"the body is no JSON: {error}", code="invalid_json") from None
+    messages = body.get("messages") if isinstance(body, dict) else None
+    if not isinstance(messages, list) or not messages:
+        raise Refused("the body has no list of messages", code="invalid_request_error")
+    said = tuple(_said(message) for message in messages)
+    count = next((i for i, item in enumerate(said) if item.role not in ("system", "developer")), len(said))
+    return Asked(body, _static(tuple(item.text for item in said[:count])), said[count:])
+
+
+@lru_cache(maxsize=512)
+def _static(texts: tuple[str, ...]) -> Static:
+    """Read system messages; the same ones come with every request of an episode, and are read once."""
+    found: dict[str, Any] = {}
+    try:
+        for text in texts:
+            for item in read_blocks(text):
+                found.setdefault(item.kind, item.value)
+    except ValueError as error:
+        raise Refused(f"a block of the system message holds no JSON: {error}") from None
+    return Static(texts, found)
 
 
 def _said(message: Any) -> Said:

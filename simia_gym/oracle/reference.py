@@ -39,12 +39,10 @@ class Reference:
         Raises:
             Refused: The domain, its world or the task is not known here.
         """
-        named = asked.static.need("domain")
-        domain = self._domains.domain(named)
-        world = self._domains.world(named)
-        task = self._domains.task(domain, asked.static.need("task"))
-
-        feedback = self._domains.feedback(asked.static)
+        known = self._domains.named(asked.static)
+        domain, world = known.domain, known.world
+        task = known.task(asked.static.need("task"))
+        feedback = known.feedback(asked.static)
 
         def step(moment: Moment, said: Said) -> Moment:
             for item in blocks_of(said):

@@ -14,7 +14,7 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask, StepContext, User
 from simia_gym.errors import InputError
-from simia_gym.oracle.domains import Domains
+from simia_gym.oracle.domains import Domains, KnownDomain
 from simia_gym.oracle.prefixes import Conversations
 from simia_gym.oracle.reading import Asked, Refused, Said, blocks_of
 from simia_gym.record.ledger import Ledger
@@ -128,11 +128,11 @@ class UserPart:
         Raises:
             Refused: The customer cannot be played.
         """
-        named, customer = asked.static.need("domain"), asked.static.need("customer")
-        key = str(named.get("name")), encode(customer)
+        known, customer = self._domains.named(asked.static), asked.static.need("customer")
+        key = known.config.name, encode(customer)
         person = self._people.get(key)
         if person is None:
-            person = self._people[key] = self._meet(named, customer, asked.static.blocks.get("task"))
+            person = self._people[key] = self._meet(known, customer, asked.static.blocks.get("task"))
 
         def step(moment: Moment, said: Said) -> Moment:
             for item in blocks_of(said):
@@ -151,14 +151,14 @@ class UserPart:
             "confirms": "confirm" in last.meta.get("acts", ()),
         }
 
-    def _meet(self, named: Any, customer: Any, about: Any) -> Person:
+    def _meet(self, known: KnownDomain, customer: Any, about: Any) -> Person:
         if not isinstance(customer, Mapping):
             raise Refused("the block 'customer' holds no customer")
         kind = "scripted" if customer.get("type") == "scripted" else "brief"
         name = str(about.get("id")) if isinstance(about, Mapping) else "task"
         task = Task(name, "train", "customer", user=dict(customer))
         try:
-            person = Person(kind, self._domains.cues(named), task, self._seed)
+            person = Person(kind, known.cues, task, self._seed)
             person.open(person.begin())
         except InputError as error:
             raise Refused(f"the customer cannot be played: {error}") from error

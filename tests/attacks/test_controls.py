@@ -16,7 +16,7 @@ from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, ReplySchema
 from simia_gym.oracle import OracleServer
 from simia_gym.oracle.obeying import orders
-from simia_gym.oracle.reading import Reader
+from simia_gym.oracle.reading import read_request
 from simia_gym.rewards.judge.judge import REPLY as JUDGEMENT
 from simia_gym.simulators.replies import LEDGER_REPLY
 from simia_gym.types import JsonObject
@@ -75,7 +75,7 @@ def arena(obedient: OracleServer) -> Arena:
 def test_every_order_is_read_where_it_stands_bare(arena: Arena, attack: Attack) -> None:
     for role in ROLES:
         prompt = naive_prompt(role, arena, attack.for_tag(arena.tag).text)
-        read = Reader().read(b'{"messages":' + prompt.messages_json() + b"}")
+        read = read_request(b'{"messages":' + prompt.messages_json() + b"}")
         found = orders(read)
         assert any(order.startswith("observation") for order in found), found
         assert any(order.startswith("confirm") for order in found), found
