@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from simia_gym.language.consent import consents
+from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEffect, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
@@ -174,7 +174,7 @@ def _confirms(turn: UserTurn) -> bool:
     """The opening confirms nothing: nothing had been proposed."""
     if turn.opening:
         return False
-    return "confirm" in turn.acts if turn.acts is not None else consents(turn.text)
+    return "confirm" in turn.acts if turn.acts is not None else read(turn.text).agrees
 
 
 def _quotes(finished: FinishedEpisode, calls: Iterable[CallMade]) -> Iterable[Evidence]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from simia_gym.language.claim import claim_in
-from simia_gym.language.refusal import refusal_in
-from simia_gym.language.wording import Reading, contains_plainly, normal, sentences, wanted
+from simia_gym.language import Reading, contains_plainly, read, wanted
 from simia_gym.record.finished_episode import AgentTurn, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import After, ready_at, tools_in
@@ -18,8 +15,6 @@ from simia_gym.rewards.programs.program import Args, Texts
 from simia_gym.types import Evidence
 
 Mode = Literal["words", "substring"]
-# The numbers of a numbered list are layout: they tell nobody anything.
-_MARKER = re.compile(r"^[ \t]*\(?\d{1,2}[.)][ \t]+(?=\S)", re.MULTILINE)
 
 
 class SaysArgs(Args):
@@ -112,7 +107,6 @@ class RefusedArgs(Args):
 
 def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
     """The agent told the user that it cannot or will not do what was asked, once it could know."""
-    cues = tuple(normal(cue) for cue in args.cues)
     elsewhere: Evidence | None = None
     early: Evidence | None = None
     ready, missed = ready_at(finished, args.after)
@@ -120,8 +114,9 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
         heard = _heard_at(finished, slot)
         if heard > ready:
             ready, missed = heard, missed or f"what the user says about {slot}"
-    for told, reading in zip(finished.agent_turns, _readings(finished), strict=True):
-        sentence = refusal_in(told.text, cues)
+    for told in finished.agent_turns:
+        reading = read(told.text)
+        sentence = _refusal(reading, args.cues)
         if sentence is None:
             continue
         piece = quote_text(told.event, sentence)
@@ -147,7 +142,10 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
 class NotClaimedArgs(Args):
     """Arguments of `not_claimed`."""
 
-    deeds: Texts = Field(default=(), description="What must not be claimed, as participles such as `cancelled`.")
+    deeds: Texts = Field(
+        default=(),
+        description="Participles such as `cancelled` that must not be claimed; all deeds if empty.",
+    )
     earlier: bool = Field(default=False, description="Whether it did happen before, and may be told as long past.")
 
 
@@ -157,10 +155,12 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
     for told in finished.agent_turns:
         if told.event > written:
             break
-        sentence = claim_in(told.text, args.deeds, earlier=args.earlier)
-        if sentence is not None:
+        reading = read(told.text)
+        for claim in reading.claims(args.deeds):
+            if args.earlier and claim.past:
+                continue
             reason = f"in turn {told.turn} the agent claimed to have done it"
-            return Finding.of(False, reason, (quote_text(told.event, sentence),))
+            return Finding.of(False, reason, (quote_text(told.event, reading.quote(claim.sentence)),))
     return Finding.of(True, "the agent claimed no such deed")
 
 
@@ -177,23 +177,26 @@ def _heard_at(finished: FinishedEpisode, slot: str) -> int:
     return len(finished.events) if named else -1
 
 
-def _readings(finished: FinishedEpisode) -> list[Reading]:
-    readings: list[Reading] | None = finished.memo.get(_readings)
-    if readings is None:
-        readings = finished.memo[_readings] = [Reading(_MARKER.sub("", told.text)) for told in finished.agent_turns]
-    return readings
+def _refusal(reading: Reading, cues: tuple[str, ...]) -> str | None:
+    """Quote the first sentence that refuses, by the reader's judgement or because it holds a phrase of the rubric."""
+    refusals = reading.refusals
+    for sentence in reading.sentences:
+        if sentence in refusals or any(wanted(cue).stands_in(read(sentence.said)) for cue in cues):
+            return reading.quote(sentence)
+    return None
 
 
 def _find(
     finished: FinishedEpisode, text: str, mode: Mode, tells: Callable[[AgentTurn, Reading, str], bool] | None = None
 ) -> Evidence | None:
     want = wanted(text)
-    for told, reading in zip(finished.agent_turns, _readings(finished), strict=True):
-        if mode == "substring":
-            if contains_plainly(told.text, text) and (tells is None or tells(told, reading, text)):
-                parts = (part for part in sentences(told.text) if contains_plainly(part, text))
-                return quote_text(told.event, next(parts, told.text))
-        elif want.stands_in(reading) and (tells is None or tells(told, reading, text)):
-            parts = (part for part in sentences(told.text) if want.stands_in(Reading(part)))
-            return quote_text(told.event, next(parts, told.text))
+    for told in finished.agent_turns:
+        reading = read(told.text)
+        if contains_plainly(told.text, text) if mode == "substring" else want.stands_in(reading):
+            if tells is not None and not tells(told, reading, text):
+                continue
+            for part in reading.sentences:
+                if contains_plainly(part.said, text) if mode == "substring" else want.stands_in(read(part.said)):
+                    return quote_text(told.event, reading.quote(part))
+            return quote_text(told.event, told.text)
     return None

@@ -1,1 +1,10 @@
 """The one reader of English: what a message says, for user and reward alike."""
+
+from simia_gym.language.conversation import Act
+from simia_gym.language.cue import Cue
+from simia_gym.language.details import Detail, asked
+from simia_gym.language.reading import Reading, read
+from simia_gym.language.text import Sentence
+from simia_gym.language.wanted import contains_plainly, wanted
+
+__all__ = ["Act", "Cue", "Detail", "Reading", "Sentence", "asked", "contains_plainly", "read", "wanted"]

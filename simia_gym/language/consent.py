@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from simia_gym.language.wording import normal, sentences
+from simia_gym.language.text import Sentence
 
 _YES = re.compile(
     r"""
@@ -80,23 +81,15 @@ _QUESTION = re.compile(
 _START_OF_NO = re.compile(r"^\W*(?:no|nope|nah|not)\b")
 
 
-def consents(text: str) -> bool:
+def consents(sentences: Sequence[Sentence]) -> bool:
     """Whether a user's words agree to what was proposed.
 
     One sentence must say yes without taking it back; a message that opens with a no, or asks to wait, agrees to
     nothing. A yes inside a question ("is it okay?") or followed by one ("sure, but what does it cost?") is none.
-
-    Args:
-        text: What the user said.
     """
-    whole = _plain(text)
-    if _START_OF_NO.match(whole) or _NOTHING_YET.search(whole):
-        return False
-    return any(_agrees(_plain(sentence)) for sentence in sentences(text))
-
-
-def _plain(text: str) -> str:
-    return _NO_MATTER.sub(" ", _WELCOME.sub("ok", normal(text))).strip(" ,.;-")
+    parts = [_NO_MATTER.sub(" ", _WELCOME.sub("ok", sentence.plain)).strip(" ,.;-") for sentence in sentences]
+    whole = ". ".join(parts)
+    return not (_START_OF_NO.match(whole) or _NOTHING_YET.search(whole)) and any(_agrees(part) for part in parts)
 
 
 def _agrees(sentence: str) -> bool:

@@ -1,26 +1,27 @@
-"""How agents talk, whatever the domain: patterns of the acts that a message can do besides asking for a detail.
-
-All patterns are regular expressions over one lower-case sentence without markup. A cue file can add to them.
-"""
+"""The acts of a conversation in any domain: what one sentence of an agent does."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
-from simia_gym.language.patterns import Cue
+from simia_gym.language.claim import Claim, claims_in
+from simia_gym.language.cue import Cue
+from simia_gym.language.refusal import refuses
+from simia_gym.language.text import Sentence
+
+Act: TypeAlias = Literal["confirm", "refuse", "claim", "wait", "offer", "invite", "question"]
+"""Asks for a yes, refuses, claims a deed, asks to wait, offers further help, invites to say what is wanted, asks."""
 
 _VERBS = (
     "submit|process|place|cancel|return|exchange|modify|change|update|switch|set|apply|book|complete|finali[sz]e|make"
     "|do (?:this|that|it)"
 )
 _ALRIGHT = "correct|right|ok|okay|accurate|fine|good|acceptable|alright"
-_DONE = (
-    "cancel+ed|return(?:ed)?|exchanged?|modif(?:y|ied)|updated?|changed?|process(?:ed)?|submitted|completed|refunded"
-    "|requested|taken care|done|switched|set|initiated|issued|resolved|handled|made|applied|finished|took care"
-)
 _HELP = "help|assist|be of|support"
 
-ACTS: dict[str, tuple[str, ...]] = {
+_PATTERNS: dict[str, tuple[str, ...]] = {
     "confirm": (
         r"\b(?:do|can|could|would|will) you (?:please |kindly )?(?:explicitly )?(?:confirm|approve|agree)\b",
         r"\b(?:please|kindly|just|simply) (?:explicitly |kindly )?(?:confirm|approve|reply|respond|answer|say|type)\b",
@@ -43,30 +44,6 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\bconfirm *[?:.]|\b(?:go ahead|proceed|move forward)\b[^.]*\?",
         r"\bif (?:you agree|that works|this works|you approve)\b|\bdoes (?:that|this) work\b",
         r"\bis (?:it|that|this) what you (?:want|would like|need)",
-    ),
-    "refuse": (
-        r"\bunfortunately\b|\bi'm afraid\b|\bi am afraid\b|\bregret\b",
-        r"\b(?:i|we)(?:'m| am|'re| are)?,? (?:sorry,? (?:but )?)?(?:i |we )?"
-        r"(?:can't|cannot|can not|could not|couldn't|won't|will not|do not have|don't have"
-        r"|(?:am |are )?(?:unable|not (?:able|allowed|permitted|authori[sz]ed))"
-        r"|(?:must|have to|need to) (?:decline|refuse|deny))\b",
-        r"\bunable to\b",
-        r"\bnot (?:possible|eligible|allowed|permitted|supported|offered|acceptable|able to|(?:a )?valid)\b",
-        r"\b(?:can't|cannot|can not|can no longer|may not|won't) (?:be|go)\b",
-        r"\bisn't (?:possible|eligible|allowed|permitted|something|acceptable|(?:a )?valid|an option)\b",
-        r"\bagainst (?:our|the|store|company|my)\b",
-        r"\bpolic(?:y|ies) (?:does not|doesn't|do not|don't|prohibit|only|forbid)",
-        r"\bonly [^.]{0,60}\b(?:can|may) be (?:cancel|modif|chang|return|exchang|refund)",
-        r"\bno longer (?:be )?(?:an option|eligible|possible|available|cancel|modif|chang)",
-        r"\boutside (?:of )?(?:what|my|the)\b|\btoo late to\b|\bthere(?:'s| is) no way to\b",
-        r"\bnothing (?:that )?i can do\b",
-        r"\bi can only (?:help|assist|work)\b|\bno (?:discount|compensation|voucher|refund)s? can be\b",
-    ),
-    "claim": (
-        rf"\b(?:has|have) (?:now |also |just )?been (?:successfully )?(?:{_DONE})",
-        rf"\b(?:is|are) (?:now |all )?(?:{_DONE}|complete|on (?:its|their) way)\b",
-        rf"\bi(?:'ve| have)? (?:now |just |successfully |also )*(?:{_DONE})\b",
-        r"\ball (?:done|set)\b|\bsuccessfully\b|\btaken care of\b|^done\b|\bcompleted\b",
     ),
     "wait": (
         r"\b(?:one|a|just a) (?:moment|second|minute|sec|bit)\b|\blet me (?!know)|\bhold on\b|\bbear with\b",
@@ -104,32 +81,52 @@ ACTS: dict[str, tuple[str, ...]] = {
         r"\bwill (?:do|work|suffice)\b|\bworks? (?:too|as well)\b",
     ),
 }
-"""Acts and their patterns. ``request`` marks sentences that ask for something; the others end up in `Heard.acts`."""
+_CUES = {act: Cue(patterns, act) for act, patterns in _PATTERNS.items()}
+# A question that no yes can answer, and words that ask for a yes even where the sentence asks for a detail too.
+_WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
+_YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
 
-DEMAND = re.compile(
-    r"\b(?:what|which|where|how|why|provide|share|tell me|give me|send me|specify|choose|select|pick|indicate"
-    r"|(?:confirm|verify) (?:the|your|both|me|his|her)|let me know (?:what|which|where|how|why|the|your))\b"
-)
-"""What must stand before a detail in a sentence that also asks for a yes, so that the detail counts as asked for."""
 
-NOTICE = Cue(
-    (
-        r"^(?:please note|note|keep in mind|be aware|remember|important)"
-        r"|\b(?:once|after) (?:this|that|it|you|we|i|the|these)\b"
-        r"|\b(?:once|after) (?:modified|done|confirmed|processed|submitted|exchanged|changed)\b"
-        r"|\bundone\b|\breversed\b|\banymore\b|\bif (?:the|your|it|you)\b",
-    )
-)
-"""A warning or a condition: "this cannot be undone" refuses nothing."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one sentence does.
 
-FIRM = Cue((r"\bunfortunately\b|\bsorry\b|\bafraid\b|\balready\b|\bdecline\b",))
-"""Words that make a sentence a refusal even if it sounds like a notice."""
+    Attributes:
+        sentence: The sentence.
+        acts: Its acts.
+        requests: Whether it asks for something, which may be a detail that a domain knows.
+        firm: Whether it asks for a yes even if it asks for a detail too; "could you confirm your email?" does not.
+        claims: The finished deeds that it claims.
+    """
 
-FOUND = Cue((r"\b(?:verified|authenticated|located|found|identity|logged|noted)\b",))
-"""Success at finding somebody or something, which is no claim that a wish is fulfilled."""
+    sentence: Sentence
+    acts: frozenset[Act]
+    requests: bool
+    firm: bool
+    claims: tuple[Claim, ...]
 
-YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
-"""Words that ask for a yes even where the sentence asks for a detail too."""
 
-WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
-"""Words that make a question one that no yes can answer."""
+@lru_cache(maxsize=4096)
+def understand(sentence: Sentence) -> Said:
+    """Find out what a sentence does. Remembered, since agents say much the same sentences again and again."""
+    text, acts = sentence.plain, set[Act]()
+    if _CUES["offer"].occurs(text):
+        acts.add("offer")
+    elif sentence.question:
+        acts.add("question")
+    if _CUES["invite"].occurs(text):
+        acts.add("invite")
+    found = _CUES["confirm"].find(text)
+    firm = found is not None and _YES.occurs(text)
+    # "What would you like me to do?" asks for no yes, nor does "would you like help with anything else?".
+    if found is not None and (firm or not ("offer" in acts or _WH.occurs(text[:found]))):
+        acts.add("confirm")
+    if refuses(sentence):
+        acts.add("refuse")
+    if not sentence.question and _CUES["wait"].occurs(text):
+        acts.add("wait")
+    claims = tuple(claims_in(sentence))
+    if claims:
+        acts.add("claim")
+    requests = sentence.question or _CUES["request"].occurs(text)
+    return Said(sentence, frozenset(acts), requests, firm, claims)

@@ -1,23 +1,22 @@
-"""Whether a sentence tells the user no.
+"""Whether a sentence refuses something.
 
-Patterns cannot understand language; these know the ways in which agents decline, and the common phrases that look like
-declining and are not. They are lenient: what makes a refusal right is that the agent looked first and did nothing,
-which other checks see to. Not counted are politeness ("I can't thank you enough"), searching ("I can't find that
-order"), conditions ("if you can't remember it"), things that are merely postponed ("I can't continue until you
-confirm"), warnings of what will follow ("after this change you can't cancel the order"), and denials of a refusal ("I
-never said I can't").
+The patterns know the ways in which agents decline, and the common phrases that look like declining and are not. A rule
+that excludes something ("only pending orders can be cancelled") counts as a refusal. Not counted are politeness ("I
+can't thank you enough"), searching ("I can't find that order"), conditions ("if you can't remember it"), things that
+are merely postponed ("I can't continue until you confirm"), warnings of what will follow ("after this change you can't
+cancel the order"), and denials of a refusal ("I never said I can't").
 """
 
 from __future__ import annotations
 
 import re
 
-from simia_gym.language.wording import normal, sentences
+from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
     r"n't|not\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib|prohibit|against|outside|forbid|\bonly\b|\bno\b"
     r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
-    r"|have to|needs? to|lack|somebody else|someone else|another (?:customer|person|account))\b"
+    r"|have to|needs? to|lack|non-refundable|somebody else|someone else|another (?:customer|person|account))\b"
 )
 
 _ABLE = r"(?:able|possible|permitted|allowed|eligible|authori[sz]ed|in\ a\ position|something\ (?:that\ )?(?:i|we))"
@@ -40,7 +39,8 @@ _CUE = re.compile(
     | \b(?:against|outside|not\ within|prohibited\ by|forbidden\ by)\ (?:of\ )?(?:our|the|my|company|store
          |airline)?\ ?
       (?:policy|policies|rules|scope|terms|authority)\b
-    | \bafraid\ not\b
+    | \bafraid\ not\b | \bnon-refundable\b
+    | \b(?:i|we)\ (?:do\ not|don't)\ have\ (?:the\ |any\ )?(?:capability|ability|authority|permission|means|option)\b
     | \b(?:not|n't)\ an\ option\b
     """,
     re.VERBOSE,
@@ -136,13 +136,12 @@ _NEAR = 240
 """How far around a cue its exceptions are looked for; it keeps the cost linear in the length of a text."""
 
 
-def refuses(sentence: str) -> bool:
-    """Whether one sentence, in normal form, says that something cannot or will not be done."""
-    if not _MAYBE.search(sentence):
+def refuses(sentence: Sentence) -> bool:
+    """Whether one sentence says that something cannot or will not be done."""
+    plain = sentence.plain
+    if not _MAYBE.search(plain):
         return False
-    if _finds(_CUE, sentence):
-        return True
-    return not sentence.rstrip("\"') ").endswith("?") and _finds(_WEAK, sentence)
+    return _finds(_CUE, plain) or (not sentence.question and _finds(_WEAK, plain))
 
 
 def _finds(cues: re.Pattern[str], sentence: str) -> bool:
@@ -158,20 +157,3 @@ def _finds(cues: re.Pattern[str], sentence: str) -> bool:
             continue
         return True
     return False
-
-
-def refusal_in(text: str, cues: tuple[str, ...] = ()) -> str | None:
-    """Give the first sentence of a text that refuses, as it stands in it.
-
-    Args:
-        text: What the agent said.
-        cues: Further phrases that count, in normal form.
-    """
-    whole = normal(text)
-    if not _MAYBE.search(whole) and not any(cue in whole for cue in cues):
-        return None
-    for sentence in sentences(text):
-        plain = normal(sentence)
-        if refuses(plain) or any(cue in plain for cue in cues):
-            return sentence
-    return None

@@ -21,8 +21,8 @@ from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
-from simia_gym.users.cues import Cues
-from simia_gym.users.scripted import KEY, TABLE, Memory, load_cues
+from simia_gym.users.cues import Cues, load_cues
+from simia_gym.users.scripted import KEY, TABLE, Memory
 from simia_gym.users.scripted_script import Done, Request, Script, script_from_json
 
 _NOT_DONE = frozenset({"confirm", "refuse", "wait"})

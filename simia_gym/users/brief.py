@@ -19,8 +19,8 @@ from simia_gym.contracts import StepContext
 from simia_gym.errors import InputError
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
-from simia_gym.users.cues import Heard
-from simia_gym.users.scripted import TABLE, load_cues
+from simia_gym.users.cues import Heard, load_cues
+from simia_gym.users.scripted import TABLE
 
 KEY = "brief"
 _YES = ("Yes, please go ahead.", "Yes, I confirm. Please proceed.", "Yes, that's right, go ahead.")

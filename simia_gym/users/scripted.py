@@ -18,16 +18,13 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-import orjson
-
-from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
+from simia_gym.language import wanted
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
-from simia_gym.users.cues import Cues, Heard, mentions
+from simia_gym.users.cues import Cues, Heard, load_cues
 from simia_gym.users.scripted_script import Answer, Expect, Request, Script, script_from_json
 
 TABLE, KEY = "_user", "script"
@@ -229,7 +226,7 @@ class _Turn:
         if "wait" in acts and memory.waits < _PATIENCE:
             self._say(_WAIT, "wait")
             return self.said, memory._replace(waits=memory.waits + 1)
-        if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.text):
+        if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
             return self._next(memory, "thank", _THANKS)
         if "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
             self._say(request.say, "request")
@@ -246,15 +243,14 @@ class _Turn:
         """Enter what has been done and said since the user's last turn."""
         done = list(memory.done)
         for call in self.calls:
-            for index, wanted in enumerate(request.done):
-                if index not in done and _fits(call, wanted.tool, wanted.arguments):
+            for index, deed in enumerate(request.done):
+                if index not in done and _fits(call, deed.tool, deed.arguments):
                     done.append(index)
                     break
-        text = self.heard.text
         told = [
             index
             for index, group in enumerate(request.told)
-            if index in memory.told or any(mentions(text, words) for words in group)
+            if index in memory.told or any(self._mentions(words) for words in group)
         ]
         return memory._replace(done=tuple(done), told=tuple(told))
 
@@ -318,11 +314,10 @@ class _Turn:
 
     def _names(self, item: Expect) -> bool:
         """Whether the message names a detail; how a number is written, or a hyphen, makes no difference."""
-        text = self.heard.text
-        if any(mentions(text, words.lstrip("#")) for words in item.any):
-            return True
-        loose = text.replace("-", " ")
-        return any(mentions(loose, words.lstrip("#").replace("-", " ")) for words in item.any)
+        return any(self._mentions(words.lstrip("#")) for words in item.any)
+
+    def _mentions(self, words: str) -> bool:
+        return wanted(words).stands_in(self.heard.reading)
 
     def _inform(self, request: Request, memory: Memory) -> Memory:
         known = list(memory.known)
@@ -338,7 +333,7 @@ class _Turn:
     def _wanted(self, request: Request) -> list[str]:
         """The slots to answer: of alternatives that were offered together, the first that the user has."""
         asks = list(self.heard.asks)
-        for ways in self.cues.alternatives if _EITHER.search(self.heard.text) else ():
+        for ways in self.cues.alternatives if _EITHER.search(self.heard.reading.words) else ():
             offered = [way for way in ways if any(slot in asks for slot in way)]
             if len(offered) > 1:
                 best = next((way for way in offered if all(self._knows(request, slot) for slot in way)), None)
@@ -367,12 +362,11 @@ class _Turn:
         return [item.slot for item in request.expect if self._off(item)]
 
     def _off(self, item: Expect) -> bool:
-        text = self.heard.text
         if self._names(item):
             return False
-        if item.token is not None and self.cues.tokens_in(item.token, text):
+        if item.token is not None and self.cues.tokens_in(item.token, self.heard.reading.words):
             return True
-        return any(mentions(text, words) for words in item.avoid)
+        return any(self._mentions(words) for words in item.avoid)
 
     def _about(self, request: Request, memory: Memory) -> bool:
         """Whether a request for a yes is about what the user wants done, by its words or by those just before."""
@@ -439,16 +433,6 @@ class _Turn:
 
 def _script_of(task: Task) -> Script:
     return script_from_json(task.user, f"task {task.id}: user")
-
-
-def load_cues(config: Mapping[str, Any]) -> Cues:
-    """The compiled patterns of a cue file; the same content is compiled once."""
-    return _cues(encode(dict(config)))
-
-
-@lru_cache(maxsize=16)
-def _cues(encoded: bytes) -> Cues:
-    return Cues(orjson.loads(encoded))
 
 
 def _pick(line: Sequence[str], seed: int, key: str) -> str:

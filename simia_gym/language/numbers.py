@@ -1,0 +1,31 @@
+"""The numbers in a text, as values."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+# One pass over a text: first what is no number although digits stand in it, then numbers (in groups).
+_NUMBER = re.compile(
+    r"""
+      \b https?://\S+ | (?<!\S)[^\s@]+@\S+   # addresses
+    | \#\w[\w-]*                             # ids such as #W1002
+    | \b[a-z_]\w*(?:-\w+)+                   # words with a hyphen, such as item-42
+    | \b\d+(?:(?:-\d+){2,}|(?:/\d+){2,}|(?:\.\d+){2,})   # dates, telephone numbers, versions
+    | \b\w*\d(?::\d+)+                       # times
+    | (?<![\w.])([-+]?)[$€£¥]?\s?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?
+    """,
+    re.VERBOSE,
+)
+
+
+def numbers(text: str) -> frozenset[tuple[Decimal, bool]]:
+    """Give the numbers in a normal text, each with whether it is a percentage; ids, dates and words hold none."""
+    found = set()
+    # Most words hold no digit; leaving them out first makes this several times faster.
+    words = [word for word in text.split() if not word.isalpha() or word.startswith("percent")]
+    for lead, inner, digits, percent in _NUMBER.findall(" ".join(words)):
+        if digits:
+            value = Decimal(digits)
+            found.add((-value if "-" in (lead, inner) else value, bool(percent)))
+    return frozenset(found)

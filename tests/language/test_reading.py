@@ -1,0 +1,160 @@
+"""The one reader: what a sentence is held to do, and that users and rewards ask nobody else."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import simia_gym.rewards
+import simia_gym.users
+from simia_gym.envs.retail.generate_refusals import REFUSED
+from simia_gym.language import contains_plainly, read, wanted
+from simia_gym.users.cues import Cues
+from tests.language.sentences import (
+    AGREES,
+    CLAIMS,
+    NO_AGREEMENT,
+    NO_CLAIMS,
+    NO_REFUSALS,
+    REFUSALS,
+    REFUSED_BY_KIND,
+    SAYS,
+)
+from tests.retail.play import fixed
+from tests.rewards.story import Story, run
+
+ALL_REFUSALS = (*REFUSALS, *(text for texts in REFUSED_BY_KIND.values() for text in texts))
+
+
+def cases(*tables: tuple[tuple[str, ...], bool]) -> list[tuple[str, bool]]:
+    return [(text, expected) for texts, expected in tables for text in texts]
+
+
+@pytest.mark.parametrize(("text", "expected"), cases((ALL_REFUSALS, True), (NO_REFUSALS, False)))
+def test_refusals(text: str, expected: bool) -> None:
+    reading = read(text)
+    assert bool(reading.refusals) is expected
+    assert all(reading.quote(sentence) in text for sentence in reading.refusals)
+
+
+@pytest.mark.parametrize(("text", "expected"), cases((CLAIMS, True), (NO_CLAIMS, False)))
+def test_claims(text: str, expected: bool) -> None:
+    assert bool(read(text).claims()) is expected
+
+
+@pytest.mark.parametrize(("text", "expected"), cases((AGREES, True), (("", *NO_AGREEMENT), False)))
+def test_agreement(text: str, expected: bool) -> None:
+    assert read(text).agrees is expected
+
+
+def test_every_kind_that_the_shop_refuses_has_refusals_that_claim_nothing() -> None:
+    assert set(REFUSED_BY_KIND) == set(REFUSED)
+    for task in fixed():
+        for text in REFUSED_BY_KIND.get(task.kind, ()):
+            check = dict(next(item["check"] for item in task.criteria if item["id"] == "not_claimed"))
+            assert run(Story().say(text).finished(), check.pop("program"), **check).met, text
+
+
+def test_claims_can_be_narrowed_and_widened() -> None:
+    changed, seated = "I have changed the lamp.", "You have been seated in row 5."
+    assert read(changed).claims(("changed",))
+    assert not read(changed).claims(("cancelled",))
+    assert read("All done!").claims(("cancelled",))
+    assert read(seated).claims(("seated",))
+    assert not read(seated).claims()
+    assert [claim.past for claim in read("It has already been changed once.").claims()] == [True]
+
+
+@pytest.mark.parametrize("text", [*ALL_REFUSALS, *NO_REFUSALS, *CLAIMS, *NO_CLAIMS])
+def test_user_and_reward_agree(text: str) -> None:
+    """The customer believes a refusal or claim exactly where the reward sees one."""
+    acts = Cues({}).hear(text).acts
+    finished = Story().say(text).finished()
+    assert ("refuse" in acts) is run(finished, "refused").met
+    assert ("claim" in acts) is not run(finished, "not_claimed").met
+
+
+def test_user_and_reward_agree_on_recorded_agents(shared_data: Path) -> None:
+    cues, seen = Cues({}), 0
+    for name in ("retail_tau2", "airline_tau2", "airline_tau1"):
+        for text in _agent_messages(shared_data / "rollouts" / f"{name}.jsonl"):
+            acts, finished = cues.hear(text).acts, Story().say(text).finished()
+            assert ("refuse" in acts) is run(finished, "refused").met, text
+            assert ("claim" in acts) is not run(finished, "not_claimed").met, text
+            seen += 1
+    assert seen > 1_000
+
+
+def _agent_messages(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            for message in json.loads(line)["messages"]:
+                if message["role"] == "assistant" and message.get("content"):
+                    yield message["content"]
+
+
+def test_nobody_reads_english_elsewhere() -> None:
+    """Users and rewards import nothing of the reader but its public face."""
+    for package in (simia_gym.users, simia_gym.rewards):
+        for file in Path(package.__path__[0]).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                module = node.module if isinstance(node, ast.ImportFrom) else None
+                assert not (module or "").startswith("simia_gym.language."), file
+
+
+@pytest.mark.parametrize(("want", "text", "expected"), SAYS)
+def test_wanted(want: str, text: str, expected: bool) -> None:
+    assert wanted(want).stands_in(read(text)) is expected
+
+
+@given(
+    st.integers(0, 10**9).map(lambda n: n / 100),
+    st.sampled_from(["{:.2f}", "${:.2f}", "{:,.2f}", "${:,.2f}", "**${:,.2f}**", "({:.2f})", "{:.2f}."]),
+)
+def test_a_number_is_found_however_it_is_written(value: float, layout: str) -> None:
+    reading = read(f"Your total is {layout.format(value)} today")
+    assert wanted(f"{value:.2f}").stands_in(reading)
+    assert wanted(f"${value:,.2f}").stands_in(reading)
+    assert not wanted(f"{value + 1:.2f}").stands_in(reading)
+
+
+@given(st.text(max_size=60), st.text(min_size=1, max_size=10))
+def test_any_text_can_be_read(text: str, want: str) -> None:
+    reading = read(text)
+    assert isinstance(wanted(want).stands_in(reading), bool)
+    assert reading.acts >= {"claim"} or not reading.claims()
+    assert reading.agrees in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("want", "text", "expected"),
+    [
+        ("1234", "It was 1,234", True),
+        ("10", "order #W1002", True),
+        ("Tactile", "the TACTILE one", True),
+        ("1,234", "It was 1,234", False),
+    ],
+)
+def test_the_published_rule_is_a_plain_substring(want: str, text: str, expected: bool) -> None:
+    assert contains_plainly(text, want) is expected
+
+
+PIECES = ["a", "1", "1,", "-", "1-", "@", "a@", "#", "i can't ", "if you ", "is it ", "but ", "12.50 ", "http://", " "]
+PIECES += ["(1", "has been ", "refund ", "i have just ", "no ", "only ", "orders that ", "[", "- \n", "{", "**"]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_long_texts_cost_little(piece: str) -> None:
+    """A reader whose cost grew with the square of the length would take hours here."""
+    reading = read(piece * (200_000 // len(piece)))
+    wanted("12.75").stands_in(reading)
+    wanted("no such words").stands_in(reading)
+    assert not reading.claims(("seated",))
+    assert isinstance(reading.acts, frozenset)
+    assert reading.agrees in (True, False)
