@@ -63,7 +63,7 @@ _CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to worry\b|\bdon't worry\b")
 _EARLIER = re.compile(r"\b(?:already|once|previously|before|earlier|status|cannot|can't|again)\b")
 _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
-_AFTER = re.compile(r"\s+(?:only|if|when|unless|by the airline|within the last|more than|on \w+ \d)\b")
+_AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
 # "It is refunded" may be a rule, "the order is cancelled" is a claim; "it was booked in May" tells what is known.
 _RULES = ("refunded", "returned", "applied", "added")
 _HISTORY = ("booked",)

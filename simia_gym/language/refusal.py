@@ -36,8 +36,7 @@ _CUE = re.compile(
          |honou?r)\b
     | \b(?:does|do|did)(?:n't|\ not)\ (?:allow|permit|support|offer|qualify|meet|cover|let)\b
     | \b(?:isn't|aren't|is\ not|are\ not)\ (?:something|one\ (?:i|we)|within|covered|supported|allowed|offered)\b
-    | \b(?:against|outside|not\ within|prohibited\ by|forbidden\ by)\ (?:of\ )?(?:our|the|my|company|store
-         |airline)?\ ?
+    | \b(?:against|outside|not\ within|prohibited\ by|forbidden\ by)\ (?:of\ )?(?:\w+\ )?
       (?:policy|policies|rules|scope|terms|authority)\b
     | \bafraid\ not\b | \bnon-refundable\b
     | \b(?:i|we)\ (?:do\ not|don't)\ have\ (?:the\ |any\ )?(?:capability|ability|authority|permission|means|option)\b
