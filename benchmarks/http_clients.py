@@ -42,17 +42,7 @@ REPLY = orjson.dumps(
 )
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(REPLY), REPLY)
 HEADERS = {"Authorization": "Bearer key", "Content-Type": "application/json"}
-ROWS = (
-    "direct",
-    "direct+uvloop",
-    "aiohttp",
-    "aiohttp+uvloop",
-    "pyreqwest",
-    "pyreqwest+uvloop",
-    "httpx2",
-    "openai",
-)
-"""``direct`` is `simia_gym.llm.transport.direct`: sockets of the loop, read by httptools; for plain HTTP only."""
+ROWS = ("aiohttp", "aiohttp+uvloop", "pyreqwest", "pyreqwest+uvloop", "httpx2", "openai")
 
 
 class Answering(asyncio.Protocol):
@@ -146,18 +136,6 @@ async def with_pyreqwest(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
     return post, client.close
 
 
-async def with_direct(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
-    from simia_gym.llm.transport import direct
-
-    async def post(chunks: list[bytes]) -> bytes:
-        return (await direct.send(url, HEADERS, (body(chunks),), 60.0, 1_000_000))[1]
-
-    async def close() -> None:
-        direct.close_connections()
-
-    return post, close
-
-
 async def with_httpx2(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
     import httpx2
 
@@ -187,7 +165,6 @@ async def with_openai(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
 
 
 CLIENTS = {
-    "direct": with_direct,
     "aiohttp": with_aiohttp,
     "pyreqwest": with_pyreqwest,
     "httpx2": with_httpx2,
@@ -241,7 +218,7 @@ def row(name: str, url: str, size: int, flying: int, seconds: float, latency: fl
 
 
 def versions() -> dict[str, str]:
-    known = ("aiohttp", "httptools", "pyreqwest", "httpx2", "openai", "uvloop")
+    known = ("aiohttp", "pyreqwest", "httpx2", "openai", "uvloop")
     return {name: importlib.metadata.version(name) for name in known if importlib.util.find_spec(name)}
 
 

@@ -1,10 +1,9 @@
-"""One HTTP client per event loop, shared by everything that asks models on it.
+"""The HTTP client that all requests to models share: one connection pool per event loop.
 
-Plain HTTP that needs no proxy goes from the loop itself (`simia_gym.llm.transport.direct`). For everything else the
-client is pyreqwest, chosen by measurement (``benchmarks/http_clients.py``). It takes proxies from the usual
-variables (``HTTPS_PROXY``, ``NO_PROXY``, ...) and further certificate authorities from ``SSL_CERT_FILE`` or
-``REQUESTS_CA_BUNDLE``. Its runtime does not survive a fork; `usable` says so, and the caller then takes the slower way
-through the OpenAI SDK.
+The client is pyreqwest (``docs/performance.md`` compares it with others). It takes proxies from the usual variables
+(``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``, ...) and trusts further certificate authorities from ``SSL_CERT_FILE`` and
+``REQUESTS_CA_BUNDLE``. Its threads do not survive a fork: a process that was forked after the first request sends
+through the OpenAI SDK instead (`usable`).
 """
 
 from __future__ import annotations
@@ -14,24 +13,19 @@ import atexit
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import BuilderError, ConnectError, PyreqwestError, RequestTimeoutError
+from pyreqwest.exceptions import BuilderError, ConnectError, DecodeError, PyreqwestError, RequestTimeoutError
 from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
 
 from simia_gym.errors import InputError
-from simia_gym.llm.transport import direct
-from simia_gym.llm.transport.direct import Answer as Answer
 from simia_gym.llm.transport.failures import Failure
 
 MAX_REPLY = 10_000_000
@@ -40,44 +34,55 @@ _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _MANY_FILES = 16_384
 _END = b"-----END CERTIFICATE-----"
 _FIX = "Name a PEM file, or unset the variable."
+_CONNECT = 10.0
 _LAST_WAIT = 0.1
 _ADDRESS = re.compile(r" for url \(\S*\)")
+_CONNECTING = "(Connect)"
+_CUT = "end of file before message length"
+_UNTRUSTED = re.compile("certificate|UnknownIssuer", re.IGNORECASE)
+"""A certificate that is not trusted will not be trusted a second later, so the request is not sent again."""
 
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
 _others: list[Callable[[], Awaitable[None]]] = []
 _started = _forked = False
 
 
+class Answer(NamedTuple):
+    """The answer of a server.
+
+    Attributes:
+        status: HTTP status.
+        body: The whole body.
+        headers: ``retry-after``, ``retry-after-ms`` and ``location``, as far as they came.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
 def usable() -> bool:
-    """Whether this process may use the client: not if it was forked from one that had used it."""
+    """Whether this process may use the client. It may not if it was forked from a process that had used it."""
     return not _forked
 
 
-def send(
-    url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float
-) -> Coroutine[Any, Any, Answer]:
-    """Send one request and read the whole answer.
+async def send(url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float) -> Answer:
+    """Send one request and read the whole answer. Redirects are not followed.
 
     Args:
-        url: Where to.
-        headers: All headers that are not the protocol's own.
-        body: What to post, in pieces; ``None`` for a GET.
-        timeout: Seconds for everything, the reading of the answer included.
+        url: The address.
+        headers: All headers except those of the protocol, such as ``Content-Length``.
+        body: The body of a POST, in pieces; ``None`` sends a GET.
+        timeout: Seconds for connecting, sending and reading together.
 
     Returns:
-        The answer, to be awaited, whatever its status.
+        The answer, whatever its status.
 
     Raises:
-        Failure: ``timeout``, ``connection``, ``bad_request`` where key or address cannot be sent, or ``bad_reply``
-            where the answer is too long.
+        Failure: ``timeout``; ``connection``; ``bad_request`` if the key or the address cannot be sent; ``bad_reply`` if
+            the answer is broken or longer than `MAX_REPLY`.
         InputError: A file of certificates cannot be read.
     """
-    if _is_direct(url):
-        return direct.send(url, headers, body, timeout, MAX_REPLY)
-    return _send(url, headers, None if body is None else b"".join(body), timeout)
-
-
-async def _send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
     try:
         async with _request(url, headers, body, timeout) as response:
             parts: list[bytes] = []
@@ -89,22 +94,28 @@ async def _send(url: str, headers: Mapping[str, str], body: bytes | None, timeou
                     raise Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True)
                 parts.append(bytes(chunk))
             if response.status == 200:
-                return Answer(200, parts[0] if len(parts) == 1 else b"".join(parts), {})
+                return Answer(200, b"".join(parts), {})
             found = {name: _header(response, name) for name in _KEPT}
             kept = {name: value for name, value in found.items() if value is not None}
             return Answer(response.status, b"".join(parts), kept)
-    except (RequestTimeoutError, TimeoutError):
+    except RequestTimeoutError as error:
+        if _CONNECTING in _words(error):
+            raise Failure("connection", f"no connection within {_CONNECT:g} s", again=True) from None
         raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
     except BuilderError as error:
         raise Failure("bad_request", f"the request cannot be made: {_words(error)}") from None
     except PyreqwestError as error:
-        raise Failure("connection", _words(error), again=not _hopeless(error)) from None
+        words = _words(error)
+        if isinstance(error, DecodeError) and _CUT not in words:
+            raise Failure("bad_reply", f"the answer cannot be read: {words}", again=True) from None
+        untrusted = isinstance(error, ConnectError) and _UNTRUSTED.search(words)
+        raise Failure("connection", words, again=not untrusted) from None
 
 
-def _request(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> StreamRequest:
+def _request(url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float) -> StreamRequest:
     client = _client()
     try:
-        builder = client.get(url) if body is None else client.post(url).body_bytes(body)
+        builder = client.get(url) if body is None else client.post(url).body_bytes(b"".join(body))
         return builder.headers(headers).timeout(timedelta(seconds=timeout)).build_streamed()
     except BuilderError:
         raise
@@ -122,7 +133,6 @@ def _header(response: Response, name: str) -> str | None:
 
 async def close_connections() -> None:
     """Close everything that asking models opened on the running loop; the next request opens it anew."""
-    direct.close_connections()
     client = _clients.pop(asyncio.get_running_loop(), None)
     if client is not None and not _forked:
         await client.close()
@@ -135,16 +145,6 @@ def also_close(close: Callable[[], Awaitable[None]]) -> None:
     _others.append(close)
 
 
-@cache
-def _is_direct(url: str) -> bool:
-    """Whether an address is asked from the loop itself: plain HTTP that no proxy stands before."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    return parts.scheme == "http" and not (
-        ("http" in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
-    )
-
-
 def _client() -> Client:
     global _started
     loop = asyncio.get_running_loop()
@@ -155,6 +155,7 @@ def _client() -> Client:
         _started = True
         _allow_many_connections()
         builder = ClientBuilder().follow_redirects(False).user_agent("simia-gym").referer(False)
+        builder = builder.connect_timeout(timedelta(seconds=_CONNECT))
         authorities = _authorities()
         for _, certificate in authorities:
             builder = builder.add_root_certificate_pem(certificate)
@@ -222,17 +223,10 @@ def _words(error: PyreqwestError) -> str:
     return f"{type(error).__name__}: {words or 'the connection failed'}"
 
 
-def _hopeless(error: PyreqwestError) -> bool:
-    """A certificate that is not trusted will not be so in a second."""
-    words = _words(error).lower()
-    return isinstance(error, ConnectError) and ("certificate" in words or "unknownissuer" in words)
-
-
 def _after_fork() -> None:
     global _forked
     _forked = _forked or _started
     _clients.clear()
-    direct.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
