@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
-from importlib.metadata import requires
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -84,6 +87,26 @@ def test_core_install_is_light(tmp_path: Path) -> None:
     assert not [line for line in core if line.lower().startswith(HEAVY)]
     check = f"import sys; assert not [m for m in {HEAVY!r} if m in sys.modules]"
     run(EPISODE + check, tmp_path)
+
+
+def test_product_code_imports_every_dependency(checkout: Path) -> None:
+    listed = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    names = {re.split(r"[^\w-]", line)[0].lower() for line in listed}
+    imported = {
+        name.partition(".")[0]
+        for folder in ("simia_gym", "envs", "rewards", "rl")
+        for path in (checkout / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+    }
+    used = {name.lower().replace("_", "-") for module in imported for name in packages_distributions().get(module, ())}
+    assert not names - used
 
 
 def test_an_import_loads_only_gymnasium(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, cast
 import jsonschema_rs
 from pydantic import ConfigDict, Field, create_model
 
+from simia_gym.common.schema_errors import most_relevant_problem, schema_mistake
 from simia_gym.errors import InputError
 from simia_gym.state.frozen import freeze, thaw
 from simia_gym.types import JsonObject
@@ -29,6 +30,31 @@ Route = Literal["any", "world", "llm"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__simia_tool__"
+
+
+_MARKS_SCHEMA: JsonObject = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "effect": {"enum": ["read", "write", "none"], "default": "write"},
+        "reads": {"type": "array", "default": [], "description": "a list of selectors"},
+        "writes": {
+            "type": "array",
+            "items": {
+                "type": "string",
+                "pattern": "^[^/]+(/[^/]+)*$",
+                "description": "table, table/* or table/*/field",
+            },
+            "default": [],
+            "description": "a list of table, table/* or table/*/field",
+        },
+        "terminal": {"type": "boolean", "default": False, "description": "true or false"},
+        "render": {"default": None},
+        "render_errors": {"type": "boolean", "default": False, "description": "true or false"},
+        "route": {"enum": ["any", "world", "llm"], "default": "any"},
+    },
+}
+_MARKS_VALIDATOR = jsonschema_rs.validator_for(_MARKS_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -308,16 +334,12 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     try:
         jsonschema_rs.validator_for(parameters)
     except (ValueError, TypeError) as error:
-        raise InputError(f"parameters of {name!r} are not a JSON Schema: {error}", where=where) from error
+        what = schema_mistake(parameters, error)
+        raise InputError(f"parameters of {name!r} are not a JSON Schema: {what}", where=where) from error
     marks = entry.get("x-simia", {})
     if not isinstance(marks, Mapping):
         raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
-    unknown = sorted(set(marks) - set(_MARKS))
-    if unknown:
-        raise InputError(
-            f"x-simia of {name!r} has no key {unknown[0]!r}", where=where, fix=f"Keys: {', '.join(_MARKS)}."
-        )
-    given = {**_MARKS, **marks}
+    given = {**{key: part["default"] for key, part in _MARKS_SCHEMA["properties"].items()}, **marks}
     _check_marks(given, f"{where}: tool {name!r}")
     return ToolSpec(
         name=name,
@@ -333,33 +355,12 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     )
 
 
-_MARKS: Mapping[str, Any] = {
-    "effect": "write",
-    "reads": (),
-    "writes": (),
-    "terminal": False,
-    "render": None,
-    "render_errors": False,
-    "route": "any",
-}
-
-
 def _check_marks(marks: Mapping[str, Any], where: str) -> None:
-    """Refuse what a declaration cannot say; functions that it names are looked for by those who need them."""
-    for key, choices in (("effect", ("read", "write", "none")), ("route", ("any", "world", "llm"))):
-        if marks[key] not in choices:
-            fix = f"Use {', '.join(choices[:-1])} or {choices[-1]}."
-            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix=fix)
-    for key in ("reads", "writes"):
-        if isinstance(marks[key], str) or not isinstance(marks[key], Sequence):
-            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix="Write a list.")
-    for pattern in marks["writes"]:
-        if not isinstance(pattern, str) or not all(pattern.split("/")):
-            fix = "Write table, table/* or table/*/field."
-            raise InputError(f"x-simia.writes holds {pattern!r}", where=where, fix=fix)
-    for key in ("terminal", "render_errors"):
-        if not isinstance(marks[key], bool):
-            raise InputError(f"x-simia.{key} is {marks[key]!r}", where=where, fix="Use true or false.")
+    """Refuse an impossible declaration; functions that it names are looked up by those who need them."""
+    given = {key: list(value) if isinstance(value, tuple) else value for key, value in marks.items()}
+    if not _MARKS_VALIDATOR.is_valid(given):
+        problem = most_relevant_problem(_MARKS_SCHEMA, given)
+        raise InputError(f"x-simia: {problem}", where=where, fix=problem.fix)
     if marks["render_errors"] and marks["render"] is None:
         fix = "Give x-simia.render, or leave render_errors out."
         raise InputError("x-simia.render_errors has no rule to render by", where=where, fix=fix)

@@ -10,6 +10,7 @@ import orjson
 from simia_gym.actions.strict_json import JsonProblem, decode_all, decode_at
 from simia_gym.actions.thinking import CLOSE, strip_thinking
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.schema_errors import most_relevant_problem
 from simia_gym.errors import Fault, Role
 from simia_gym.llm.transport.failures import Failure
 from simia_gym.llm.types import ReplySchema
@@ -51,11 +52,8 @@ class Form:
         """
         value = find_json(text)
         if not self._validator.is_valid(value):
-            error = next(self._validator.iter_errors(value))
-            place = "".join(f"/{part}" for part in error.instance_path)
-            raise Failure(
-                "bad_reply", f"the reply breaks its form at {place or '/'}: {error.message[:160]}", again=True
-            )
+            problem = most_relevant_problem(self.reply.schema, value)
+            raise Failure("bad_reply", f"the reply breaks its schema: {problem}", again=True)
         return value
 
 

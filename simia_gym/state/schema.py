@@ -28,6 +28,7 @@ import jsonschema_rs
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_json
+from simia_gym.common.schema_errors import schema_mistake, schema_problems
 from simia_gym.errors import DomainError, InputError, PatchError
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
@@ -42,7 +43,45 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 Check: TypeAlias = Callable[[State, Sequence[tuple[str, str]]], Iterable[str]]
 
-_TABLE_KEYS = {"description", "open", "key", "row", "foreign_keys"}
+_POINTER = {"type": "string", "pattern": "^/", "description": "a JSON Pointer, which starts with '/'"}
+_FILE = {
+    "type": "object",
+    "required": ["tables"],
+    "properties": {
+        "tables": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "description": {},
+                    "open": {"type": "boolean"},
+                    "key": {"type": "string", "description": "a field or a JSON Pointer"},
+                    "row": {},
+                    "foreign_keys": {
+                        "type": "object",
+                        "propertyNames": _POINTER,
+                        "additionalProperties": {"type": "string"},
+                        "description": 'an object such as {"/field": "table"}',
+                    },
+                },
+            },
+        },
+        "invariants": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["id"],
+                "properties": {"id": {"type": "string"}},
+                "if": {"required": ["check"]},
+                "else": {
+                    "required": ["table", "left", "op", "right"],
+                    "properties": {"left": _POINTER, "op": {"enum": [*_COMPARE]}},
+                },
+            },
+        },
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -171,9 +210,12 @@ def read_state_schema(path: Path) -> StateSchema:
         DomainError: It has mistakes; ``problems`` holds every one.
     """
     value = read_json(path, what="state schema")
-    if not isinstance(value, dict) or not isinstance(value.get("tables"), dict):
-        raise DomainError("has no object 'tables'", where=str(path), fix='Write {"tables": {name: {"row": ...}}}.')
-    problems: list[InputError] = []
+    problems: list[InputError] = [
+        DomainError(one.message, where=f"{path}: {one.place}" if one.place else str(path), fix=one.fix)
+        for one in schema_problems(_FILE, value)
+    ]
+    if problems:
+        raise DomainError.of(problems)
     tables: dict[str, TableSchema] = {}
     for name, item in value["tables"].items():
         try:
@@ -192,20 +234,14 @@ def read_state_schema(path: Path) -> StateSchema:
 
 
 def _table(item: Any, where: str, names: set[str]) -> TableSchema:
-    if not isinstance(item, dict):
-        raise DomainError("is not an object", where=where, fix='Write {"row": {...}}.')
-    unknown = sorted(set(item) - _TABLE_KEYS)
-    if unknown:
-        raise DomainError(f"has no key {unknown[0]!r}", where=where, fix=f"Keys: {', '.join(sorted(_TABLE_KEYS))}.")
     validator = None
     if "row" in item:
         try:
             validator = jsonschema_rs.validator_for(item["row"])
         except (ValueError, TypeError) as error:
-            raise DomainError(f"row is not a JSON Schema: {error}", where=where, fix="Mend it.") from error
+            what = f"row is not a JSON Schema: {schema_mistake(item['row'], error)}"
+            raise DomainError(what, where=where, fix="Mend it.") from error
     keys = item.get("foreign_keys", {})
-    if not isinstance(keys, dict):
-        raise DomainError("foreign_keys is not an object", where=where, fix='Write {"/field": "table"}.')
     for target in keys.values():
         if target not in names:
             raise DomainError(f"a foreign key names the table {target!r}", where=where, fix="Name one of 'tables'.")
@@ -218,17 +254,13 @@ def _table(item: Any, where: str, names: set[str]) -> TableSchema:
 
 
 def _invariant(item: Any, where: str, names: set[str], folder: Path) -> Invariant:
-    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-        raise DomainError("has no id", where=where, fix='Write {"id": ..., "table": ..., "left": ..., ...}.')
     if "check" in item:
         function = load_object(item["check"], folder=folder, where=where)
         if not callable(function):
             raise DomainError(f"{item['check']!r} is not a function", where=where, fix="Name a function of the state.")
         return Invariant(item["id"], None, check=cast(Check, function))
-    if item.get("table") not in names:
-        raise DomainError(f"names the table {item.get('table')!r}", where=where, fix="Name one of 'tables'.")
-    if item.get("op") not in _COMPARE or "left" not in item or "right" not in item:
-        raise DomainError("lacks left, op or right", where=where, fix=f"op is one of {', '.join(_COMPARE)}.")
+    if item["table"] not in names:
+        raise DomainError(f"names the table {item['table']!r}", where=where, fix="Name one of 'tables'.")
     return Invariant(item["id"], item["table"], compare=_comparison(item, where))
 
 

@@ -190,7 +190,7 @@ async def test_the_form_is_asked_for_and_checked(server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
-        (says('{"n": "one"}'), "bad_reply", "/n"),
+        (says('{"n": "one"}'), "bad_reply", "n: "),
         (says('{"n": 1} {"n": 2}'), "bad_reply", "several"),
         (says('{"n": 1, "n": 2}'), "bad_reply", "twice"),
         (says('{"n": NaN}'), "bad_reply", "NaN"),

@@ -1,8 +1,8 @@
 """The HTTP client that all requests to models share: one connection pool per event loop.
 
 The client is pyreqwest (``docs/performance.md`` compares it with others). It takes proxies from the usual variables
-(``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``, ...) and trusts further certificate authorities from ``SSL_CERT_FILE`` and
-``REQUESTS_CA_BUNDLE``. Its threads do not survive a fork: a process that was forked after the first request sends
+(``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``, ...) and trusts further certificate authorities from ``SSL_CERT_FILE``
+and ``REQUESTS_CA_BUNDLE``. Its threads do not survive a fork: a process that was forked after the first request sends
 through the OpenAI SDK instead (`usable`).
 """
 
