@@ -1,23 +1,29 @@
-"""Libraries that only training needs, and what to install where one is missing."""
+"""What is installed and how many cores there are: checks before a training."""
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 from simia_gym.errors import InputError
 
 
 def require(extra: str, *modules: str) -> None:
-    """Make sure that libraries are installed, without importing them.
+    """Check that libraries are installed, without importing them.
 
     Args:
-        extra: The extra of this package that brings them: ``rl`` or ``trl``.
+        extra: The extra of this package that installs them: ``rl`` or ``trl``.
         modules: Their top-level modules.
 
     Raises:
-        InputError: One is missing; says what to install.
+        InputError: A library is missing; says what to install.
     """
     for module in modules:
         if find_spec(module) is None:
             fix = f'Install what training needs: pip install "simia-gym[{extra}]"'
             raise InputError(f"{module} is not installed", where="training", fix=fix)
+
+
+def cores() -> int:
+    """Number of CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""One episode in tokens, whatever engine samples them: what a trainer needs of it, exactly as it was sampled.
+"""Plays one episode in tokens with any inference engine and returns exactly the tokens that were sampled.
 
-The turn loop is that of every other rollout (`simia_gym.rollout.play`); here stands only the policy that speaks in
-tokens. What it samples is appended as it is and never rendered again, so the mask marks precisely the policy's own
-tokens and each has the log-probability with which it was drawn.
+`simia_gym.rollout.play` runs the turns; this module adds the policy that samples tokens. Sampled tokens are appended
+as they are and never encoded again, so the mask marks exactly the policy's tokens, and each token has the
+log-probability with which it was sampled.
 """
 
 from __future__ import annotations
@@ -26,82 +26,73 @@ class Conversation(Protocol):
     """The tokens of one episode, append-only.
 
     Attributes:
-        ids: All token ids, the prompt's first.
-        mask: As long; 1 where the policy sampled the token.
-        logprobs: As long; 0.0 where it did not, or where nobody asked for them.
-        prompt_length: How many of the ids are the prompt.
+        ids: All token ids, those of the prompt first.
+        mask: 1 for each token that the policy sampled, else 0; as long as ``ids``.
+        logprobs: Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``.
+        prompt_length: Number of tokens of the prompt.
     """
 
     @property
     def ids(self) -> list[int]:
         """All token ids."""
-        ...
 
     @property
     def mask(self) -> list[int]:
-        """Which of them the policy sampled."""
-        ...
+        """1 for each sampled token."""
 
     @property
     def logprobs(self) -> list[float]:
-        """With which log-probability."""
-        ...
+        """Log-probabilities of the sampled tokens."""
 
     @property
     def prompt_length(self) -> int:
-        """Length of the prompt."""
-        ...
+        """Number of tokens of the prompt."""
 
     def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None, /) -> str | Awaitable[str]:
-        """Append what was sampled; give the text of the action, without the end of the turn."""
-        ...
+        """Append a sampled turn; return the text of the action, without the token that ends the turn."""
 
     def heard(self, messages: Sequence[Message], /) -> Awaitable[None] | None:
-        """Append what the environment said, and the beginning of the policy's next turn."""
-        ...
+        """Append messages of the environment, and the tokens that open the policy's next turn."""
 
 
 class Sampled(Protocol):
-    """What an engine sampled.
+    """A sampled turn.
 
     Attributes:
-        token_ids: The tokens, the end of the turn included where it came.
+        token_ids: The tokens, including the one that ended the turn, if it was sampled.
         logprobs: Their log-probabilities under the sampling temperature.
-        stop: ``stop``, ``length`` (the limit came first) or ``aborted``.
+        stop: ``stop``, ``length`` (the limit was reached) or ``aborted``.
     """
 
     @property
     def token_ids(self) -> list[int]:
         """The tokens."""
-        ...
 
     @property
     def logprobs(self) -> list[float] | None:
         """Their log-probabilities."""
-        ...
 
     @property
     def stop(self) -> str:
-        """Why it stopped."""
-        ...
+        """Why sampling stopped."""
 
 
 Begin = Callable[[Sequence[Message]], Conversation | Awaitable[Conversation]]
-"""Makes the conversation of an episode from its first messages."""
+"""Creates the conversation of an episode from its initial messages."""
 
 Sample = Callable[[list[int], int], Awaitable[Sampled]]
-"""Samples after these tokens, at most so many."""
+"""Samples a turn: takes the tokens so far and the maximum number of new tokens."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many tokens an episode may have.
+    """Maximum numbers of tokens of an episode.
 
     Attributes:
-        response: After the prompt: the policy's and the environment's together.
-        prompt: In the prompt; a longer one is a fault and never cut.
-        total: In all, where the model's context is shorter than both together.
-        turn: In one turn of the policy.
+        response: Tokens after the prompt, of the policy and the environment.
+        prompt: Tokens of the prompt; a longer prompt is a fault and never truncated.
+        total: Tokens of prompt and response, if the model's context is shorter than both limits together.
+        turn: Tokens of one turn of the policy.
 
     Raises:
         InputError: A limit is below 1.
@@ -113,7 +104,7 @@ class Limits:
     turn: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits within which nothing can be said."""
+        """Check the limits."""
         for name in ("response", "prompt", "total", "turn"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -125,21 +116,21 @@ class Played:
     """A finished episode in tokens.
 
     Attributes:
-        prompt_ids: The prompt; empty where a fault came before it.
-        response_ids: What follows it, up to the policy's last token.
-        response_mask: As long: 1 where the policy sampled the token; all 0 where the episode is not valid.
-        response_logprobs: As long; 0.0 where the mask of what was played is 0.
-        reward: The reward; ``None`` where the episode is not valid.
-        valid: Whether the reward means anything.
-        fault: What failed, where something did.
+        prompt_ids: The prompt; empty if a fault occurred before it.
+        response_ids: The tokens after the prompt, up to the policy's last token.
+        response_mask: 1 for each token that the policy sampled; all 0 if the episode is not valid.
+        response_logprobs: Log-probabilities of the sampled tokens, else 0.0; as long as ``response_ids``.
+        reward: The reward; ``None`` if the episode is not valid.
+        valid: Whether there is a reward.
+        fault: The fault, if there was one.
         success: Strict pass.
         turns: Actions that the policy took.
-        tokens: Tokens that the policy sampled, also in an episode that is not valid.
-        ended: Why it ended.
+        tokens: Number of tokens that the policy sampled, also in an episode that is not valid.
+        ended: Why the episode ended.
         task: The task's id.
         kind: The task's kind.
-        messages: How many messages were exchanged, the system message left out.
-        trace: A traceback, where something raised unexpectedly.
+        messages: Number of messages without the system message.
+        trace: The traceback of an unexpected exception.
     """
 
     prompt_ids: list[int]
@@ -170,24 +161,24 @@ async def play(
     limits: Limits,
     timeout: float | None = None,
 ) -> Played:
-    """Play one episode with tokens in and tokens out.
+    """Play one episode, tokens in and tokens out.
 
-    Nothing that the environment or the engine raises gets out: it becomes a fault of the episode. A cancellation of the
-    calling task does.
+    An exception of the environment or the engine becomes a fault of the episode; a cancellation of the calling task is
+    raised.
 
     Args:
-        episode: A fresh episode.
-        task: What it is about.
-        seed: Its seed.
-        group: Id of the episodes that share a world.
-        begin: Makes the conversation.
-        sample: Samples the policy's tokens.
-        limits: How many tokens there may be. Where they are used up before the end, the episode is cut off there, as
-            by the turn limit: judged as it stands, and valid.
-        timeout: Seconds that it may take; then it is a fault.
+        episode: A new episode.
+        task: The task.
+        seed: The episode's seed.
+        group: Id of the group, whose episodes share a world.
+        begin: Creates the conversation.
+        sample: Samples a turn.
+        limits: Maximum numbers of tokens. When they are reached the episode is truncated, as at the turn limit: its
+            verdict is valid.
+        timeout: Seconds after which the episode ends with a fault.
 
     Returns:
-        What was played.
+        The finished episode.
     """
     speaker = _Speaker(begin, sample, limits)
     trace = None
@@ -222,7 +213,7 @@ async def play(
 
 
 class _Speaker:
-    """The policy: hands what it hears to the conversation, and gives the text of what was sampled after it."""
+    """The policy of an episode: appends new messages to the conversation and samples the next turn."""
 
     def __init__(self, begin: Begin, sample: Sample, limits: Limits) -> None:
         self._begin, self._sample, self._limits = begin, sample, limits
@@ -248,7 +239,7 @@ class _Speaker:
             raise Fault("no_tokens", f"the engine gave no whole turn ({sampled.stop})", role="policy")
         text = await _result(conversation.said(sampled.token_ids, sampled.logprobs))
         if sampled.stop == "length" and len(sampled.token_ids) >= room:
-            raise Cut  # half an action is none
+            raise Cut  # an incomplete action is not executed
         return text
 
     def _check_prompt(self, length: int) -> None:
@@ -258,7 +249,7 @@ class _Speaker:
             raise Fault("prompt_too_long", message, role="episode")
 
     def _room(self, conversation: Conversation) -> int:
-        """How many tokens may still follow."""
+        """Number of tokens that may still follow."""
         used = len(conversation.ids)
         room = conversation.prompt_length + self._limits.response - used
         return room if self._limits.total is None else min(room, self._limits.total - used)

@@ -1,11 +1,10 @@
-"""The tokens of one episode: exactly those that the policy read and wrote, in order, and only ever added to.
+"""The tokens of one episode: exactly those that the policy read and sampled, in order, append-only.
 
-What a policy said is kept as the ids that were sampled, never as text that is encoded again: the same text may be
-written in other tokens, and then the probabilities that a trainer computes are those of something that was never said.
-What the environment says is encoded by the chat template, as the difference between a rendering with the new messages
-and one without. Both renderings are of a made-up conversation in front of the new messages, so that nothing depends on
-what the policy wrote (an unfinished tag, a turn without its end), and the ids are those that verl's continuous token
-builders give.
+The policy's turns are kept as the sampled ids and never encoded again from text: another tokenisation of the same text
+would give the trainer log-probabilities of tokens that were never sampled. Messages of the environment are encoded with
+the chat template, as the difference between a rendering with the new messages and one without them. Both renderings
+start with the same fixed conversation, so that they do not depend on the policy's text (an unfinished tag, a turn
+without an end), and the ids equal those of verl's continuous token builders.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from weakref import WeakKeyDictionary
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Message
 
-# The words stand in no prompt that a model sees. verl has the same conversation before the messages that it encodes, so
-# that templates which look back (Qwen3's looks for the last question) see the same there.
+# No model sees these words. verl starts its renderings with the same conversation, so that templates that look at
+# earlier messages (Qwen3's looks for the last question) give the same result.
 _BEFORE: tuple[JsonObject, ...] = (
     {"role": "system", "content": "continuous token synthetic system"},
     {"role": "user", "content": "continuous token synthetic user"},
@@ -28,15 +27,14 @@ _NAMELESS = "continuous_token_tool"
 
 
 class ChatTokens:
-    """A tokenizer and what its chat template puts around messages. One for all episodes of a tokenizer.
+    """A tokenizer with its chat template; shared by all episodes of a tokenizer.
 
     Args:
-        tokenizer: A Hugging Face tokenizer with a chat template that ends prompts with the head of the assistant's
-            turn.
+        tokenizer: A Hugging Face tokenizer with a chat template.
 
     Attributes:
-        end_id: The token that closes a turn, such as that of ``<|im_end|>``; ``None`` if turns have none.
-        separator: What the template writes between that token and the next turn; for ChatML the token of a newline.
+        end_id: The token that closes a turn, such as ``<|im_end|>``; ``None`` if there is none.
+        separator: The tokens between that token and the next turn; for ChatML a newline.
 
     Raises:
         InputError: The tokenizer has no chat template.
@@ -52,14 +50,14 @@ class ChatTokens:
 
     @classmethod
     def of(cls, tokenizer: Any) -> ChatTokens:
-        """The one that belongs to a tokenizer, made at its first use."""
+        """The shared instance of a tokenizer, created at its first use."""
         known = _known.get(tokenizer)
         if known is None:
             known = _known[tokenizer] = cls(tokenizer)
         return known
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The ids of a whole conversation, with the head of the assistant's next turn at the end."""
+        """The ids of a whole conversation, followed by those that open the assistant's next turn."""
         return self._render([template_message(message) for message in messages], prompt=True)
 
     def heard(self, messages: Sequence[Message], last_id: int | None) -> list[int]:
@@ -67,15 +65,15 @@ class ChatTokens:
 
         Args:
             messages: The messages, in the roles ``tool``, ``user`` and ``system``.
-            last_id: The last token of the conversation so far. If the policy closed its turn, what separates turns
-                comes first; a turn that was cut off stays unclosed, since nothing may be put into the policy's mouth.
+            last_id: The last token of the conversation so far. If it closes the policy's turn, the separator is put
+                before the new messages; a truncated turn stays unclosed, since no token may be added to it.
 
         Returns:
-            The ids, with the head of the assistant's next turn at the end.
+            The ids, followed by those that open the assistant's next turn.
 
         Raises:
-            InputError: There is no message, or the chat template does not keep its prefix: what it writes for earlier
-                messages changes with later ones.
+            InputError: There is no message, or the chat template renders earlier messages differently when later ones
+                follow.
         """
         if not messages:
             raise InputError("there is no new message", where="conversation", fix="Give what the environment said.")
@@ -85,19 +83,19 @@ class ChatTokens:
             before, known = self._prefix(group)
             whole = self._render([*before, *group], prompt=group is groups[-1])
             if whole[: len(known)] != known:
-                what = f"its chat template writes earlier messages otherwise when {_roles(group)} messages follow"
-                fix = "Use a template that only ever appends."
+                what = f"its chat template renders earlier messages differently when {_roles(group)} messages follow"
+                fix = "Use a template that renders earlier messages independently of later ones."
                 raise InputError(what, where=_name(self.tokenizer), fix=fix)
             ids += whole[len(known) :]
         return ids
 
     def text(self, ids: Sequence[int]) -> str:
-        """What the policy's tokens say, without the tokens that only steer."""
+        """The text of the policy's tokens, without special tokens."""
         said = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(said)
 
     def _prefix(self, group: list[JsonObject]) -> tuple[list[JsonObject], list[int]]:
-        """The made-up conversation in front of a group of messages, and its ids."""
+        """The fixed conversation before a group of messages, and its ids."""
         tools = tuple(str(message.get("name") or _NAMELESS) for message in group) if _is_tool(group[0]) else None
         if tools not in self._prefixes:
             if len(self._prefixes) > _MOST_PREFIXES:
@@ -113,7 +111,7 @@ class ChatTokens:
         return [int(item) for item in ids]
 
     def _end_of_turn(self) -> tuple[int | None, tuple[int, ...]]:
-        """Two user turns that differ in their text alone end alike: with what closes a turn and separates it."""
+        """The token that closes a turn and the separator: the common suffix of two user turns with different texts."""
         empty, filled = (self._render([{"role": "user", "content": text}], prompt=False) for text in ("", "x"))
         common = 0
         while common < min(len(empty), len(filled)) and empty[-1 - common] == filled[-1 - common]:
@@ -131,14 +129,13 @@ class Conversation:
 
     Args:
         tokenizer: A Hugging Face tokenizer with a chat template.
-        messages: The first messages: the system message and what the environment opens with.
+        messages: The initial messages: the system message and the environment's first message.
 
     Attributes:
         ids: All token ids so far.
-        mask: 1 where the policy sampled the token, else 0; as long as ``ids``.
-        logprobs: What the policy's tokens were sampled with, 0.0 elsewhere and where it is not known; as long as
-            ``ids``.
-        prompt_length: Number of tokens before the first that was sampled.
+        mask: 1 for each token that the policy sampled, else 0; as long as ``ids``.
+        logprobs: Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``.
+        prompt_length: Number of tokens of the prompt.
         end_id: The token that ends the policy's turn.
     """
 
@@ -151,17 +148,17 @@ class Conversation:
         self.end_id = self._chat.end_id
 
     def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None = None) -> str:
-        """Append what the policy sampled, token for token.
+        """Append a sampled turn.
 
         Args:
-            token_ids: The sampled ids, the token that ended the turn included.
+            token_ids: The sampled ids, including the one that ended the turn.
             logprobs: Their log-probabilities.
 
         Returns:
             The text of the action.
 
         Raises:
-            InputError: Ids and log-probabilities are not equally many.
+            InputError: The numbers of ids and log-probabilities differ.
         """
         if logprobs is not None and len(logprobs) != len(token_ids):
             what = f"{len(token_ids)} tokens have {len(logprobs)} log-probabilities"
@@ -172,7 +169,7 @@ class Conversation:
         return self._chat.text(token_ids)
 
     def heard(self, messages: Sequence[Message]) -> None:
-        """Append what the environment said, and the head of the policy's next turn.
+        """Append messages of the environment, and the tokens that open the policy's next turn.
 
         Args:
             messages: The new messages.
@@ -187,7 +184,7 @@ class Conversation:
 
 
 def template_message(message: Message) -> JsonObject:
-    """A message as chat templates take it: role, text, and the tool's name where it is a tool's answer."""
+    """A message for a chat template: role, text, and the tool's name in a tool message."""
     content = message.get("content")
     plain: JsonObject = {"role": message["role"], "content": "" if content is None else content}
     if _is_tool(message) and message.get("name"):
@@ -200,14 +197,14 @@ _MOST_PREFIXES = 256
 
 
 def _groups(messages: list[JsonObject]) -> list[list[JsonObject]]:
-    """Tool messages that follow each other belong to one turn in most templates; all others are their own."""
+    """Groups of messages that are rendered together: consecutive tool messages share a turn in most templates."""
     numbered = enumerate(messages)
     grouped = groupby(numbered, key=lambda item: -1 if _is_tool(item[1]) else item[0])
     return [[message for _, message in group] for _, group in grouped]
 
 
 def _calls(names: Sequence[str]) -> JsonObject:
-    """The assistant's turn before tool messages: some templates look there for what was called."""
+    """The assistant's turn before tool messages; some templates look up the called tools there."""
     calls = [
         {"id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": {}}}
         for place, name in enumerate(names)

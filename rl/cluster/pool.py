@@ -23,9 +23,9 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.records import Record, record_from_json
 from simia_gym.rl.cluster.assignments import Assignments, EpisodeSlot, slots_of
+from simia_gym.rl.cluster.budget_shares import BudgetShares
 from simia_gym.rl.cluster.messages import WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.session import graphics_cards, processors, session
-from simia_gym.rl.cluster.shares import BudgetShares
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
 from simia_gym.rollout.jobs import Job, Plan, Unmade, job_at, make_jobs
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import ray
 
 from simia_gym.errors import InputError
+from simia_gym.rl.extras import cores
 
 _VARIABLE = "RAY_ADDRESS"
 _CONNECT_TIMEOUT = 10.0
@@ -40,8 +41,7 @@ def session(address: str | None = None, workers: int | None = None) -> Iterator[
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     more = {}
     if where == "local":
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        more = {"num_cpus": max(cores, workers or 1), "include_dashboard": False}
+        more = {"num_cpus": max(cores(), workers or 1), "include_dashboard": False}
     # Ray installs a handler of SIGTERM; the caller's handler is restored afterwards.
     main = threading.current_thread() is threading.main_thread()
     heard = signal.getsignal(signal.SIGTERM) if main else None

@@ -25,8 +25,8 @@ from simia_gym.errors import InputError, SimiaError
 from simia_gym.llm.accounts import accounts
 from simia_gym.policies import policy_hash
 from simia_gym.rl.cluster.assignments import EpisodeSlot
+from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, set_model_variables
-from simia_gym.rl.cluster.shares import Amounts, BudgetShare
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, Unmade, job_at

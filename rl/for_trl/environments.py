@@ -1,9 +1,9 @@
 """TRL's ``environment_factory``: an episode whose actions are method calls.
 
-TRL shows the model an environment's methods as tools, runs what it calls, and ends a rollout with the first turn that
-calls nothing. So everything is a method here: the domain's tools, ``send_message`` where there is a user to talk to,
-``finish`` where the domain's agents say that they are done. Give the trainer
-``environment_factory=tool_environments(...)``, and its ``dataset()`` to train on.
+TRL shows the model an environment's methods as tools, executes its calls, and ends a rollout at the first turn without
+a call. So every action is a method here: the domain's tools, ``send_message`` if there is a user, ``finish`` if agents
+of the domain end the episode themselves. Give the trainer ``environment_factory=tool_environments(...)``, and its
+``dataset()`` to train on.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _FINISH = "Say that the task is done. This ends the episode."
 
 
 class ToolEnvironment:
-    """One episode at a time, played through methods. Subclasses made by `tool_environments` have the tools.
+    """One episode at a time, played by method calls. Subclasses from `tool_environments` have the tools as methods.
 
     Attributes:
-        beginnings: Finds what a row of the dataset stands for.
+        beginnings: Maps a row of the dataset to task and seed.
         suite: The environment.
-        method_names: The method of each tool, by the name that the tool has in its domain.
-        text_names: The methods for actions that are no calls, where there are some.
-        episode: The episode that is played, with its verdict, its fault and its ledger.
+        method_names: Names of the methods, by the tools' names in the domain.
+        text_names: Names of the methods for actions that are no tool calls.
+        episode: The current episode, with its verdict, its fault and its ledger.
     """
 
     beginnings: ClassVar[Beginnings]
@@ -49,16 +49,16 @@ class ToolEnvironment:
         self.episode: Episode = self.suite.episode()
 
     def reset(self, **columns: Any) -> str:
-        """Begin the episode of a row.
+        """Start the episode of a row.
 
         Args:
             **columns: The row of the dataset.
 
         Returns:
-            The environment's first message. Where it could not be had, the episode is over and has no reward.
+            The environment's first message. After a fault the episode is over and has no reward.
 
         Raises:
-            InputError: The row was not made by ``dataset()``, or its task does not fit.
+            InputError: The row is not from ``dataset()``, or its task is of another environment.
         """
         begin = self.beginnings.find(columns.get(KEY))
         episode = self.episode
@@ -70,19 +70,19 @@ class ToolEnvironment:
             return UNREACHABLE
 
     def get_reward(self) -> float | None:
-        """The reward of the episode, which is judged as it stands where the policy has stopped before its end.
+        """The reward of the episode; if the policy stopped early, of its current state.
 
         Returns:
-            The reward; ``None`` where a fault left none, which TRL keeps out of the group's baseline.
+            The reward; ``None`` after a fault, which TRL keeps out of the group's baseline.
         """
         episode = self.episode
         verdict = episode.verdict
-        if verdict is None:  # TRL gives a policy that called nothing no further turn
+        if verdict is None:  # TRL ends the rollout at a turn without a call
             verdict = run_sync(episode.cut(TURN_LIMIT), inline=episode.inline).verdict
         return None if verdict is None or not verdict.valid else verdict.reward
 
     def _act(self, action: Action) -> str:
-        """Take an action; give what the environment says."""
+        """Execute an action and return the environment's messages."""
         episode = self.episode
         if episode.ended is not None:
             return OVER if episode.fault is None else UNREACHABLE
@@ -94,7 +94,7 @@ class ToolEnvironment:
 
 
 class ToolEnvironments:
-    """Makes the environments of one training; give it to TRL as ``environment_factory``.
+    """Creates the environments of one training; give it to TRL as ``environment_factory``.
 
     Attributes:
         suite: The environment, loaded.
@@ -109,12 +109,12 @@ class ToolEnvironments:
         self.tool_names = tuple(name for name, made in vars(self.environment_class).items() if callable(made))
 
     def __call__(self) -> ToolEnvironment:
-        """A new environment, independent of every other."""
+        """Create an environment."""
         return self.environment_class()
 
     @property
     def system_message(self) -> str:
-        """What the policy is told: the domain's policy, and that everything it does is a tool call."""
+        """The system message: the domain's policy, and the rule that every action is a tool call."""
         domain, kind = self.suite.domain, self.suite.config.prompt
         policy = domain.prompts[kind].removesuffix(domain.how_to_act(compact=kind == "compact")).strip()
         talk = " Write to the user with send_message: it alone reaches them." if domain.user is not None else ""
@@ -124,14 +124,14 @@ class ToolEnvironments:
     def dataset(
         self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None, name: str | None = None
     ) -> Any:
-        """The dataset to train on, a ``datasets.Dataset``: one row is the beginning of one group of episodes.
+        """The training dataset, a ``datasets.Dataset`` with one row for each group of episodes.
 
         Args:
-            rows: How many; by default one for each task. More begin again with the first task and other seeds.
-            seed: The seed that those of the episodes come from.
-            tasks: Tasks of your own in place of those of the split.
-            name: What stands in the column ``environment``, by which TRL chooses where it is given a dictionary of
-                environments; by default the environment's id, which several domains of one's own share.
+            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds.
+            seed: Random seed, from which the seeds of the episodes are derived.
+            tasks: Your own tasks instead of those of the split.
+            name: Value of the column ``environment``, by which TRL chooses from a dictionary of environments; by
+                default the environment's id, which all domains that are loaded from a folder share.
         """
         require("trl", "datasets")
         made = self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks)
@@ -143,7 +143,7 @@ class ToolEnvironments:
 
 
 def tool_environments(source: Source, **settings: Any) -> ToolEnvironments:
-    """Any of our environments as TRL's ``environment_factory``.
+    """An environment as TRL's ``environment_factory``.
 
     Args:
         source: The environment's id, or a loaded `Suite`.
@@ -185,7 +185,7 @@ def _environment_class(suite: Suite, beginnings: Beginnings) -> type[ToolEnviron
 
 
 def _has_end(suite: Suite) -> bool:
-    """Whether agents of the domain end the episode with an action of their own."""
+    """Whether the domain's grammar has an action that ends the episode."""
     try:
         suite.domain.grammar.render(End("done"))
     except InputError:
@@ -194,7 +194,7 @@ def _has_end(suite: Suite) -> bool:
 
 
 def _given(episode: Episode, action: Action) -> PolicyAction:
-    """An action as the episode takes it. Words that the grammar cannot write are an empty action."""
+    """An action as `Episode.step` takes it; text that the grammar cannot write becomes an empty action."""
     if isinstance(action, Calls):
         return call_message(*action.calls)
     try:

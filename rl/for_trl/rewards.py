@@ -1,7 +1,7 @@
-"""Reward functions for TRL: the episode's own verdict, and what is to be known about a batch of them.
+"""Reward functions for TRL: the rewards of episodes, and metrics of a batch.
 
-A fault has no reward. TRL takes ``None`` for "this function does not apply here": where no function applies, the
-completion is left out of its group's mean and deviation and its advantage is 0.
+If a model call fails, the episode has no reward. For TRL ``None`` means that a reward function does not apply; if none
+applies, the completion is left out of its group's mean and deviation, and its advantage is 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from simia_gym.rl.for_trl.environments import ToolEnvironment
 LogMetric = Callable[[str, float], None]
 
 _seen: set[str] = set()
-"""Kinds of faults met so far. Batches without them log 0, or the trainer's mean would leave them out."""
+"""Kinds of faults that occurred. Batches without them log 0, or the trainer's mean would leave those batches out."""
 
 
 def episode_reward(
@@ -57,9 +57,9 @@ def episode_reward(
 def episode_metrics(
     *, environments: Sequence[Any] | None = None, log_metric: LogMetric | None = None, **_: Any
 ) -> list[float | None]:
-    """Log the same for episodes that were played as environments; for ``reward_funcs`` beside an environment factory.
+    """Log the metrics of episodes that were played as environments; for ``reward_funcs`` with an environment factory.
 
-    The reward is the environment's own. This adds 0 to it, and nothing where there is none.
+    The reward comes from the environment. This function adds 0 to it, or nothing if there is none.
 
     Args:
         environments: From the trainer.
@@ -89,7 +89,7 @@ def _log(
     turns: Sequence[int],
     fault: Sequence[str | None],
 ) -> None:
-    """Log one value for each episode that it is said of, so that the trainer's mean over processes is one of these."""
+    """Log one value for each episode, so that the trainer's mean over processes is a mean over episodes."""
     if log is None:
         return
     for good, won, many in zip(valid, success, turns, strict=True):
@@ -103,11 +103,11 @@ def _log(
 
 
 def _everywhere(kinds: set[str]) -> set[str]:
-    """The kinds of all processes: the trainer's mean is over those that log a name, and all of them have to."""
+    """The kinds of all processes: every process has to log the same names for the trainer's mean."""
     try:
         from accelerate import PartialState
         from accelerate.utils import gather_object
-    except ModuleNotFoundError:  # who has several processes has it
+    except ModuleNotFoundError:  # training with several processes needs accelerate
         return kinds
     if not PartialState._shared_state or PartialState().num_processes == 1:
         return kinds

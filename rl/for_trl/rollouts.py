@@ -38,12 +38,12 @@ class EpisodesRollout:
 
     Args:
         suites: The environments, loaded.
-        max_prompt_length: Most tokens of a prompt. A longer one ends the training with an error; it is never cut.
-        turn_tokens: Most tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
-        slots: Most episodes whose turns the model samples at the same time.
+        max_prompt_length: Maximum tokens of a prompt. A longer one ends the training; it is not truncated.
+        turn_tokens: Maximum tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
+        slots: Maximum number of episodes whose turns the model samples at the same time.
 
     Attributes:
-        suites: The environments by the names that rows and results have them under, as of `Beginnings.suites`.
+        suites: The environments by their names in rows and results; see `Beginnings.suites`.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EpisodesRollout:
     ) -> None:
         self._beginnings = Beginnings(suites)
         self.suites = self._beginnings.suites
-        # Refuses numbers that cannot be, now and not in the first batch.
+        # Check the numbers now and not in the first batch.
         self._limits = Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
         if slots < 1:
             raise InputError(f"slots is {slots}", where="slots", fix="Give at least 1.")
@@ -65,15 +65,15 @@ class EpisodesRollout:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def dataset(self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None) -> Any:
-        """The dataset to train on, a ``datasets.Dataset``: one row is the beginning of one group of episodes.
+        """The training dataset, a ``datasets.Dataset`` with one row for each group of episodes.
 
-        Its prompts only name the task. The policy reads the messages of the episode, and those alone.
+        Its prompts only name the task. The policy reads only the messages of the episode.
 
         Args:
-            rows: How many; by default one for each task. More begin again with the first task and other seeds. Several
-                environments take turns.
-            seed: The seed that those of the episodes come from.
-            tasks: Tasks of your own in place of those of the split, where there is one environment.
+            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds. Several
+                environments alternate.
+            seed: Random seed, from which the seeds of the episodes are derived.
+            tasks: Your own tasks instead of those of the split, with one environment.
         """
         require("trl", "datasets")
         return to_dataset(self._beginnings.rows(_prompt, rows=rows, seed=seed, tasks=tasks))
@@ -82,18 +82,18 @@ class EpisodesRollout:
         """Play one episode for each prompt.
 
         Args:
-            prompts: Prompts of `dataset`, each as often as its group is large.
+            prompts: Prompts of `dataset`, each repeated for all episodes of its group.
             trainer: The `GRPOTrainer`.
 
         Returns:
             ``prompt_ids``, ``completion_ids``, ``logprobs`` and ``env_mask``; for reward functions also ``reward``
-            (``None`` where there is none), ``valid``, ``success``, ``fault`` (its kind), ``turns``, ``ended``, ``env``,
+            (``None`` if there is none), ``valid``, ``success``, ``fault`` (its kind), ``turns``, ``ended``, ``env``,
             ``task`` and ``kind``. Each holds one value for each prompt.
 
         Raises:
-            InputError: A prompt is not of `dataset`, or longer than it may be.
-            RuntimeError: The policy could not be sampled in any episode; or three batches in a row had no group with
-                two valid episodes.
+            InputError: A prompt is not from `dataset`, or too long.
+            RuntimeError: Sampling failed in all episodes; or three batches in a row had no group with two valid
+                episodes.
         """
         begins = [self._beginnings.find_in_prompt(prompt) for prompt in prompts]
         played = self._run(self._play_all(begins, trainer))
@@ -118,7 +118,7 @@ class EpisodesRollout:
             total=min(longest, context),
         )
         end_ids = [item for item in {*trainer.eos_token_ids, tokens.end_id} if item is not None]
-        # In evaluation a beginning is one world however often it is looked at; in training each round is its own.
+        # In evaluation the same row always gives the same world; in training it differs from step to step.
         round_ = trainer.state.global_step if trainer.model.training else None
         async with engine_of(
             trainer, episodes=len(begins), end_ids=end_ids, max_length=limits.total or longest, slots=self._slots
@@ -152,7 +152,7 @@ class EpisodesRollout:
         return played
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run on this thread, so that generation stays where the trainer is; else, in a notebook, on the other loop."""
+        """Run on this thread, where the trainer is; in a notebook, whose loop is running, on the background loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -170,13 +170,13 @@ def episodes_rollout(
     slots: int = 64,
     **settings: Any,
 ) -> EpisodesRollout:
-    """Any of our environments as TRL's ``rollout_func``.
+    """An environment, or several, as TRL's ``rollout_func``.
 
     Args:
         *sources: Ids of environments, or loaded `Suite`s; several are trained together.
-        max_prompt_length: Most tokens of a prompt. A longer one ends the training with an error; it is never cut.
-        turn_tokens: Most tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
-        slots: Most episodes whose turns the model samples at the same time.
+        max_prompt_length: Maximum tokens of a prompt. A longer one ends the training; it is not truncated.
+        turn_tokens: Maximum tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
+        slots: Maximum number of episodes whose turns the model samples at the same time.
         **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
 
     Returns:
@@ -197,7 +197,7 @@ def _prompt(suite: Suite, task: Task) -> list[JsonObject]:
 
 
 def _row(played: Played, begin: Begin, tokens: ChatTokens, prompt: Any) -> JsonObject:
-    """An episode as TRL takes it. It needs a token in every prompt and completion, also where there was none."""
+    """The columns of an episode for TRL, which needs at least one token in every prompt and completion."""
     blank = tokens.end_id if tokens.end_id is not None else tokens.tokenizer.eos_token_id
     return {
         "prompt_ids": played.prompt_ids or tokens.prompt(prompt),
@@ -217,7 +217,7 @@ def _row(played: Played, begin: Begin, tokens: ChatTokens, prompt: Any) -> JsonO
 
 
 def _context(model: Any) -> int | None:
-    """The longest text that the model can read."""
+    """The model's context length in tokens."""
     config = model.config.get_text_config()
     length = getattr(config, "max_position_embeddings", None)
     return None if length is None else int(length)

@@ -1,7 +1,7 @@
-"""Whether the batches of a TRL training teach anything: one whose episodes all fail would go on in silence.
+"""Stops a TRL training whose batches have no gradient.
 
-An episode with a fault has no reward and no gradient, so a trainer whose engine or endpoint is gone makes its steps all
-the same, and nothing is learnt in them.
+An episode with a fault has no reward and no gradient. Without this check a trainer whose inference engine or endpoint
+is gone would go on and learn nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from simia_gym.rl.chat.play import Played
 
 TRIES = 3
-"""Batches in a row of which no group teaches, after which the training stops."""
+"""Batches in a row without a group of two valid episodes, after which the training stops."""
 
 
 class Teaching:
@@ -24,7 +24,7 @@ class Teaching:
         self._faults: Counter[str] = Counter()
 
     def look(self, groups: Sequence[str], played: Sequence[Played], trainer: Any) -> None:
-        """Look at a batch, which is that of all processes together: a group may be spread over them.
+        """Check a batch; the episodes of all processes are gathered, since a group may be spread over them.
 
         Args:
             groups: The group of each episode of this process.
@@ -43,7 +43,7 @@ class Teaching:
             facts = gather_object(facts)
         faults = [fault for _, fault, _ in facts if fault is not None]
         if facts and len(faults) == len(facts) and all(fault.startswith("policy:") for fault in faults):
-            raise RuntimeError(f"the policy failed in every episode of a batch ({_told(faults)}): {facts[0][2]}")
+            raise RuntimeError(f"the policy failed in every episode of a batch ({_counts(faults)}): {facts[0][2]}")
         if not trainer.model.training:
             return
         valid = Counter(group for group, fault, _ in facts if fault is None)
@@ -55,15 +55,15 @@ class Teaching:
         self._faults.update(faults)
         if self._silent == TRIES:
             what = f"{TRIES} batches in a row had no group with two valid episodes"
-            raise RuntimeError(f"{what}. Their faults: {_told(self._faults.elements())}.")
+            raise RuntimeError(f"{what}. Their faults: {_counts(self._faults.elements())}.")
 
 
 def _fault(played: Played) -> str | None:
-    """Role and kind of what leaves an episode out."""
+    """Role and kind of an episode's fault; ``None`` if it is valid."""
     if played.valid:
         return None
     return "episode:invalid" if played.fault is None else f"{played.fault.role}:{played.fault.kind}"
 
 
-def _told(faults: Iterable[str]) -> str:
+def _counts(faults: Iterable[str]) -> str:
     return ", ".join(f"{fault} {count:,}" for fault, count in Counter(faults).most_common())

@@ -1,8 +1,8 @@
-"""Our episodes in verl: one agent loop, and no turn of its own in it.
+"""verl's agent loop that plays one episode of an environment.
 
-verl makes one object per episode and calls `run` on its event loop. The turns are those of `simia_gym.rl.chat.play`;
-here stand verl's sides of it: the engine that samples, and the tokens, which verl's own builders put together, so that
-masks and log-probabilities are exact for every model family that verl knows.
+verl creates one object for each episode and calls `run` on its event loop. `simia_gym.rl.chat.play` plays the turns;
+this module connects it to verl: the inference engine, and the tokens, which verl's own builders put together, so that
+masks and log-probabilities are exact for every model family that verl supports.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _NOTHING = float("nan")
 
 
 class EpisodeLoop(AgentLoopBase):
-    """Plays one episode of the row that verl hands over.
+    """Plays one episode of a row of the dataset.
 
     Args:
-        args: As verl gives them.
+        args: verl's arguments.
         settings: The JSON text of `simia_gym.rl.grpo.worlds.RunSettings`.
-        kwargs: As verl gives them.
+        kwargs: verl's arguments.
     """
 
     def __init__(self, *args: Any, settings: str, **kwargs: Any) -> None:
@@ -55,15 +55,15 @@ class EpisodeLoop(AgentLoopBase):
     async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> AgentLoopOutput:
         """Play the episode of a row.
 
-        Whatever fails is a fault of this episode, never an exception: verl would give the whole group up for it.
+        Every failure becomes a fault of this episode, never an exception, for which verl would drop the whole group.
 
         Args:
-            sampling_params: verl's settings of the sampling.
+            sampling_params: verl's sampling settings.
             kwargs: The row's columns; ``uid``, ``session_id`` and ``global_steps`` of verl.
 
         Returns:
-            The tokens with mask and log-probabilities, and the reward: NaN where a fault ended the episode, whose mask
-            is 0 everywhere.
+            The tokens with mask and log-probabilities, and the reward. After a fault the reward is NaN and the mask is
+            0 everywhere.
         """
         began = time.monotonic()
         step, sample = int(kwargs.get("global_steps", 0)), int(kwargs.get("session_id", 0))
@@ -117,10 +117,10 @@ class EpisodeLoop(AgentLoopBase):
         fill = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         prompt, response, mask = played.prompt_ids, played.response_ids, played.response_mask
         logprobs = played.response_logprobs
-        if not any(mask):  # one token that teaches nothing: verl needs it, and computes it for nothing
+        if not any(mask):  # verl needs at least one token, also a masked one
             prompt = prompt if 0 < len(prompt) <= self.rollout_config.prompt_length else [fill]
             response, mask, logprobs = response[:1] or [fill], [0], [0.0]
-        # With which weights: of an episode without a turn those that it would have been played with.
+        # The versions of the weights; for an episode without a turn, those that it would have been played with.
         first, last = engine.steps or (max(0, step - 1), max(0, step - 1))
         facts: dict[str, float | None] = {
             "valid": float(played.valid),
@@ -151,7 +151,7 @@ class EpisodeLoop(AgentLoopBase):
 
 @dataclass(frozen=True)
 class _Turn:
-    """What the engine sampled, as `play` takes it."""
+    """A sampled turn."""
 
     token_ids: list[int]
     logprobs: list[float] | None
@@ -159,7 +159,7 @@ class _Turn:
 
 
 class _Engine:
-    """verl's client of its engines, for one episode."""
+    """Samples the turns of one episode with verl's client of its inference engines."""
 
     def __init__(self, loop: EpisodeLoop, sampling: Mapping[str, Any]) -> None:
         self._loop, self._sampling, self._request = loop, sampling, uuid4().hex
@@ -169,7 +169,7 @@ class _Engine:
         self.steps: tuple[int, int] | None = None
 
     def seed_by(self, group: str, sample: int) -> None:
-        """Let chance follow from the place of the episode in the training: verl's ids of requests never come again."""
+        """Derive the seeds of the turns from group and sample, since verl's request ids differ from run to run."""
         self._origin = [group, sample]
 
     async def sample(self, ids: list[int], most: int) -> _Turn:
@@ -205,7 +205,7 @@ class _Engine:
 
 
 class _Tokens:
-    """The tokens of one episode, as verl's builder for the model's family puts them together."""
+    """The tokens of one episode, put together by verl's builder for the model family."""
 
     def __init__(self, loop: EpisodeLoop, messages: list[Message], prompt: list[int]) -> None:
         self._loop, self._messages = loop, messages
@@ -220,11 +220,11 @@ class _Tokens:
 
     @property
     def logprobs(self) -> list[float]:
-        """With which log-probability; 0.0 elsewhere."""
+        """Log-probabilities of the policy's tokens; 0.0 elsewhere."""
         return [0.0] * self.prompt_length + self._logprobs
 
     async def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None, /) -> str:
-        """Append what was sampled."""
+        """Append a sampled turn and return its text."""
         tokens = list(token_ids)
         given = [0.0] * len(tokens) if logprobs is None else list(logprobs)
         merged, self._mask, self._logprobs = await self._loop.ct_merge_assistant_token(
@@ -238,7 +238,7 @@ class _Tokens:
         return text
 
     async def heard(self, messages: Sequence[Message], /) -> None:
-        """Append what the environment said."""
+        """Append messages of the environment."""
         after = [*self._messages, *messages]
         merged, self._mask, self._logprobs = await self._loop.ct_merge_context_msg(
             self._messages, after, self.ids, self._mask, self._logprobs
@@ -247,7 +247,7 @@ class _Tokens:
 
 
 def worker_number() -> int:
-    """Number of this process among verl's agent loop workers; 0 where it is none of them."""
+    """Index of this process among verl's agent loop workers; 0 if it is none of them."""
     name = ray.get_runtime_context().get_actor_name() if ray.is_initialized() else None
     found = re.match(r"agent_loop_worker_(\d+)", name or "")
     return int(found.group(1)) if found else 0

@@ -1,4 +1,4 @@
-"""Checkpoints that are known to be whole: marked when verl has written them, found again, thinned out, exported."""
+"""Complete checkpoints: marked when verl has written them, found, pruned, exported."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.rl.grpo.run_folder import write_whole
 
 MARK = "complete.json"
 LATEST = "latest_checkpointed_iteration.txt"
@@ -16,19 +17,19 @@ _NAME = re.compile(r"global_step_(\d+)")
 
 
 class MarkComplete:
-    """What verl calls after each checkpoint (``trainer.checkpoint_callback_class``).
+    """verl's callback after each checkpoint (``trainer.checkpoint_callback_class``).
 
-    Writes which files it consists of and how long each is, in one move, and removes what is older than wanted.
+    Writes the names and sizes of the checkpoint's files atomically, and removes old checkpoints.
 
     Args:
-        config: verl's configuration; ``trainer.keep_checkpoints`` says how many are kept.
+        config: verl's configuration; ``trainer.keep_checkpoints`` is the number of checkpoints to keep.
     """
 
     def __init__(self, config: Any = None) -> None:
         self._keep = None if config is None else config.trainer.get("keep_checkpoints")
 
     def on_save(self, trainer: Any, global_step: int, checkpoint_dir: str, **further: Any) -> None:
-        """Mark it, and thin out the others."""
+        """Mark the checkpoint as complete and prune older ones."""
         folder = Path(checkpoint_dir)
         mark_complete(folder, global_step)
         if self._keep:
@@ -36,21 +37,21 @@ class MarkComplete:
 
 
 def check_saving(config: Any) -> None:
-    """Refuse a configuration whose checkpoints are said to be saved while they are still being written.
+    """Refuse asynchronous saving: verl would report a checkpoint while it is still being written.
 
     Args:
         config: verl's configuration.
 
     Raises:
-        InputError: It is such a one.
+        InputError: The configuration saves asynchronously.
     """
     if config.actor_rollout_ref.actor.checkpoint.get("async_save"):
-        what = "checkpoints that are saved asynchronously cannot be known to be whole"
+        what = "with asynchronous saving it is not known when a checkpoint is complete"
         raise InputError(what, where="actor_rollout_ref.actor.checkpoint.async_save", fix="Leave it at false.")
 
 
 def mark_complete(folder: Path, step: int) -> None:
-    """Write the mark of a checkpoint that has been written.
+    """Mark a checkpoint as complete.
 
     Args:
         folder: ``global_step_N``.
@@ -58,13 +59,11 @@ def mark_complete(folder: Path, step: int) -> None:
     """
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != MARK)
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in found}
-    beside = folder / f".{MARK}.new"
-    beside.write_text(json.dumps({"step": step, "files": sizes}, indent=1), encoding="utf-8")
-    beside.replace(folder / MARK)
+    write_whole(folder / MARK, json.dumps({"step": step, "files": sizes}, indent=1))
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether a checkpoint has its mark, and every file in the length that it had."""
+    """Whether a checkpoint has its mark, and every file has the size noted there."""
     try:
         files = json.loads((folder / MARK).read_text(encoding="utf-8"))["files"]
         return bool(files) and all((folder / name).stat().st_size == size for name, size in files.items())
@@ -79,22 +78,22 @@ def step_of(folder: Path) -> int:
 
 
 def all_checkpoints(folder: Path) -> list[Path]:
-    """Every folder that is a checkpoint or was to become one, the latest last."""
+    """All checkpoints, complete or not, the latest last."""
     if not folder.is_dir():
         return []
     return sorted((path for path in folder.iterdir() if step_of(path) >= 0), key=step_of)
 
 
 def latest_complete(folder: Path) -> Path | None:
-    """The last checkpoint that is whole."""
+    """The latest complete checkpoint."""
     return next((path for path in reversed(all_checkpoints(folder)) if is_complete(path)), None)
 
 
 def remove_incomplete(folder: Path) -> list[int]:
-    """Remove what a run left behind that was stopped while it wrote.
+    """Remove the incomplete checkpoints of a run that was stopped while it saved.
 
     Returns:
-        The steps.
+        Their steps.
     """
     torn = [path for path in all_checkpoints(folder) if not is_complete(path)]
     for path in torn:
@@ -103,27 +102,27 @@ def remove_incomplete(folder: Path) -> list[int]:
 
 
 def thin_out(folder: Path, keep: int) -> None:
-    """Remove all but the last checkpoints.
+    """Remove all but the latest complete checkpoints.
 
     Args:
-        folder: Where they are.
-        keep: How many whole ones remain, at least 1.
+        folder: The folder of the checkpoints.
+        keep: Number of complete checkpoints to keep, at least 1.
     """
     whole = [path for path in all_checkpoints(folder) if is_complete(path)]
     for path in whole[: -max(1, keep)]:
-        (path / MARK).unlink(missing_ok=True)  # first, so that a stop in between leaves none that looks whole
+        (path / MARK).unlink(missing_ok=True)  # first, so that no half-removed checkpoint looks complete
         shutil.rmtree(path, ignore_errors=True)
 
 
 def export_policy(checkpoint: Path, target: Path) -> Path:
-    """Copy a checkpoint's policy, in the format of Hugging Face, to where it is looked for.
+    """Copy a checkpoint's policy in the format of Hugging Face.
 
     Args:
         checkpoint: ``global_step_N``.
-        target: The folder; one that is there is replaced.
+        target: The target folder; it is replaced if it exists.
 
     Raises:
-        FileNotFoundError: The checkpoint holds none in that format.
+        FileNotFoundError: The checkpoint holds no weights in that format.
     """
     source = checkpoint / "actor" / "huggingface"
     if not any(source.glob("*.safetensors")):

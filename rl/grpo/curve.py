@@ -13,12 +13,12 @@ _TRAIN, _VAL = "#4c72b0", "#dd8452"
 
 
 def draw_curve(lines: Sequence[Mapping[str, Any]], path: Path, *, title: str = "") -> None:
-    """Draw it.
+    """Draw the learning curve.
 
     Args:
         lines: Lines of ``metrics.jsonl``.
-        path: Where to: ``.png``, ``.svg`` or ``.pdf``.
-        title: What stands above.
+        path: The picture: ``.png``, ``.svg`` or ``.pdf``.
+        title: Title of the picture.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -51,7 +51,7 @@ def draw_curve(lines: Sequence[Mapping[str, Any]], path: Path, *, title: str = "
 
 
 def points(lines: Sequence[Mapping[str, Any]], purpose: str, name: str) -> tuple[list[int], list[float]]:
-    """Steps and values where there is one; a step without a valid episode has none."""
+    """Steps and values of one metric; a step without a valid episode has no value."""
     found = [(line["step"], line[purpose].get(name)) for line in lines if purpose in line]
     kept = [(int(step), float(value)) for step, value in found if value is not None]
     return [step for step, _ in kept], [value for _, value in kept]

@@ -20,7 +20,7 @@ from simia_gym.domain.tasks import task_from_json, task_to_json
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.episodes import Purpose
-from simia_gym.rl.grpo.openings import Openings
+from simia_gym.rl.grpo.initial_prompts import InitialPrompts
 from simia_gym.rl.grpo.order import evenly, mixed
 from simia_gym.rl.grpo.worlds import AGENT
 from simia_gym.rl.labels import labels
@@ -129,7 +129,7 @@ def write_dataset(
             raise InputError(f"the weight is {weight}", where=suite.config.env, fix=fix)
     if not sources or (rows is not None and rows < 1):
         raise InputError("there is nothing to play", where=str(path), fix="Name an environment and at least one row.")
-    openings = [Openings(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
+    openings = [InitialPrompts(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
     names = labels([suite.config for suite, _ in sources])
     configs = [encode(played_config(suite).to_json()).decode() for suite, _ in sources]
     chosen = list(evenly(sources, rows)) if purpose == "val" else list(mixed(sources, rows, seed))

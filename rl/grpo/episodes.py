@@ -1,7 +1,7 @@
-"""What a training has played, one line for each finished episode, written by the processes that play.
+"""A log of the episodes of a training, one line for each finished episode, written by the rollout workers.
 
-The lines are what progress and metrics are made of: verl knows rewards and lengths, and nothing of environments, kinds
-of tasks and faults. Where they are asked for, the whole records stand beside them as ``simia rollout`` writes them.
+Progress and metrics are computed from these lines: verl knows rewards and lengths, but no environments, kinds of tasks
+or faults. On request, whole records are written too, in the format of ``simia rollout``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from simia_gym.types import JsonObject, Task
 Purpose = Literal["train", "val"]
 
 EPISODES, ROLLOUTS = "episodes", "rollouts"
-"""The folders in that of the run."""
+"""Names of two folders in the run's folder."""
 _POLICY = "grpo@"
 TRAIN: Purpose = "train"
 VAL: Purpose = "val"
@@ -39,27 +39,26 @@ class EpisodeLine:
     """One finished episode.
 
     Attributes:
-        step: The training's step.
+        step: The training step.
         purpose: ``train`` or ``val``.
         uid: verl's id of the group.
-        group: Our own, which is the same in every run with the same seed.
-        sample: Number of the episode in its group, from 0.
+        group: Our id of the group, which is the same in every run with the same seed.
+        sample: Index of the episode in its group, from 0.
         env: The environment.
         prompt: ``full`` or ``compact``.
         task: The task's id.
         kind: The task's kind.
-        reward: The reward; ``None`` where the episode is not valid.
-        valid: Whether the reward means anything.
+        reward: The reward; ``None`` if the episode is not valid.
+        valid: Whether there is a reward; an episode with a fault has none.
         success: Strict pass.
-        fault: Role, kind and message of the fault, where there was one.
+        fault: Role, kind and message of the fault, if there was one.
         turns: Actions that the policy took.
         tokens: Tokens that the policy sampled.
-        length: Tokens after the prompt, the environment's too.
+        length: Tokens after the prompt, of the policy and the environment.
         prompt_tokens: Tokens of the prompt.
         ended: Why the episode ended.
-        seconds: How long it took.
-        models: What the process's models took since its episode before, by role, as `simia_gym.rl.grpo.models_used`
-            gives it.
+        seconds: Wall time of the episode.
+        models: Model usage of this process since its previous episode, by role; see `simia_gym.rl.grpo.models_used`.
     """
 
     step: int
@@ -90,19 +89,19 @@ _FIELDS = tuple(item.name for item in dataclasses.fields(EpisodeLine))
 def training_job(
     suite: Suite, task: Task, *, seed: int, purpose: Purpose, step: int, index: int, sample: int
 ) -> tuple[Plan, Job]:
-    """What one episode of a training is, as a rollout of its own: so seed, group and record are those of a rollout.
+    """Plan and job of one episode of a training, so that seed, group and record are those of a rollout.
 
-    All episodes of a group have the same seed and share a world. A task that comes again in a later step is played with
-    another seed; in validation with the same, so that two validations can be compared.
+    All episodes of a group have the same seed and share a world. When a task comes again in a later step, its seed
+    differs; in validation it is the same, so that two validations can be compared.
 
     Args:
         suite: The environment.
-        task: What it is about.
+        task: The task.
         seed: The training's seed.
-        purpose: What it is played for.
-        step: The training's step.
+        purpose: ``train`` or ``val``.
+        step: The training step.
         index: The row of the dataset.
-        sample: Number of the episode in its group.
+        sample: Index of the episode in its group.
     """
     place = encode(["training", seed, purpose, step if purpose == "train" else None, index])
     plan = Plan(
@@ -116,12 +115,12 @@ def training_job(
 
 
 class EpisodeLog:
-    """Where one process writes what it has played.
+    """Writes the episodes of one rollout worker.
 
     Args:
         run: The folder of the run.
-        worker: Number of the process among those that play.
-        records: Whether whole records are written, too.
+        worker: Index of the worker.
+        records: Whether to write whole records, too.
     """
 
     def __init__(self, run: Path | str, worker: int = 0, *, records: bool = False) -> None:
@@ -132,22 +131,22 @@ class EpisodeLog:
         """Append a line.
 
         Raises:
-            InputError: The disk refuses it.
+            InputError: It cannot be written.
         """
         values = {name: getattr(line, name) for name in _FIELDS}
         self._append(f"{EPISODES}/worker-{self._worker}", encode(values) + b"\n")
 
     def record(self, env: str, plan: Plan, job: Job, episode: Episode) -> None:
-        """Append the whole record, where records are written.
+        """Append the whole record, if records are written.
 
         Args:
-            env: The environment, as the run names it; each has files of its own.
-            plan: What was played, as `training_job` gives it.
-            job: From there, too.
-            episode: The episode.
+            env: The run's name for the environment; each environment has its own files.
+            plan: The plan from `training_job`.
+            job: The job from `training_job`.
+            episode: The finished episode.
 
         Raises:
-            InputError: The disk refuses it, or the episode holds what is no JSON.
+            InputError: It cannot be written, or the episode holds a value that is no JSON.
         """
         if self._records:
             name = slug(env.rpartition("/")[2])
@@ -172,7 +171,7 @@ class EpisodeLog:
 
 
 def _open(stem: Path) -> IO[bytes]:
-    """Open a file that nobody else is writing to; what a killed writer left of its last line is cut off."""
+    """Open and lock a file that no other process writes; an incomplete last line is removed."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     for number in range(1000):
         path = stem.with_name(f"{stem.name}{f'-{number}' if number else ''}.jsonl")
@@ -183,11 +182,11 @@ def _open(stem: Path) -> IO[bytes]:
                 os.truncate(path, data.rfind(b"\n") + 1)
             return file
         file.close()
-    raise InputError("a thousand others are writing there", where=str(stem), fix="Give another folder for the run.")
+    raise InputError("1000 other processes write there", where=str(stem), fix="Give another folder for the run.")
 
 
 def read_episodes(run: Path | str) -> Iterator[EpisodeLine]:
-    """Read what a training has played so far, file by file; a last line that is still being written is left out.
+    """Read the episodes that a training has played so far, file by file; an incomplete last line is skipped.
 
     Args:
         run: The folder of the run.
@@ -199,12 +198,12 @@ def read_episodes(run: Path | str) -> Iterator[EpisodeLine]:
         for number, raw in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             value = _decoded(raw, f"{path}:{number}")
             if set(value) != set(_FIELDS):
-                raise InputError("is no line of a training", where=f"{path}:{number}", fix="Take the line out.")
+                raise InputError("is no line of an episode log", where=f"{path}:{number}", fix="Take the line out.")
             yield EpisodeLine(**value)
 
 
 def forget_after(run: Path | str, step: int) -> None:
-    """Take out what was played after a step, because the training goes on from there and will play it again.
+    """Remove the episodes after a step: the training resumes from there and will play them again.
 
     Args:
         run: The folder of the run.
@@ -218,7 +217,7 @@ def forget_after(run: Path | str, step: int) -> None:
 
 
 def forget_validation(run: Path | str, step: int) -> None:
-    """Take out the validation episodes of a step that are going to be played again.
+    """Remove the validation episodes of a step that will be played again.
 
     Args:
         run: The folder of the run.
@@ -232,7 +231,7 @@ def forget_validation(run: Path | str, step: int) -> None:
 
 
 def _purpose(record: JsonObject) -> str:
-    """What a record was played for, as `training_job` has written it down."""
+    """``train`` or ``val``, which `training_job` stores in the record's policy hash."""
     return str(record["run"]["policy_hash"]).partition("-")[0]
 
 

@@ -1,8 +1,8 @@
-"""One line a step: what verl measured, and what the episodes of the step were.
+"""Metrics of a training, one line for each step: verl's numbers and statistics of the step's episodes.
 
-verl's own logger ``file`` writes its numbers to a file of each start; they are followed as they come, joined with the
-lines of the episodes, and appended to ``metrics.jsonl``. A resumed run cuts off what comes after its checkpoint first,
-so that no step stands there twice.
+verl's logger ``file`` writes one file for each start of the run. Its lines are read as they appear, joined with the
+episode log, and appended to ``metrics.jsonl``. A resumed run first removes the lines after its checkpoint, so that no
+step occurs twice.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
 
 @dataclass
 class Tail:
-    """A growing file of lines, read from where it was left.
+    """Reads a growing file line by line.
 
     Attributes:
-        path: The file; it need not be there yet.
+        path: The file; it need not exist yet.
         offset: Bytes that have been read.
     """
 
@@ -33,7 +33,7 @@ class Tail:
     offset: int = 0
 
     def lines(self) -> Iterator[bytes]:
-        """The lines that have come since; one that is still being written is left for later."""
+        """The complete lines that were added since the last call."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
@@ -47,7 +47,7 @@ class Tail:
 
 @dataclass
 class Episodes:
-    """The episodes of a run as they end, by step and purpose.
+    """The finished episodes of a run, by step and purpose.
 
     Attributes:
         run: The folder of the run.
@@ -58,7 +58,7 @@ class Episodes:
     _found: dict[tuple[int, str], list[EpisodeLine]] = field(default_factory=lambda: defaultdict(list))
 
     def look(self) -> None:
-        """Read what has come since."""
+        """Read the lines that were added since the last call."""
         for path in sorted((self.run / EPISODES).glob("*.jsonl")):
             tail = self._tails.setdefault(path, Tail(path))
             for line in tail.lines():
@@ -66,19 +66,19 @@ class Episodes:
                 self._found[episode.step, episode.purpose].append(episode)
 
     def of(self, step: int, purpose: str) -> Sequence[EpisodeLine]:
-        """Those of one step that have ended."""
+        """The finished episodes of one step."""
         return self._found.get((step, purpose), [])
 
     def forget(self, step: int) -> None:
-        """Drop those of the steps up to this one; their sums are written."""
+        """Drop the episodes of this step and those before it; their statistics are written."""
         for key in [key for key in self._found if key[0] <= step]:
             del self._found[key]
 
 
 def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
-    """What a step's episodes come to.
+    """Statistics of a step's episodes.
 
-    Means are over valid episodes; one that a fault ended has no reward, and counts as masked.
+    Means are over valid episodes; an episode with a fault has no reward and counts as masked.
     """
     lines = list(episodes)
     if not lines:
@@ -103,7 +103,7 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
 
 
 def _groups(lines: Iterable[EpisodeLine]) -> dict[str, int]:
-    """How many groups were played, and in how many the rewards of valid episodes differ: only these teach."""
+    """Number of groups, and of groups whose valid episodes have different rewards: only these have a gradient."""
     rewards: dict[str, set[float]] = defaultdict(set)
     for line in lines:
         found = rewards[line.uid]
@@ -143,7 +143,7 @@ class Metrics:
         attempt: The file that verl writes.
 
     Attributes:
-        written: The lines that stand there.
+        written: The lines of the file.
     """
 
     def __init__(self, folder: RunFolder, attempt: Path) -> None:
@@ -153,7 +153,7 @@ class Metrics:
         self._known = {int(line["step"]) for line in self.written}
 
     def look(self) -> list[dict[str, Any]]:
-        """Write what has come since, and give it."""
+        """Write and return the lines of the steps that verl has measured since the last call."""
         new = []
         for raw in self._attempt.lines():
             value = json.loads(raw)
@@ -179,29 +179,29 @@ class Metrics:
         return new
 
     def in_flight(self, step: int) -> int:
-        """Training episodes of a step that have ended so far."""
+        """Number of finished training episodes of a step."""
         self._episodes.look()
         return len(self._episodes.of(step, TRAIN))
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Read ``metrics.jsonl``; a last line that was torn by a stop is left out."""
+    """Read ``metrics.jsonl``; an incomplete last line is skipped."""
     return [json.loads(raw) for raw in Tail(path).lines()]
 
 
 def go_back(folder: RunFolder, step: int) -> bool:
-    """Bring the metrics to where they were after a step, because the training goes on from there.
+    """Restore the metrics to their state after a step, from which the training resumes.
 
-    What verl has measured and nobody has written down is taken from its own files; what comes after the step is cut.
+    Lines that are only in verl's own files are added; lines after the step are removed.
 
     Args:
         folder: The folder of the run.
-        step: The step of the checkpoint; -1 to begin anew.
+        step: The step of the checkpoint; -1 to start anew.
 
     Returns:
-        Whether verl was stopped before it measured the step itself: its line is missing.
+        Whether the line of the step itself is missing, because verl was stopped before it measured the step.
     """
-    # The newest first: a step that was made again is what the last start made of it.
+    # The newest first: if a step was trained twice, the last start counts.
     for attempt in sorted(folder.attempts.glob("*.jsonl"), key=lambda path: int(path.stem), reverse=True):
         Metrics(folder, attempt).look()
     by_step = {int(line["step"]): line for line in read_metrics(folder.metrics) if int(line["step"]) <= step}
@@ -210,7 +210,7 @@ def go_back(folder: RunFolder, step: int) -> bool:
 
 
 def make_up(folder: RunFolder, step: int) -> None:
-    """Write the line of a step from its episodes alone, where verl was stopped before it measured the step."""
+    """Write the line of a step from its episodes alone, if verl was stopped before it measured the step."""
     episodes = Episodes(folder.path)
     episodes.look()
     line: dict[str, Any] = {"step": step, TRAIN: summed(episodes.of(step, TRAIN)), "verl": {}}
@@ -222,14 +222,14 @@ def _write(folder: RunFolder, lines: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """The same with null for numbers that JSON has no way to write."""
+    """Replace NaN and infinity by ``None``, since JSON has no such numbers."""
     if isinstance(value, Mapping):
         return {name: _finite(one) for name, one in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a whole training comes to, for its last words."""
+    """Statistics of a whole training, for its final report."""
     train = [line[TRAIN] for line in lines if TRAIN in line]
     faults: Counter[str] = Counter()
     for sums in train:

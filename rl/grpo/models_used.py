@@ -1,4 +1,4 @@
-"""What the models of a training's worlds took: each process notes with an episode what it has taken since the last."""
+"""Usage of the models that simulate, judge or play the user in a training, logged with each episode."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _COUNTS = ("failures", "faults")
 
 
 def taken() -> JsonObject:
-    """What this process has taken since it was asked last, by role; empty where no model was asked."""
+    """Usage of this process since the last call, by role; empty if no model was called."""
     found = {role: account.to_json() for role, account in sorted(accounts().drain().items())}
     return {role: {name: values[name] for name in (*_NUMBERS, *_COUNTS)} for role, values in found.items()}
 
 
 def added(parts: Iterable[Mapping[str, Any]]) -> JsonObject:
-    """Several of these as one.
+    """The sum of several usages.
 
     Args:
-        parts: What `taken` gave, or this function.
+        parts: Results of `taken` or of this function.
     """
     out: JsonObject = {}
     for part in parts:

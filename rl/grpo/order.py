@@ -1,4 +1,4 @@
-"""In which order the tasks of several environments come."""
+"""The order of tasks in a dataset of several environments."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from simia_gym.assembly.suite import Suite
 
 
 def evenly(sources: Sequence[tuple[Suite, float]], rows: int | None) -> Iterator[tuple[int, int]]:
-    """Every task once; where there are to be fewer, the first of each environment in turn.
+    """Every task once, alternating between the environments.
 
     Args:
-        sources: Environments with weights, which do not matter here.
-        rows: How many at most; by default all.
+        sources: Environments with weights, which are ignored here.
+        rows: Maximum number of tasks; by default all.
 
     Yields:
-        Number of the environment, and of the task in it.
+        Index of the environment, and of the task in it.
     """
     sizes = [len(suite.tasks) for suite, _ in sources]
     left = sum(sizes) if rows is None else min(rows, sum(sizes))
@@ -28,15 +28,15 @@ def evenly(sources: Sequence[tuple[Suite, float]], rows: int | None) -> Iterator
 
 
 def mixed(sources: Sequence[tuple[Suite, float]], rows: int | None, seed: int) -> Iterator[tuple[int, int]]:
-    """Whoever is furthest behind its share comes next, with the next of its shuffled tasks.
+    """Shuffled tasks, mixed by the environments' weights: the environment furthest behind its share is next.
 
     Args:
         sources: Environments with weights.
-        rows: How many; by default as many as there are tasks.
-        seed: Seed of the order of the tasks.
+        rows: Number of tasks; by default as many as there are.
+        seed: Seed of the shuffling.
 
     Yields:
-        Number of the environment, and of the task in it.
+        Index of the environment, and of the task in it.
     """
     total = sum(weight for _, weight in sources)
     orders = [_shuffled(len(suite.tasks), f"{seed}/{suite.config.env}/{n}") for n, (suite, _) in enumerate(sources)]
@@ -49,7 +49,7 @@ def mixed(sources: Sequence[tuple[Suite, float]], rows: int | None, seed: int) -
 
 
 def _shuffled(size: int, seed: str) -> Iterator[int]:
-    """All positions, again and again, each time in another order."""
+    """All indices, repeatedly, each time in another order."""
     chance = random.Random(seed)
     while True:
         yield from chance.sample(range(size), size)

@@ -1,7 +1,7 @@
-"""The processes of a training: started as one group that can be found again, and ended whole.
+"""Starts the processes of a training, finds them again, and ends them all.
 
-Ray starts processes in sessions of their own, so a process group does not hold them. Each inherits the environment,
-though, and in it the mark of the run; by that mark, and by nothing else, what is left over is found and ended.
+Ray starts processes in their own sessions, so they do not belong to one process group. But each inherits the
+environment, which holds a mark of the run; only processes with that mark are ended.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _GRACE = 20.0
 
 
 def mark_of(run: Path) -> str:
-    """What stands in the environment of every process of a run."""
+    """Value of the variable `MARK` in all processes of a run."""
     return str(run.resolve())
 
 
 def marked(run: Path) -> list[int]:
-    """The processes of a run that are alive, where the system tells (Linux)."""
+    """Ids of the living processes of a run; empty on systems without ``/proc``."""
     wanted, own = f"{MARK}={mark_of(run)}".encode(), os.getpid()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -45,14 +45,14 @@ def _alive(entry: Path) -> bool:
 
 
 def end_marked(run: Path, *, grace: float = 3.0) -> int:
-    """End what is left of a run.
+    """End all processes of a run.
 
     Args:
         run: Its folder.
-        grace: Seconds between asking and insisting.
+        grace: Seconds between SIGTERM and SIGKILL.
 
     Returns:
-        How many processes there were.
+        Number of processes.
     """
     first = marked(run)
     for number, wait in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
@@ -66,13 +66,13 @@ def end_marked(run: Path, *, grace: float = 3.0) -> int:
 
 
 class Training:
-    """A running ``verl.trainer.main_ppo`` with all that it starts.
+    """A running ``verl.trainer.main_ppo`` with all processes that it starts.
 
     Args:
         run: The folder of the run.
         words: Overrides of verl's configuration.
         environment: Variables besides those of this process.
-        log: Where its output goes.
+        log: File for its output.
     """
 
     def __init__(self, run: Path, words: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> None:
@@ -84,7 +84,7 @@ class Training:
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=run,
-            start_new_session=True,  # so that Ctrl-C comes to the launch alone, which then ends things in order
+            start_new_session=True,  # so that Ctrl-C reaches the launch alone, which then stops the training in order
             preexec_fn=_die_with_parent(),
         )
 
@@ -94,15 +94,15 @@ class Training:
         return self._process.poll()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it ends, at most so long."""
+        """Wait until it ends, at most so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End it and everything it has started.
+        """End the training with all its processes.
 
         Args:
-            at_once: Without waiting for Ray to end by itself.
+            at_once: Whether to kill it without waiting for Ray to shut down.
         """
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -111,12 +111,12 @@ class Training:
         self.sweep()
 
     def sweep(self) -> None:
-        """End what is left once the first process is gone; Ray's own take a moment."""
+        """End the processes that remain when the first one has ended; Ray's own need a moment to end."""
         until = time.monotonic() + (0.0 if self._process.poll() is None else 2.0)
         while marked(self._run) and time.monotonic() < until:
             time.sleep(0.1)
         end_marked(self._run)
-        if self._process.poll() is None:  # where processes carry no mark
+        if self._process.poll() is None:  # systems without /proc
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self.wait(5.0)
@@ -128,14 +128,14 @@ def command(words: Sequence[str]) -> list[str]:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """Let the kernel end a child whose parent is killed, so that no training goes on that nobody watches (Linux)."""
+    """Let the kernel end the child when the launch is killed, so that no training runs unattended (Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     prctl, number, parent = ctypes.CDLL(None).prctl, int(signal.SIGTERM), os.getpid()
 
     def in_child() -> None:
         prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
-        if os.getppid() != parent:  # it was killed in between
+        if os.getppid() != parent:  # the parent was killed before prctl
             os._exit(1)
 
     return in_child

@@ -1,4 +1,4 @@
-"""Profiles: what to train on, as data; each is a YAML file that becomes overrides of verl's own configuration."""
+"""Profiles of hardware: YAML files that become overrides of verl's configuration."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _LAUNCH = {
     "engine", "steps", "groups", "group_size", "learning_rate", "max_prompt_length", "max_response_length",
     "turn_tokens", "dynamic_sampling", "prompt", "validation_every", "validation_tasks", "save_every", "keep",
 }  # fmt: skip
-"""The options of the command that a profile may have defaults of."""
+"""Options of the command for which a profile may have defaults."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile, with what it inherits.
+    """One profile, merged with the profiles it inherits from.
 
     Attributes:
         name: Its name.
-        about: One line on it.
-        launch: Defaults of the options of the command.
-        environment: Variables of the training's processes.
-        set: Keys that verl's configuration declares; an unknown one is an error.
-        add: Keys that verl hands on without declaring them.
+        about: One line about it.
+        launch: Defaults of the command's options.
+        environment: Environment variables of the training's processes.
+        set: Keys that verl's configuration declares; an unknown key is an error.
+        add: Keys that verl passes on without declaring them.
     """
 
     name: str
@@ -43,23 +43,23 @@ class Profile:
     add: Mapping[str, Any] = field(default_factory=dict)
 
     def overrides(self) -> list[str]:
-        """Its keys as Hydra takes them on a command line."""
+        """Its keys as overrides in Hydra's syntax."""
         declared = [f"{key}={quoted(value)}" for key, value in flat(self.set)]
         return declared + [f"+{key}={quoted(value)}" for key, value in flat(self.add)]
 
     @property
     def on_cpu(self) -> bool:
-        """Whether it trains on processors."""
+        """Whether it trains on CPU."""
         return self.environment.get("VERL_PLATFORM") == "cpu"
 
     @property
     def own_ray(self) -> bool:
-        """Whether the launch starts Ray itself, rather than joining a cluster that runs."""
+        """Whether the launch starts Ray itself, rather than connecting to a running cluster."""
         return "address" not in self.add.get("ray_kwargs", {}).get("ray_init", {})
 
 
 def profile_names() -> list[str]:
-    """The profiles that come with the package."""
+    """Names of the profiles in this package."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != _BASE)
 
 
@@ -67,7 +67,7 @@ def load_profile(name: str) -> Profile:
     """Read a profile.
 
     Args:
-        name: One that comes with the package, or the path of a YAML file of one's own.
+        name: A profile of this package, or the path of a YAML file.
 
     Raises:
         InputError: There is none, or it cannot be read.
@@ -111,7 +111,7 @@ def _read(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Two nested mappings as one; where both say something, the second counts."""
+    """Merge two nested mappings; values of the second override those of the first."""
     out = dict(under)
     for key, value in over.items():
         known = out.get(key)
@@ -129,9 +129,9 @@ def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def quoted(value: Any) -> str:
-    """A value in Hydra's grammar.
+    """Write a value in Hydra's syntax.
 
-    Strings stand in double quotes, where Hydra takes everything literally but a backslash before a quote.
+    Strings are put in double quotes, in which Hydra escapes nothing but a quote.
     """
     if value is None:
         return "null"

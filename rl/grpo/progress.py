@@ -1,4 +1,4 @@
-"""How far a training is: one line of the terminal that moves, or a line a step where nobody looks at a terminal."""
+"""Progress of a training: a progress bar in a terminal, else one line for each step."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from simia_gym.common.output import Output
 
 _STARTING = "starting Ray and the workers"
 _EVERY = 20.0
-"""Seconds between two lines where there is no terminal, as long as no step ends."""
+"""Seconds between two lines while no step ends, without a terminal."""
 
 
 class TrainingDisplay:
     """The progress of a training.
 
     Args:
-        output: Where it goes.
-        name: What trains.
+        output: Where to write.
+        name: Name of the run.
         steps: Steps in total.
-        done: Steps that a former start has done.
-        episodes: Episodes of one step; ``None`` where nobody knows before.
+        done: Steps that earlier starts of the run have done.
+        episodes: Episodes of one step; ``None`` if it is not known in advance.
     """
 
     def __init__(self, output: Output, name: str, *, steps: int, done: int, episodes: int | None) -> None:
@@ -64,7 +64,7 @@ class TrainingDisplay:
             self._output.say(f"step {line['step']}/{self._steps}: {facts}")
 
     def waiting(self, ended: int, step: int) -> None:
-        """Show how many episodes of the running step have ended, and now and then say that it goes on."""
+        """Show how many episodes of the current step have finished."""
         if ended:
             of = "" if self._episodes is None else f"/{self._episodes}"
             self._bar.update(self._task, facts=f"{self._stage} · {ended}{of} episodes")
@@ -77,7 +77,7 @@ class TrainingDisplay:
 
 
 def facts_of(line: Mapping[str, Any]) -> str:
-    """Reward, success, valid share and speed of a step, and the validation; lines of former versions have less."""
+    """Reward, success, valid share and speed of a step, and the scores of its validation."""
     parts = []
     if train := line.get("train"):
         parts += [f"reward {number(train['reward'])}", f"success {percent(train['success'])}"]

@@ -1,4 +1,4 @@
-"""The folder of one training: what lies where in it, and who may write there."""
+"""The folder of one training: its files, its settings, and the lock that keeps a second launch out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,65 +17,40 @@ RESOURCES = re.compile(
     r"offload|(token_len|micro_batch_size)_per_gpu$|gpu_memory_utilization$|max_num_(seqs|batched_tokens)$"
     r"|enable_gradient_checkpointing$|object_store_memory$|filter_groups\.max_(num|inflight)_gen_batches$"
 )
-"""Keys of verl's configuration that a resumed run may have otherwise than before: they decide what fits and when it is
-given up, not what is learnt.
+"""Keys of verl's configuration that may differ when a run is resumed: they limit memory or retries, and do not change
+what is learned.
 """
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """Paths of one training.
 
-    Attributes:
+    Args:
         path: The folder, absolute.
+
+    Attributes:
+        settings: The run's settings, as JSON.
+        log: Everything that verl and Ray print.
+        metrics: One line of JSON for each step.
+        data: Facts about the dataset: rows, environments, longest prompt.
+        checkpoints: Folder of verl's checkpoints, ``global_step_N``.
+        policy: The trained policy in the format of Hugging Face.
+        start_policy: The policy that was created for this run, if none was given.
+        curve: The learning curve.
+        attempts: Folder of verl's own metrics, one file for each start of the run.
     """
 
-    path: Path
-
-    @property
-    def settings(self) -> Path:
-        """What the run is, as JSON."""
-        return self.path / "settings.json"
-
-    @property
-    def log(self) -> Path:
-        """Everything that verl and Ray print."""
-        return self.path / "train.log"
-
-    @property
-    def metrics(self) -> Path:
-        """One line a step."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def data(self) -> Path:
-        """What its data are: rows, environments, longest prompt."""
-        return self.path / "data.json"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Verl's checkpoints, ``global_step_N``."""
-        return self.path / "checkpoints"
-
-    @property
-    def policy(self) -> Path:
-        """The trained policy, in the format of Hugging Face."""
-        return self.path / "policy"
-
-    @property
-    def start_policy(self) -> Path:
-        """The policy that was made for this run, where none was given."""
-        return self.path / "start-policy"
-
-    @property
-    def curve(self) -> Path:
-        """The learning curve."""
-        return self.path / "curve.png"
-
-    @property
-    def attempts(self) -> Path:
-        """Verl's own metrics, a file for each time that the run was started."""
-        return self.path / "verl-metrics"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings = path / "settings.json"
+        self.log = path / "train.log"
+        self.metrics = path / "metrics.jsonl"
+        self.data = path / "data.json"
+        self.checkpoints = path / "checkpoints"
+        self.policy = path / "policy"
+        self.start_policy = path / "start-policy"
+        self.curve = path / "curve.png"
+        self.attempts = path / "verl-metrics"
 
     @property
     def begun(self) -> bool:
@@ -84,7 +58,7 @@ class RunFolder:
         return self.settings.is_file()
 
     def new_attempt(self) -> Path:
-        """A file for verl's metrics that is not there yet."""
+        """A new file for verl's metrics."""
         self.attempts.mkdir(exist_ok=True)
         number = 1
         while (path := self.attempts / f"{number}.jsonl").exists():
@@ -93,22 +67,22 @@ class RunFolder:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file atomically."""
     beside = path.with_name(f".{path.name}.new")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)
 
 
 def write_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
-    """Write what the run is."""
+    """Write the run's settings."""
     write_whole(folder.settings, json.dumps(settings, indent=1) + "\n")
 
 
 def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
-    """Make sure that a run to be resumed is the run that was begun.
+    """Check that a resumed run has the settings it was started with.
 
     Raises:
-        InputError: There is none, or a setting is another; it is named.
+        InputError: No run was started here, or a setting differs; names the setting.
     """
     try:
         before = json.loads(folder.settings.read_text(encoding="utf-8"))
@@ -117,8 +91,6 @@ def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
         raise InputError(f"no training has begun in {folder.path}", where="--resume", fix=fix) from None
     now = json.loads(json.dumps(settings))
     for name in sorted((set(before) | set(now)) - MAY_CHANGE):
-        if name not in before and now[name] is False:  # a switch that the version which began the run did not have
-            continue
         one, two = before.get(name), now.get(name)
         found = _of_another_run(one or [], two or []) if name == "overrides" else _difference(name, one, two)
         if found is not None:
@@ -128,7 +100,7 @@ def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
 
 
 def _of_another_run(before: Sequence[str], now: Sequence[str]) -> tuple[str, Any, Any] | None:
-    """The first typed key of verl's configuration that is another, and is more than memory or speed."""
+    """The first override of verl's configuration that differs and changes what is learned."""
     one, two = ({word.lstrip("+~").partition("=")[0]: word for word in words} for words in (before, now))
     for key in sorted(set(one) | set(two)):
         if one.get(key) != two.get(key) and not RESOURCES.search(key):
@@ -137,7 +109,7 @@ def _of_another_run(before: Sequence[str], now: Sequence[str]) -> tuple[str, Any
 
 
 def _difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
-    """The first leaf of two settings that is another in one of them, with its dotted name."""
+    """The first leaf that differs between two settings, with its dotted name."""
     if isinstance(before, list) and isinstance(now, list):
         before, now = dict(enumerate(before)), dict(enumerate(now))
     if not isinstance(before, dict) or not isinstance(now, dict):
@@ -155,10 +127,10 @@ def _short(value: Any, most: int = 120) -> str:
 
 @contextmanager
 def only_one(folder: RunFolder) -> Iterator[None]:
-    """Keep a second launch out of the folder while this one runs.
+    """Lock the folder, so that no second launch writes there.
 
     Raises:
-        InputError: Another launch is at work there.
+        InputError: Another launch has the lock.
     """
     import fcntl
 

@@ -1,12 +1,12 @@
-"""What verl's trainer takes out of finished episodes: those that teach count, the others are left out of everything.
+"""Samples training batches from verl's replay buffer and masks the episodes that must not count.
 
-verl keeps an episode that a fault ended as a row like any other. Its mask alone keeps it out of the loss; but it would
-still stand in verl's metrics and in the score of a validation. And the only episode of a group that counts teaches
-nothing, yet its tokens would stand in the denominator of the loss, and in the terms of entropy and KL.
+verl treats an episode with a fault as a row like any other. Its empty mask keeps it out of the loss, but not out of
+verl's metrics and of the validation score. And a group with one valid episode has no advantage, yet the episode's
+tokens would count in the denominator of the loss and in the terms of entropy and KL.
 
-With dynamic sampling (``algorithm.filter_groups``) groups that say nothing about what is better are replaced by others
-before a step learns. verl's own buffer does that, but keeps it from samplers that are not its own, and would take an
-episode without a reward for one with another reward.
+With dynamic sampling (``algorithm.filter_groups``), groups whose valid episodes all have the same reward are replaced
+before the update. verl's own buffer can do that, but not for custom samplers, and it would take a missing reward for a
+different reward.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from simia_gym.rl.grpo.worker_watch import WorkerWatch
 logger = logging.getLogger("simia_gym")
 
 POLL = 0.05
-"""Seconds between two looks at what is finished; verl's own two seconds are longer than a small policy's whole step."""
+"""Seconds between two polls for finished episodes; a step of a small policy is shorter than verl's default of 2 s."""
 TRIES = 3
-"""Batches of which no group teaches that are replaced before the training stops."""
+"""Batches in a row without a group of two valid episodes before the training stops."""
 FAULTS = -1.0
-"""Stands for the reward of a group with fewer than two valid episodes, where verl counts replaced groups by reward."""
+"""Reward under which verl counts the replaced groups that have fewer than two valid episodes."""
 
 
 class _Teaching:
-    """Samples from verl's replay buffer, and settles what of the sample counts.
+    """Samples from verl's replay buffer and masks rows without a gradient.
 
     Args:
         sampler_kwargs: ``poll_interval`` in seconds, and ``tries``. For dynamic sampling ``dynamic``, and with it
-            ``groups`` of a step, ``at_once``, batches of them that are played at a time, and ``most``, batches that may
-            be replaced in one step before the training stops, 0 for any number.
-        kwargs: As verl gives them.
+            ``groups`` of a step, ``at_once``, batches that are played at a time, and ``most``, batches that may be
+            replaced in one step before the training stops, 0 for any number.
+        kwargs: verl's arguments.
     """
 
     refill_fn: Any
@@ -68,18 +68,18 @@ class _Teaching:
         super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)  # type: ignore[call-arg]
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[KVBatchMeta, dict[str, Any]]:
-        """Sample a batch in which every row that has a mask teaches.
+        """Sample a batch in which every row with a mask belongs to a group of at least two valid episodes.
 
         Args:
-            global_steps: Number of the step.
+            global_steps: The training step.
             partition_id: ``train`` or ``val``.
-            batch_size: How many groups.
+            batch_size: Number of groups.
 
         Returns:
-            The batch, and verl's metrics of the sampling with the shares of what counts.
+            The batch, and verl's metrics of the sampling with the shares of valid, masked and teaching rows.
 
         Raises:
-            RuntimeError: Several batches in a row had no group that teaches.
+            RuntimeError: Several batches in a row had no group with two valid episodes.
         """
         for _ in range(self._tries):
             batch, metrics = super().sample(  # type: ignore[misc]
@@ -97,15 +97,15 @@ class _Teaching:
         raise self._only_faults()
 
     def _workers(self) -> Sequence[Any]:
-        """The processes in which verl plays; what refills the buffer is a method of its trainer, which knows them."""
+        """Verl's agent loop workers; ``refill_fn`` is a method of verl's trainer, which holds them."""
         workers: Sequence[Any] = self.refill_fn.__self__.agent_loop_manager.agent_loop_workers
         return workers
 
     def _wait_for_next_poll(self, partition_id: str, last_debug_time: float) -> float:
-        """As verl has it; ends the training where a process that plays has died.
+        """Wait as verl does, and stop the training if an agent loop worker has died.
 
         Raises:
-            RuntimeError: One has.
+            RuntimeError: A worker has died.
         """
         self._watch.look()
         waited: float = super()._wait_for_next_poll(partition_id, last_debug_time)  # type: ignore[misc]
@@ -113,22 +113,22 @@ class _Teaching:
 
     def _only_faults(self) -> RuntimeError:
         return RuntimeError(
-            f"{self._tries} batches in a row had no group with two valid episodes. The faults stand in the run's "
-            "folder, in episodes/: mend what they name, then go on."
+            f"{self._tries} batches in a row had no group with two valid episodes. Look up the faults in episodes/ of "
+            "the run's folder, fix their cause, then resume."
         )
 
     def _terminal_eviction_reasons(self, global_steps: int, partition_id: str) -> Any:
-        """As verl has it; what is replaced is counted anew with every step."""
+        """Verl's method; the counts of replaced groups are reset with every step."""
         if partition_id == "train" and global_steps != self._step:
             self._step = global_steps
             self._played.clear()
         return super()._terminal_eviction_reasons(global_steps, partition_id)  # type: ignore[misc]
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """The groups to be replaced, as verl asks for them, and how many of them had which reward.
+        """The groups to replace, and the number of them for each reward.
 
         Raises:
-            RuntimeError: Too many had to be replaced in this step.
+            RuntimeError: Too many groups had to be replaced in this step.
         """
         if partition_id == "val" or not self._dynamic:
             return set(), Counter()
@@ -145,7 +145,7 @@ class _Teaching:
         return set(same), Counter(same.values())
 
     def _same_rewards(self, partition_id: str, groups: set[str]) -> dict[str, float | None]:
-        """Of each group the one reward that all of its valid episodes have; ``None`` where they differ."""
+        """For each group the reward of all its valid episodes; ``None`` if they differ."""
         keys = [key for key in self.partitions[partition_id] if _group(key) in groups]
         rewards: dict[str, list[float]] = {uid: [] for uid in groups}
         if keys:
@@ -163,7 +163,7 @@ class _Teaching:
         self._faulty = self._faulty + len(kinds) if set(kinds) == {"faults"} else 0
 
     def _stop_if_hopeless(self, good: int) -> None:
-        if good >= self._needed:  # what still comes in is surplus
+        if good >= self._needed:  # further groups are surplus
             return
         if self._faulty >= self._patience:
             raise self._only_faults()
@@ -173,14 +173,14 @@ class _Teaching:
         raise RuntimeError(
             f"{replaced} groups of this step had to be replaced, and {self._played['other']} had episodes of different "
             f"reward: in {self._played['same']} all had the same, and {self._played['faults']} had fewer than two "
-            "valid ones. Where that is for faults, they stand in the run's folder, in episodes/; else go on with more "
-            "tries (--set algorithm.filter_groups.max_num_gen_batches=N), or begin with tasks that the policy solves "
-            "now and then, larger groups (--group-size), or no --dynamic-sampling."
+            "valid ones. If faults are the reason, look them up in episodes/ of the run's folder. Else resume with "
+            "more tries (--set algorithm.filter_groups.max_num_gen_batches=N), or start with tasks that the policy "
+            "sometimes solves, with larger groups (--group-size), or without --dynamic-sampling."
         )
 
 
 def _group(key: str) -> str:
-    """The group of a row."""
+    """The group's id in the key of a row."""
     return key.rsplit("_", 2)[0]
 
 
@@ -199,7 +199,7 @@ class EpisodeSamplerAsync(_Teaching, ReplayBufferAsync):
 
 
 def _settle(batch: KVBatchMeta) -> dict[str, float]:
-    """Mark the rows that do not count; give the shares of those that are valid and that teach."""
+    """Mask the rows that must not count; return the shares of valid, masked and teaching rows."""
     lengths, valid = _masks(batch)
     groups: dict[str, list[int]] = defaultdict(list)
     for row, key in enumerate(batch.keys):
@@ -210,7 +210,7 @@ def _settle(batch: KVBatchMeta) -> dict[str, float]:
     if alone:
         _silence(batch, alone, lengths)
     if silent:
-        # So verl's metrics leave them out: a fault has no score, no advantage and no length.
+        # verl's metrics leave padding out: an episode with a fault has no score, advantage or length.
         for row in silent:
             batch.tags[row]["is_padding"] = True
         tq.kv_batch_put(
@@ -227,7 +227,7 @@ def _settle(batch: KVBatchMeta) -> dict[str, float]:
 
 
 def _silence(batch: KVBatchMeta, rows: list[int], lengths: list[int]) -> None:
-    """Take all tokens of these rows out of the loss and of its denominator."""
+    """Mask all tokens of these rows, in the loss and in its denominator."""
     zeros = [torch.zeros(lengths[row], dtype=torch.int64) for row in rows]
     nested = torch.nested.as_nested_tensor(zeros, layout=torch.jagged)
     fields = TensorDict({"response_mask": nested, "loss_mask": nested.clone()}, batch_size=[len(rows)])
@@ -235,7 +235,7 @@ def _silence(batch: KVBatchMeta, rows: list[int], lengths: list[int]) -> None:
 
 
 def _without_faults(batch: KVBatchMeta) -> KVBatchMeta:
-    """A validation's batch without the episodes that have no score, unless it has no others."""
+    """A validation batch without the episodes with faults, unless it has no others."""
     _, valid = _masks(batch)
     if all(valid) or not any(valid):
         return batch
@@ -250,7 +250,7 @@ def _without_faults(batch: KVBatchMeta) -> KVBatchMeta:
 
 
 def _masks(batch: KVBatchMeta) -> tuple[list[int], list[bool]]:
-    """Of each row the length of its response, and whether the policy's tokens in it count."""
+    """For each row the length of its response, and whether any token is unmasked."""
     data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["response_mask"])
     rows = data["response_mask"].unbind()
     return [int(row.numel()) for row in rows], [bool(row.any()) for row in rows]

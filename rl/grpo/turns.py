@@ -1,4 +1,4 @@
-"""Which worker plays what: each in its turn."""
+"""Distributes tasks over verl's agent loop workers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 
 class TakingTurns(AgentLoopManagerTQ):
-    """Hands tasks to the workers, beginning where it left off.
+    """Assigns tasks to the workers round-robin across calls.
 
-    verl begins with the first worker every time. That does not matter for whole batches; where groups are replaced one
-    by one (dynamic sampling, failures, staleness) the first worker would play nearly all of the others.
+    verl starts with the first worker in each call. That does not matter for whole batches; but if groups are replaced
+    one by one (dynamic sampling, failures, staleness), the first worker would play nearly all replacements.
     """
 
     agent_loop_workers: list[Any]
 
     def generate_sequences(self, prompts: Any) -> None:
-        """Have tasks played, each by the next worker; does not wait for them.
+        """Start the episodes of tasks, each on the next worker, without waiting for them.
 
         Args:
-            prompts: The tasks as verl hands them over, a ``TensorDict`` of one row each.
+            prompts: verl's batch of tasks, a ``TensorDict`` with one row for each.
         """
         super().generate_sequences(prompts)
         workers = self.agent_loop_workers

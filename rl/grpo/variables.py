@@ -1,4 +1,4 @@
-"""The surroundings of a training's processes: their variables, and a folder for Ray."""
+"""Environment variables of a training's processes, and a folder for Ray."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from simia_gym.rl.extras import cores
 from simia_gym.rl.grpo.profile import Profile
 from simia_gym.rl.grpo.run_folder import RunFolder
 
@@ -17,11 +18,11 @@ _SHORT = 20
 
 
 def variables(profile: Profile, folder: RunFolder, policy: str, attempt: Path) -> dict[str, str]:
-    """Variables that every process of the training needs. Nothing secret: they stand in verl's configuration."""
+    """Environment variables of all processes of the training; no secrets, since verl's configuration shows them."""
     modules = os.environ.get("VERL_USE_EXTERNAL_MODULES", "").split(",")
     found = {
         "HF_DATASETS_CACHE": str(folder.path / ".cache"),
-        "HYDRA_FULL_ERROR": "1",  # else the log says that a class cannot be found, and not why
+        "HYDRA_FULL_ERROR": "1",  # else the log does not say why a class cannot be imported
         "PYTHONUNBUFFERED": "1",
         "RAY_DEDUP_LOGS": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -39,15 +40,10 @@ def variables(profile: Profile, folder: RunFolder, policy: str, attempt: Path) -
     return found
 
 
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def make_ray_folder(folder: RunFolder) -> Path:
-    """A folder for Ray's files, with a path that is short: sockets lie in it, whose paths have a limit.
+    """Create a folder for Ray's files with a short path, since paths of sockets are limited to about 100 bytes.
 
-    That of a former start that was killed is removed.
+    The folder of an earlier start of the run is removed.
     """
     base = Path(tempfile.gettempdir())
     note = folder.path / ".ray"

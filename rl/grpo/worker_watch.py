@@ -1,7 +1,7 @@
-"""Notices that a process has died in which episodes are played.
+"""Detects that an agent loop worker has died.
 
-verl hands episodes out without waiting and then looks for what comes back. What a process that was killed had in hand
-never comes, and nobody would say so before the next step: the training would wait for ever.
+verl starts episodes without waiting for them and polls for results. The episodes of a killed worker never finish, and
+verl would not notice before the next step: the training would wait for ever.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import ray
 from ray.exceptions import RayActorError
 
 EVERY = 2.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 class WorkerWatch:
-    """Looks whether all of verl's agent loop workers are there.
+    """Checks whether all of verl's agent loop workers are alive.
 
     Args:
-        workers: Gives the handles of the workers; none before they are there.
-        every: Seconds between two looks.
+        workers: Returns the handles of the workers; none before they are created.
+        every: Seconds between two checks.
     """
 
     def __init__(self, workers: Callable[[], Sequence[Any]], every: float = EVERY) -> None:
@@ -31,7 +31,7 @@ class WorkerWatch:
         self._calls: dict[int, Any] = {}
 
     def look(self) -> None:
-        """Look, if it is time to.
+        """Check the workers if `every` seconds have passed.
 
         Raises:
             RuntimeError: A worker has died.
@@ -41,7 +41,7 @@ class WorkerWatch:
             return
         self._due = now + self._every
         for number, worker in enumerate(self._workers()):
-            if number not in self._calls:  # answered by who lives, and by Ray for who is dead
+            if number not in self._calls:  # a living worker answers; for a dead one Ray raises
                 self._calls[number] = worker.__ray_ready__.remote()
         if not self._calls:
             return
@@ -50,5 +50,5 @@ class WorkerWatch:
         try:
             ray.get(ended)
         except RayActorError as error:
-            words = "a process in which episodes are played has ended, and what it had in hand with it"
+            words = "an agent loop worker has died, and its episodes are lost"
             raise RuntimeError(f"{words}: {error}") from error

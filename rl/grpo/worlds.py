@@ -1,7 +1,7 @@
-"""The environments of a training in the processes that play its episodes: each is loaded once per process.
+"""The environments of a training in its rollout workers; each is loaded once per process.
 
-What an episode is stands in the dataset, row by row; where the answers come from stands in the settings of the run,
-which hold no secret: API keys are taken from the environment variables of the process that asks.
+The dataset's rows describe the episodes; the run's settings say which endpoints simulate them. The settings hold no
+secret: API keys are read from the environment variables of the process that calls the endpoint.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ AGENT = "simia"
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Where a training's answers come from, and where what was played is written.
+    """Settings of a run that its rollout workers need.
 
     Attributes:
         run: The folder of the run.
-        seed: Where all variety of the episodes comes from.
-        workers: How many processes play episodes; limits are divided among them.
-        base_url: The endpoint of all roles; else the environment's variables.
-        max_calls: Most calls of models, in all processes together.
-        max_tokens: Most tokens of those calls.
-        max_cost: Most USD for them.
-        turn_tokens: Most tokens of one turn of the policy; ``None``: as many as the episode has left.
+        seed: Random seed of the episodes.
+        workers: Number of rollout workers; budgets are divided among them.
+        base_url: The endpoint of all roles; by default read from environment variables.
+        max_calls: Maximum number of model calls, over all workers.
+        max_tokens: Maximum number of tokens of those calls.
+        max_cost: Maximum cost of those calls in USD.
+        turn_tokens: Maximum tokens of one turn of the policy; ``None``: as many as the episode has left.
         timeout: Seconds that one episode may take.
-        records: Whether the whole record of every episode is written, as ``simia rollout`` does.
+        records: Whether to write the whole record of every episode, as ``simia rollout`` does.
 
     Raises:
-        InputError: A setting cannot be.
+        InputError: A value is out of range.
     """
 
     run: str
@@ -63,7 +63,7 @@ class RunSettings:
     records: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Check the values."""
         for name in ("workers", "turn_tokens", "max_calls", "max_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -72,7 +72,7 @@ class RunSettings:
             raise InputError(f"timeout is {self.timeout}", where="timeout", fix="Give a number of seconds above 0.")
 
     def to_json(self) -> str:
-        """One line of JSON; settings at their default are left out."""
+        """Encode as one line of JSON, without settings that have their default."""
         default = {item.name: item.default for item in dataclasses.fields(self)}
         given = {name: getattr(self, name) for name in default}
         given = {name: value for name, value in given.items() if value != default[name]}
@@ -80,10 +80,10 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, text: str) -> RunSettings:
-        """Read back what `to_json` wrote.
+        """Decode the result of `to_json`.
 
         Raises:
-            InputError: It is something else.
+            InputError: The text holds no settings of a run.
         """
         try:
             return cls(**json.loads(text))
@@ -94,7 +94,7 @@ class RunSettings:
 
 
 def agent_loop_config(settings: RunSettings) -> list[JsonObject]:
-    """What ``rollout.agent.agent_loop_config_path`` must hold, as YAML, for verl to play our episodes."""
+    """Content of verl's ``rollout.agent.agent_loop_config_path``, which names our agent loop."""
     target = "simia_gym.rl.grpo.agent_loop.EpisodeLoop"
     return [{"name": AGENT, "_target_": target, "settings": settings.to_json()}]
 
@@ -104,12 +104,12 @@ class Worlds:
 
     Args:
         settings: The settings of the run.
-        worker: Number of this process among those that play.
+        worker: Index of this worker.
 
     Attributes:
         settings: The settings of the run.
-        worker: Number of this process.
-        log: Where finished episodes are written.
+        worker: Index of this worker.
+        log: The log of finished episodes.
     """
 
     def __init__(self, settings: RunSettings, worker: int = 0) -> None:
@@ -123,8 +123,8 @@ class Worlds:
         """The environment with these settings.
 
         Args:
-            config: The JSON text of an `EnvConfig`, as `simia_gym.rl.grpo.dataset.played_config` gives it: of every
-                role that a model plays it names the model.
+            config: The JSON text of an `EnvConfig` from `simia_gym.rl.grpo.dataset.played_config`, which names the
+                model of every role that a model plays.
 
         Raises:
             InputError: It cannot be loaded.
@@ -134,7 +134,7 @@ class Worlds:
                 read = EnvConfig.from_json(json.loads(config))
                 if self._resources is None:
                     self._resources = self._make_resources()
-                # An address in an environment without models has no effect, and would be refused.
+                # An endpoint for an environment without models has no effect and would be refused.
                 resources = replace(self._resources, base_url=self._resources.base_url if read.roles else None)
                 with foreign_code(read.domain or read.env):
                     self._suites[config] = load_suite(read, resources)
@@ -153,7 +153,7 @@ class Worlds:
         return Resources(base_url=given.base_url, budget=budget, pins=self._pins())
 
     def _pins(self) -> PinStore | None:
-        """Pinned answers that all processes share; those of one process need no more than its memory."""
+        """The store of pinned answers that all workers share; a single worker keeps them in memory."""
         if self.settings.workers == 1:
             return None
         run = Path(self.settings.run)
@@ -163,8 +163,8 @@ class Worlds:
             if ray.is_initialized():
                 from simia_gym.rl.cluster.pins import RayPins
 
-                # Whoever comes first makes the actor, and lives as long as the training; so does the actor. Another
-                # start is another job of Ray, and meets no answers of this one.
+                # The first worker creates the actor, which lives as long as that worker: until the training ends.
+                # The job's id keeps the answers of another start of the run apart.
                 job = ray.get_runtime_context().get_job_id()
                 return RayPins(f"pins-{hashlib.sha256(str(run).encode()).hexdigest()[:12]}-{job}")
         except ImportError:
@@ -180,11 +180,11 @@ _lock = threading.Lock()
 
 
 def worlds_of(settings: str, worker: int = 0) -> Worlds:
-    """The environments of this process for a run, made at the first call.
+    """The environments of this process for a run, created at the first call.
 
     Args:
         settings: The JSON text of `RunSettings`.
-        worker: Number of this process among those that play.
+        worker: Index of this worker.
     """
     with _lock:
         if settings not in _worlds:

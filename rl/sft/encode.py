@@ -1,7 +1,7 @@
-"""From conversations to what a trainer reads: token ids, and which of them are learned.
+"""Encodes conversations as token ids and labels.
 
-The ids are put together as a policy meets them when it plays (see `simia_gym.rl.chat.tokens`): each of its turns is
-its own text and the token that ends it, and only these are learned. Nothing is found out by looking at the result.
+The ids are put together as in an episode (see `simia_gym.rl.chat.tokens`). Only the policy's turns are learned: their
+text and the token that ends them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.types import Message
 
 IGNORED = -100
-"""Label of a token that is read and not learned."""
+"""Label of a token that is not learned."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Encoded:
 
     Attributes:
         input_ids: All tokens, up to the end of the policy's last turn.
-        labels: The token where the policy said it, else `IGNORED`; as long as ``input_ids``.
+        labels: The token if it is of the policy's turn, else `IGNORED`; as long as ``input_ids``.
     """
 
     input_ids: list[int]
@@ -41,14 +41,14 @@ def encode(tokenizer: Any, messages: Sequence[Message]) -> Encoded:
 
     Args:
         tokenizer: A Hugging Face tokenizer with a chat template.
-        messages: The conversation, the policy's turns as raw text. What comes after its last turn is left out.
+        messages: The conversation, the policy's turns as raw text. Messages after its last turn are dropped.
 
     Raises:
-        InputError: The policy says nothing, or speaks first.
+        InputError: The policy has no turn, or the first message, or two turns in a row.
     """
     turns = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     if not turns or turns[0] == 0:
-        raise InputError("nobody speaks before the policy, or the policy never speaks", where="conversation")
+        raise InputError("the policy has no turn, or the first message", where="conversation")
     talk = Conversation(tokenizer, messages[: turns[0]])
     end = [] if talk.end_id is None else [talk.end_id]
     for turn, following in zip(turns, [*turns[1:], None], strict=True):
@@ -56,7 +56,7 @@ def encode(tokenizer: Any, messages: Sequence[Message]) -> Encoded:
         talk.said([*tokenizer.encode(text, add_special_tokens=False), *end])
         if following is not None:
             if following == turn + 1:
-                raise InputError("the policy speaks twice in a row", where=f"message {following}")
+                raise InputError("the policy has two turns in a row", where=f"message {following}")
             talk.heard(messages[turn + 1 : following])
     labels = [token if said else IGNORED for token, said in zip(talk.ids, talk.mask, strict=True)]
     return Encoded(talk.ids, labels)
@@ -64,12 +64,12 @@ def encode(tokenizer: Any, messages: Sequence[Message]) -> Encoded:
 
 @dataclass
 class EncodedSet:
-    """Conversations that fit.
+    """Encoded conversations.
 
     Attributes:
-        rows: Those that fit.
-        too_long: Number of those that were left out because they do not.
-        longest: Length of the longest, left out or not.
+        rows: Those that are short enough.
+        too_long: Number of conversations that were too long and left out.
+        longest: Length of the longest conversation, left out or not.
     """
 
     rows: list[Encoded]
@@ -78,15 +78,15 @@ class EncodedSet:
 
 
 def encode_all(tokenizer: Any, conversations: Sequence[Sequence[Message]], *, max_length: int) -> EncodedSet:
-    """Encode conversations; one that is too long is left out and counted, never cut.
+    """Encode conversations; one that is too long is left out and counted, never truncated.
 
     Args:
         tokenizer: A Hugging Face tokenizer with a chat template.
         conversations: The conversations.
-        max_length: Most tokens of one.
+        max_length: Maximum number of tokens of a conversation.
 
     Raises:
-        InputError: None is short enough.
+        InputError: No conversation is short enough.
     """
     found = EncodedSet([])
     for messages in conversations:

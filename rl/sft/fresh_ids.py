@@ -1,8 +1,8 @@
-"""Other ids in every trajectory, so that a policy learns to copy them.
+"""Replaces the ids in every trajectory, so that a policy learns to copy ids instead of memorising them.
 
-A domain has a few hundred products and customers. A policy that reads thousands of trajectories about them remembers
-their ids, and writes down remembered ones when it meets others. Here each trajectory gets ids of others: the same
-everywhere in it, and alike in length and in how they begin.
+A domain has a few hundred products and customers. A policy that is trained on thousands of trajectories memorises their
+ids and writes memorised ids for unknown products. Here each trajectory gets ids of other trajectories, consistently and
+with the same length and prefix.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _ID = re.compile("|".join([_ALONE.format(_MIXED.format("A-Z")), _ALONE.format(_M
 """Ids of capital or small letters with digits, and numbers of four digits or more that are no year and no amount."""
 _TRIES = 20
 _KEPT = 2
-"""Characters at the beginning of an id of letters and digits that say what it is an id of."""
+"""Length of the prefix of an alphanumeric id, which says what kind of id it is."""
 
 
 class FreshIds:
-    """Exchanges ids of conversations for others that occur in some of them.
+    """Replaces ids of conversations by ids of other conversations.
 
     Args:
-        conversations: Where ids come from.
-        random: Where chance comes from.
+        conversations: The source of ids.
+        random: Random number generator.
     """
 
     def __init__(self, conversations: Iterable[Sequence[Message]], random: Random) -> None:
@@ -44,14 +44,13 @@ class FreshIds:
         self._pools = {shape: list(ids) for shape, ids in found.items()}
 
     def of(self, messages: Sequence[Message]) -> list[Message]:
-        """Give the ids of a conversation other values.
+        """Replace the ids of a conversation.
 
         Args:
-            messages: The conversation. Ids of its system messages stay: they are rules, not facts of a task.
+            messages: The conversation. Ids in its system messages are kept everywhere.
 
         Returns:
-            The same conversation about other ids: two places that held the same id, in capital or small letters, hold
-            the same one again, and two that held different ones hold different ones.
+            The conversation with new ids. Equal ids stay equal, regardless of case, and different ids stay different.
         """
         rules = "\n".join(str(message["content"]) for message in messages if message["role"] == "system")
         known = {found.group().upper(): found.group().upper() for found in _ID.finditer(rules)}
@@ -68,7 +67,7 @@ class FreshIds:
         return rewritten(messages, lambda text: _ID.sub(other, text))
 
     def _draw(self, key: str, taken: Set[str]) -> str:
-        """Another id of the same form; one made up where those at hand are all taken."""
+        """Another id of the same form from the pool; a random one if none in the pool is unused."""
         pool = self._pools.get(_shape(key), [])
         for _ in range(_TRIES if len(pool) > 1 else 0):
             fresh = self._random.choice(pool)
@@ -81,7 +80,7 @@ class FreshIds:
 
 
 def _shape(key: str) -> tuple[str, int]:
-    """What ids have in common that may stand for one another."""
+    """Prefix and length of an id; ids with the same shape may replace one another."""
     return ("" if key.isdigit() else key[:_KEPT], len(key))
 
 

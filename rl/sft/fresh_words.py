@@ -1,9 +1,9 @@
-"""Other words in every trajectory, so that a policy learns to read them.
+"""Permutes content words in every trajectory, so that a policy learns to copy words from the conversation.
 
-A domain has a few dozen kinds of products, colours, names. A policy that reads thousands of trajectories about them
-remembers which go together, and says remembered ones where a task asks for others. Here the words that an expert says
-only after it has read them are exchanged for one another in each trajectory, the same everywhere in it: what to search
-for, to choose or to write then stands nowhere but in the conversation.
+A domain has a few dozen kinds of products, colours and names. A policy that is trained on thousands of trajectories
+memorises which of them occur together and writes memorised ones when a task asks for others. Here the words that an
+expert writes only after reading them are permuted in each trajectory, consistently: then only the conversation tells
+what to search for, to choose or to write.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from simia_gym.types import Message
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{3,}(?![A-Za-z0-9])")
 _COMMON = 0.15
-"""A word of so many conversations belongs to how they are held, not to what they are about."""
+"""Share of conversations above which a word counts as a common word and is kept."""
 _READ_BEFORE = 0.95
-"""In which part of the conversations in which it is said a word has to have been read before."""
+"""Share of the conversations with a word in the policy's text in which it has to be read before it is written."""
 
 
 class FreshWords:
-    """Exchanges words of conversations for others that occur in some of them.
+    """Replaces content words of conversations by other content words.
 
     Args:
-        conversations: Where words come from, and what shows which of them may be exchanged.
-        random: Where chance comes from.
+        conversations: The source of words, by which content words are recognised.
+        random: Random number generator.
     """
 
     def __init__(self, conversations: Iterable[Sequence[Message]], random: Random) -> None:
@@ -37,14 +37,14 @@ class FreshWords:
         self._known = frozenset(self._words)
 
     def of(self, messages: Sequence[Message]) -> list[Message]:
-        """Give a conversation other words.
+        """Replace the content words of a conversation.
 
         Args:
-            messages: The conversation. Its system messages stay.
+            messages: The conversation. Its system messages are kept.
 
         Returns:
-            The same conversation with other words: two places that held the same word hold the same one again, with a
-            capital where there was one, and two that held different ones hold different ones.
+            The conversation with other words. Equal words stay equal, different words stay different, and the case is
+            kept.
         """
         others: dict[str, str] = {}
         left = self._random.sample(self._words, len(self._words))
@@ -62,7 +62,7 @@ class FreshWords:
 
 
 def _exchangeable(conversations: Iterable[Sequence[Message]]) -> list[str]:
-    """The words that are said once they were read, that are not everywhere, and that are no rule's."""
+    """Content words: written only after they were read, not common, and not in a system message."""
     number = 0
     present: Counter[str] = Counter()
     said: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def _exchangeable(conversations: Iterable[Sequence[Message]]) -> list[str]:
 
 
 def _written_as(text: str, word: str) -> str:
-    """A word in capital or small letters as another is."""
+    """A word in the case of another text: lower, upper or capitalised."""
     if text.islower():
         return word
     return word.upper() if text.isupper() else word.capitalize()

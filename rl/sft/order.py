@@ -1,7 +1,7 @@
-"""The order in which conversations are learned from: batches of like length, in an order that says nothing of length.
+"""The order of conversations in training: batches of similar length, in random order.
 
-Batches of like length waste little on padding. Sorted stretches of them, as transformers' own sampler deals them, make
-the gradients of neighbouring steps alike, and a small model learns visibly worse for it.
+Batches of similar length need little padding. transformers' own sampler sorts the batches of a stretch by length, which
+makes the gradients of neighbouring steps similar; a small model learns visibly worse with it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import random
 from collections.abc import Iterator, Sequence
 
 _BATCHES = 20
-"""Batches whose conversations are sorted among themselves."""
+"""Number of batches whose conversations are sorted together by length."""
 
 
 class MixedLengths:
-    """Sampler of positions: every run of ``batch`` is one batch.
+    """A sampler of indices; each ``batch`` consecutive indices form a batch.
 
     Args:
-        lengths: Tokens of each conversation.
+        lengths: Length of each conversation in tokens.
         batch: Conversations of a batch.
-        seed: Decides the order, together with the epoch.
+        seed: Random seed; the order also depends on the epoch.
     """
 
     def __init__(self, lengths: Sequence[int], batch: int, seed: int) -> None:
@@ -29,11 +29,11 @@ class MixedLengths:
         return len(self._lengths)
 
     def set_epoch(self, epoch: int) -> None:
-        """Another round through the data has another order."""
+        """Set the epoch; each epoch has another order."""
         self._epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
-        """Positions, each once; a batch that is not full comes last."""
+        """All indices, each once; an incomplete batch comes last."""
         chance = random.Random(f"{self._seed} {self._epoch}")
         places = list(range(len(self._lengths)))
         chance.shuffle(places)

@@ -1,4 +1,4 @@
-"""Trajectories from record files of `simia rollout`: what a policy said, word for word."""
+"""Trajectories from record files of `simia rollout`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.errors import InputError
-from simia_gym.record.records import BEGINNING, Record, read_records
-from simia_gym.rl.sft.trajectories import Trajectory
-from simia_gym.types import Message
+from simia_gym.record.records import BEGINNING, read_records
+from simia_gym.rl.sft.trajectories import Trajectory, conversation
 
 
 def is_record_file(path: Path | str) -> bool:
-    """Whether a file begins as those of `simia rollout` do."""
+    """Whether a file is a record file of `simia rollout`, by its first bytes."""
     try:
         with Path(path).open("rb") as file:
             return file.read(len(BEGINNING)) == BEGINNING
@@ -53,7 +52,7 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
             fix = "Use the version that wrote it."
             raise InputError("the domain has changed since", where=f"{path}:{record.line}", fix=fix)
         yield Trajectory(
-            messages=conversation(record, domain, config.prompt),
+            messages=conversation(record.events, domain, config.prompt),
             env=config.env,
             task=record.task,
             kind=record.kind,
@@ -64,29 +63,3 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
             reward=float(record.reward),
             success=record.success,
         )
-
-
-def conversation(record: Record, domain: Domain, prompt: str) -> list[Message]:
-    """The messages of an episode, the policy's turns as raw text.
-
-    Args:
-        record: The episode's record.
-        domain: Its domain.
-        prompt: ``full`` or ``compact``.
-    """
-    messages: list[Message] = []
-    for event in record.events:
-        if event["type"] == "message":
-            messages.append({"role": "system", "content": domain.prompts[prompt]})
-            messages.append({"role": "user", "content": event["text"]})
-        elif event["type"] == "action":
-            messages.append({"role": "assistant", "content": event["text"]})
-        elif event["type"] == "invalid":
-            messages.append({"role": "user", "content": event["text"]})
-        elif event["type"] == "transition":
-            call = event["call"]
-            if call is not None and domain.grammar.observation_role == "tool":
-                messages.append({"role": "tool", "content": event["observation"], "name": call["name"]})
-            else:
-                messages.append({"role": "user", "content": event["observation"]})
-    return messages

@@ -1,22 +1,21 @@
-"""Trajectories: whole conversations with what the policy said word for word, and where they come from."""
+"""Trajectories: whole conversations with the policy's raw text, and where they come from."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
-from simia_gym.domain.domain import load_domain
+from simia_gym.domain.domain import Domain, load_domain
 from simia_gym.domain.naming import resolve_env
 from simia_gym.domain.registration import CUSTOM, domain_path
-from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError
-from simia_gym.policies import Policy, PolicyStart
-from simia_gym.types import JsonObject, Message, Task
+from simia_gym.errors import InputError
+from simia_gym.policies import load_policy
+from simia_gym.rollout.play import play
+from simia_gym.types import JsonObject, Message
 
 _KEPT = ("role", "content", "name")
 
@@ -51,7 +50,7 @@ class Trajectory:
     success: bool = False
 
     def begun(self, turns: int | None) -> Trajectory:
-        """The same up to and with so many turns of the policy; ``None`` for all of it."""
+        """The conversation up to the given number of turns of the policy; ``None`` for all of it."""
         if turns is None:
             return self
         said = [place for place, message in enumerate(self.messages) if message["role"] == "assistant"]
@@ -63,7 +62,7 @@ class Trajectory:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> Trajectory:
-        """Read back a line; fields that other tools added are left out.
+        """Decode a line; unknown fields are ignored.
 
         Args:
             data: The decoded object.
@@ -87,7 +86,7 @@ class Trajectory:
 
 
 def rewritten(messages: Sequence[Message], change: Callable[[str], str]) -> list[Message]:
-    """A conversation with other texts; its system messages stay, since they are rules and not facts of a task."""
+    """Change the texts of a conversation, except its system messages, which hold rules and no facts of a task."""
     return [
         message if message["role"] == "system" else {**message, "content": change(str(message["content"]))}
         for message in messages
@@ -95,7 +94,7 @@ def rewritten(messages: Sequence[Message], change: Callable[[str], str]) -> list
 
 
 def _is_conversation(messages: Any) -> bool:
-    """Whether these are messages with role and text, of which the policy said at least one."""
+    """Whether these are messages with role and text, at least one of them of the policy."""
     if not isinstance(messages, Sequence) or isinstance(messages, str) or not messages:
         return False
     for message in messages:
@@ -106,66 +105,38 @@ def _is_conversation(messages: Any) -> bool:
     return messages[0]["role"] != "assistant" and any(message["role"] == "assistant" for message in messages)
 
 
-def plain(message: Message) -> Message:
-    """A message as a data set holds it: role, text, and the tool's name where it is a tool's answer."""
-    return {key: message[key] for key in _KEPT if key in message}
-
-
-def play(episode: Episode, task: Task, *, seed: int, policy: Policy, env: str, source: str) -> Trajectory | None:
-    """Play an episode in which nothing waits, and write down every message.
+def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: str) -> list[Message]:
+    """The messages of a finished episode, with the policy's turns as raw text.
 
     Args:
-        episode: An episode of a suite whose world is code.
-        task: What it is about.
-        seed: Its seed.
-        policy: Who acts.
-        env: The environment's id.
-        source: The policy's name.
-
-    Returns:
-        The conversation; ``None`` where a fault left no verdict.
+        events: The events of its record.
+        domain: Its domain.
+        prompt: ``full`` or ``compact``.
     """
-    try:
-        start = run_inline(episode.reset(task, seed=seed))
-    except Fault:
-        return None
-    introduce = getattr(policy, "start", None)
-    domain = episode.domain
-    if introduce is not None:
-        samples = tuple(domain.config.samples)
-        introduce(PolicyStart(env, seed, tools=domain.own_tools(), grammar=domain.grammar, samples=samples))
-    messages = [plain(message) for message in start.messages]
-    while episode.verdict is None:
-        action = policy.act(episode.messages)
-        if inspect.isawaitable(action):
-            raise InputError("the policy waits for something", where=f"policy {source!r}", fix="Use `simia rollout`.")
-        event = len(episode.ledger)  # its text stands in the record
-        answers = run_inline(episode.step(action)).messages
-        messages.append({"role": "assistant", "content": episode.ledger.events[event]["text"]})
-        messages += [plain(message) for message in answers]
-    verdict = episode.verdict
-    if not verdict.valid or verdict.reward is None:
-        return None
-    return Trajectory(
-        messages=messages,
-        env=env,
-        task=task.id,
-        kind=task.kind,
-        split=task.split,
-        seed=seed,
-        prompt=episode.prompt,
-        source=source,
-        reward=float(verdict.reward),
-        success=verdict.success,
-    )
+    messages: list[Message] = []
+    for event in events:
+        if event["type"] == "message":
+            messages.append({"role": "system", "content": domain.prompts[prompt]})
+            messages.append({"role": "user", "content": event["text"]})
+        elif event["type"] == "action":
+            messages.append({"role": "assistant", "content": event["text"]})
+        elif event["type"] == "invalid":
+            messages.append({"role": "user", "content": event["text"]})
+        elif event["type"] == "transition":
+            call = event["call"]
+            if call is not None and domain.grammar.observation_role == "tool":
+                messages.append({"role": "tool", "content": event["observation"], "name": call["name"]})
+            else:
+                messages.append({"role": "user", "content": event["observation"]})
+    return messages
 
 
 def training_suite(env: str, *, generated: int, prompt: str) -> Suite:
-    """An environment for training data: tasks for training only, answered by the domain's own code.
+    """An environment for training data: tasks of the train split, simulated by the domain's world.
 
     Args:
         env: The environment's id, or the folder of a domain.
-        generated: How many generated tasks besides the fixed ones; none where the domain generates none.
+        generated: Number of generated tasks besides the fixed ones; ignored if the domain has no generator.
         prompt: ``full`` or ``compact``.
 
     Raises:
@@ -186,33 +157,48 @@ def training_suite(env: str, *, generated: int, prompt: str) -> Suite:
 def expert_play(
     suite: Suite, tasks: Sequence[int], *, seed: int = 0, least: float = 1.0, policy: str = "expert"
 ) -> Iterator[Trajectory | str]:
-    """Let a domain's expert play tasks, one episode each.
+    """Play tasks with a policy of the domain, one episode each.
 
     Args:
         suite: The environment.
-        tasks: Numbers of tasks in the suite.
-        seed: Added to a task's number, it is its episode's seed; it decides the expert's wording.
-        least: The least reward that is worth learning from.
+        tasks: Indices of tasks in the suite.
+        seed: An episode's seed is this plus the index of its task; it decides the expert's wording.
+        least: The least reward of a trajectory to learn from.
         policy: Name of the policy.
 
     Yields:
-        The conversation, or why it is none: ``below`` or ``fault``.
+        The trajectory, or why there is none: ``below`` (reward below ``least``) or ``fault``.
 
     Raises:
-        InputError: The domain has no such policy, or something in it waits.
+        InputError: The domain has no such policy, or its episodes wait for a model.
     """
-    from simia_gym.policies import load_policy
-
     domain = suite.domain
     if policy not in domain.config.policies:
         known = ", ".join(domain.config.policies) or "none"
         raise InputError(f"{suite.config.env} has no policy {policy!r}", where="expert", fix=f"It has {known}.")
     make = load_policy(policy, domain.config.policies, folder=domain.folder)
     for number in tasks:
-        episode, player = suite.episode(), make()
+        episode, task = suite.episode(), suite.tasks[number]
         if not episode.inline:
             raise InputError("its episodes wait for a model", where=suite.config.env, fix="Use the world and no judge.")
-        done = play(
-            episode, suite.tasks[number], seed=seed + number, policy=player, env=suite.config.env, source=policy
-        )
-        yield "fault" if done is None else done if done.reward >= least else "below"
+        trace = run_inline(play(episode, task, seed=seed + number, policy=make(), env=suite.config.env))
+        if trace is not None:
+            raise RuntimeError(f"the policy {policy!r} failed:\n{trace}")
+        verdict = episode.verdict
+        if verdict is None or not verdict.valid or verdict.reward is None:
+            yield "fault"
+        elif verdict.reward < least:
+            yield "below"
+        else:
+            yield Trajectory(
+                messages=conversation(episode.ledger.events, domain, suite.config.prompt),
+                env=suite.config.env,
+                task=task.id,
+                kind=task.kind,
+                split=task.split,
+                seed=seed + number,
+                prompt=suite.config.prompt,
+                source=policy,
+                reward=float(verdict.reward),
+                success=verdict.success,
+            )

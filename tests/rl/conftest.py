@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from .libraries import need
-from .ray_cluster import cluster
+from .ray_cluster import cluster, desk
 
-__all__ = ["cluster"]
+__all__ = ["cluster", "desk"]
 
 ASKED = "SIMIA_SLOW_RL"
 SLOW = "slow_rl"

@@ -19,11 +19,11 @@ need("torch", "verl", "hydra")
 
 from simia_gym.cli.options.models import ModelOptions
 from simia_gym.rl.grpo.checkpoints import check_saving
-from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate, verl_config_folder
+from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate
 from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, make_plan
 from simia_gym.rl.grpo.overrides import overrides
-from simia_gym.rl.grpo.profile import FOLDER, flat, load_profile, profile_names, quoted
+from simia_gym.rl.grpo.profile import flat, load_profile, profile_names, quoted
 
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
 
@@ -43,6 +43,7 @@ def test_every_profile_is_composed_and_valid(name: str) -> None:
     assert config.data.train_files == "/runs/a b/train.parquet"
     assert config.trainer.total_epochs * (512 // config.data.train_batch_size) >= config.trainer.total_training_steps
     assert config.ray_kwargs.ray_init.runtime_env.env_vars == {"A": "1"}
+    assert (config.data.truncation, config.data.filter_overlong_prompts) == ("error", False)  # prompts are never cut
 
 
 def test_a_run_stands_in_the_configuration() -> None:
@@ -64,13 +65,6 @@ def test_a_run_stands_in_the_configuration() -> None:
 def test_the_learning_rate_rises_in_the_first_steps(steps: int, rising: int) -> None:
     optim = compose(words_of(steps=steps)).actor_rollout_ref.actor.optim
     assert (optim.lr_warmup_steps, optim.lr_scheduler_type) == (rising, "constant")
-
-
-def test_prompts_are_never_cut() -> None:
-    for name in profile_names():
-        data = compose(words_of(profile=name)).data
-        assert data.truncation == "error"
-        assert not data.filter_overlong_prompts
 
 
 @pytest.mark.parametrize(
@@ -206,11 +200,6 @@ def test_a_profile_that_is_not_there(name: str, what: str) -> None:
         load_profile(name)
 
 
-def test_base_is_no_profile() -> None:
-    assert (FOLDER / "base.yaml").is_file()
-    assert "base" not in profile_names()
-
-
 @pytest.mark.parametrize(
     ("options", "what"),
     [
@@ -282,7 +271,3 @@ def test_memory_by_hand() -> None:
     assert memory.kv_tokens == int(memory.kv_cache * gib / (4 * 10 * 2 * 128))
     assert memory.fits
     assert not memory_of(shape, config, limit=2.0).fits
-
-
-def test_verls_configuration_is_found_without_importing_it() -> None:
-    assert (verl_config_folder() / "ppo_trainer.yaml").is_file()

@@ -24,7 +24,6 @@ from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, played_config, write_dataset
-from simia_gym.rl.grpo.episodes import Purpose
 from simia_gym.rl.labels import labels
 
 from .agent_worker import RETAIL, WEBSHOP, suite_of, tokenizer
@@ -140,15 +139,6 @@ def test_validation_is_on_the_test_split_and_each_task_stands_there_once(tmp_pat
     assert few.by_env == {RETAIL: 3, WEBSHOP: 3}
 
 
-def test_both_files_have_the_same_columns(tmp_path: Path) -> None:
-    purposes: tuple[Purpose, ...] = ("train", "val")
-    paths = [tmp_path / f"{purpose}.parquet" for purpose in purposes]
-    for path, purpose in zip(paths, purposes, strict=True):
-        sources = [(suite_of(RETAIL), 1.0)]
-        write_dataset(path, sources, tokenizer(), purpose=purpose, max_prompt_length=4096, rows=3)
-    assert pq.read_schema(paths[0]) == pq.read_schema(paths[1])
-
-
 def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SIMIA_SIMULATOR_MODEL", "oracle")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-written")
@@ -164,15 +154,6 @@ def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyP
     }
     assert b"sk-n" not in path.read_bytes()
     assert "sk-n" not in json.dumps(rows_of(path))
-
-
-def test_relative_paths_are_written_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.domain.registration import domain_path
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine").symlink_to(domain_path(WEBSHOP))
-    suite = load_suite(EnvConfig(env="simia/custom-v0", domain="mine", prompt="compact"))
-    assert Path(str(played_config(suite).domain)).is_absolute()
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])

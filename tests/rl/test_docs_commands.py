@@ -34,21 +34,3 @@ def test_no_command_about_training_stands_where_nothing_runs_it(page: Path) -> N
     outside = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     indented = [line for line in outside.splitlines() if line.startswith("    ")]
     assert not COMMAND.search("\n".join(indented)), indented
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "simia train grop simia/retail-v0",
-        "simia train grpo simia/retail-v0 --step 3",
-        "simia train sft simia/retail-v0 --trajectories many",
-        "python -m simia_gym.rl.recipes.trl_rollout simia/retail-v0",
-        "python -m simia_gym.rl.recipes.trl_rollout_func simia/retail-v0 --polciy x",
-        "export KEY=...  # where there is one\nsimia rollout \\\n    simia/retail-v0 --many",
-    ],
-)
-def test_a_wrong_command_is_noticed(wrong: str) -> None:
-    *before, last = commands(wrong)
-    assert len(before) == wrong.count("export")
-    with pytest.raises((Exception, SystemExit)):
-        read_command(last)

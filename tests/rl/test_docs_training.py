@@ -220,10 +220,3 @@ def left_behind(page: Path) -> Iterator[tuple[str, list[str]]]:
         first, *lines = block.code.splitlines()
         if re.fullmatch(r"runs/\w+/", first):
             yield first, [line.split()[0] for line in lines]
-
-
-def test_a_wrong_command_fails(tmp_path: Path, runner: Runner, environment: dict[str, str]) -> None:
-    with pytest.raises(AssertionError, match="there is no environment"):
-        run_block(Block("bash", "simia train grpo nowhere\n", ""), runner, tmp_path, environment, None)
-    with pytest.raises(AssertionError, match="ModuleNotFoundError"):
-        run_block(Block("python", "import simia_gym.rl.nothing\n", ""), runner, tmp_path, environment, None)

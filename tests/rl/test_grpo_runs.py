@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from ..work import wait_until
 from .libraries import need
 
 need("torch", "verl", "ray", "transfer_queue", "hydra")
@@ -87,11 +87,11 @@ def training(run: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def until(condition: Callable[[], object], process: subprocess.Popen[str] | None, run: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, told(run)
+    def so() -> object:
         assert process is None or process.poll() is None, told(run)
-        time.sleep(0.2)
+        return condition()
+
+    wait_until(so, PATIENCE)
 
 
 def told(run: Path) -> str:
@@ -111,8 +111,8 @@ def trained(run: Path, *words: str) -> dict[str, Any]:
 
 def check_numbers(lines: list[dict[str, Any]]) -> None:
     """What holds in every step of a training that is right."""
-    measured = [line for line in lines if "actor/grad_norm" in line["verl"]]  # not the step after which it was killed
-    assert len(measured) >= len(lines) - 1
+    measured = [line for line in lines if "actor/grad_norm" in line["verl"]]  # not the steps after which it was killed
+    assert len(measured) >= len(lines) - 2
     for line in measured:
         verl = line["verl"]
         assert verl["training/rollout_probs_diff_max"] < 1e-4
@@ -124,22 +124,43 @@ def check_numbers(lines: list[dict[str, Any]]) -> None:
     assert max(line["verl"]["actor/grad_norm"] for line in measured) > 0
 
 
-def test_several_environments_killed_and_gone_on_with(
+def test_several_environments_killed_interrupted_and_resumed(
     policy: Path, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three environments with weights, two workers, a reference model for KL, ``kill -9`` after a checkpoint."""
+    """Three environments with weights, two workers, a reference model for KL.
+
+    Ctrl-C is pressed while it starts, a worker is killed after a checkpoint, the launch is killed after another one.
+    Each time nothing keeps running, and ``--resume`` goes on without losing or repeating a step.
+    """
     monkeypatch.setenv("WANDB_MODE", "offline")
     run = tmp_path / "run"
     folder = RunFolder(run)
     words = [str(letters), "--env", f"{RETAIL}=0.5", "--env", f"{WEBSHOP}=0.5", "--policy", str(policy), *FEW_WORDS]
-    words += ["--steps", "4", "--groups", "4", "--save-every", "2", "--val-every", "2", "--keep", "1"]
+    words += ["--steps", "4", "--groups", "4", "--save-every", "1", "--val-every", "2", "--keep", "1"]
     words += ["--set", "actor_rollout_ref.rollout.agent.num_workers=2"]
     words += ["--logger", "tensorboard", "--logger", "wandb", "--set", "actor_rollout_ref.actor.use_kl_loss=true"]
     with training(run, *words) as process:
-        until(lambda: checkpoints.latest_complete(folder.checkpoints), process, run)
+        log = run / "train.log"
+        until(lambda: log.exists() and b"TaskRunner" in log.read_bytes(), process, run)
+        assert len(marked(run)) > 3  # the trainer and Ray's own processes
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130, told(run)
+    assert "continue with: simia train grpo" in told(run)
+    assert not marked(run)
+
+    with training(run, *words, "--resume") as process:
+        until(lambda: saved(folder), process, run)
+        os.kill(players(run)[0], signal.SIGKILL)
+        assert process.wait(PATIENCE) == 1, told(run)  # verl replaces no worker
+    assert "the training ended early" in told(run)
+    assert not marked(run)
+
+    with training(run, *words, "--resume") as process:
+        first = saved(folder)
+        until(lambda: saved(folder) > first, process, run)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        until(lambda: not marked(run), None, run)  # by themselves: nobody has ended them
+        until(lambda: not marked(run), None, run)  # the processes of the training end by themselves
     torn = folder.checkpoints / "global_step_3"
     torn.mkdir(exist_ok=True)
     (torn / "data.pt").write_bytes(b"half")
@@ -164,7 +185,8 @@ def test_several_environments_killed_and_gone_on_with(
     assert any(b"actor/kl_loss" in path.read_bytes() for path in (run / "wandb").rglob("*.wandb"))
     assert not marked(run)
     _loads_and_differs(folder.policy, policy)
-    assert json.loads((folder.policy / "simia.json").read_text())["prompt"] == "compact"
+    card = json.loads((folder.policy / "simia.json").read_text())
+    assert (card["prompt"], card["turn_tokens"]) == ("compact", 4)
 
     # What is finished is not done again, and another run is not taken for this one.
     assert trained(run, *words, "--resume")["steps"] == 4
@@ -185,37 +207,10 @@ def _loads_and_differs(trained_policy: Path, start: Path) -> None:
     assert any(not torch.equal(after[name], before[name]) for name in after)
 
 
-def test_ctrl_c_ends_everything(policy: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    with training(run, RETAIL, "--policy", str(policy), *FEW_WORDS, "--steps", "50", "--groups", "2") as process:
-        log = run / "train.log"
-        until(lambda: log.exists() and b"TaskRunner" in log.read_bytes(), process, run)
-        assert len(marked(run)) > 3  # the trainer, and Ray's own
-        process.send_signal(signal.SIGINT)
-        assert process.wait(90) == 130, told(run)
-        assert not marked(run)
-    assert "continue with: simia train grpo" in told(run)
-
-
-def test_a_worker_that_is_killed_ends_the_training_and_it_goes_on(policy: Path, letters: Path, tmp_path: Path) -> None:
-    """verl replaces no worker: what it made of the step is lost, and nothing else."""
-    run = tmp_path / "run"
-    folder = RunFolder(run)
-    words = [str(letters), "--policy", str(policy), *FEW_WORDS, "--steps", "3", "--groups", "2", "--val-every", "0"]
-    words += ["--save-every", "1", "--set", "actor_rollout_ref.rollout.agent.num_workers=2"]
-    with training(run, *words) as process:
-        until(lambda: checkpoints.latest_complete(folder.checkpoints), process, run)
-        os.kill(players(run)[0], signal.SIGKILL)
-        assert process.wait(PATIENCE) == 1, told(run)
-    assert "the training ended early" in told(run)
-    assert "--resume" in told(run)
-    assert not marked(run)
-    assert trained(run, *words, "--resume")["steps"] == 3
-    lines = read_metrics(folder.metrics)
-    assert [line["step"] for line in lines] == [1, 2, 3]
-    check_numbers(lines)
-    played = [line for line in read_episodes(run) if line.purpose == "train"]
-    assert {step: sum(line.step == step for line in played) for step in (1, 2, 3)} == {1: 8, 2: 8, 3: 8}
+def saved(folder: RunFolder) -> int:
+    """The step of the latest complete checkpoint, 0 if there is none."""
+    latest = checkpoints.latest_complete(folder.checkpoints)
+    return 0 if latest is None else checkpoints.step_of(latest)
 
 
 def players(run: Path) -> list[int]:

@@ -13,7 +13,6 @@ import pytest
 
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
-from simia_gym.policies.extra import extra_policies
 
 from .libraries import need
 from .tiny import save_policy
@@ -136,11 +135,6 @@ def test_another_checkpoint_is_another_policy(folder: Path, tmp_path: Path) -> N
     assert hashes[0] != hashes[2]
     (same / "optimizer.pt").write_bytes(b"no part of the policy")
     assert HFPolicies(options(same)).content_hash == hashes[0]
-
-
-def test_it_is_found_by_its_name(folder: Path) -> None:
-    assert "hf" in extra_policies()
-    assert isinstance(load_policy("hf", {}, options(folder)), HFPolicies)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,10 +18,11 @@ import pytest
 
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
+from simia_gym.rl.extras import cores
 from simia_gym.rl.grpo import checkpoints
 from simia_gym.rl.grpo.curve import draw_curve, points
 from simia_gym.rl.grpo.episodes import EPISODES, ROLLOUTS, EpisodeLine, forget_validation
-from simia_gym.rl.grpo.launch import _write_card, failed, last_error, last_words, run_grpo
+from simia_gym.rl.grpo.launch import failed, last_error, last_words, run_grpo
 from simia_gym.rl.grpo.metrics import (
     Metrics,
     go_back,
@@ -36,8 +36,7 @@ from simia_gym.rl.grpo.process import MARK, end_marked, mark_of, marked
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import facts_of
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
-from simia_gym.rl.grpo.variables import PLUG_IN, cores, make_ray_folder, variables
-from simia_gym.rl.small.card import read_card
+from simia_gym.rl.grpo.variables import PLUG_IN, make_ray_folder, variables
 
 LINE = EpisodeLine(
     step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",
@@ -86,17 +85,6 @@ def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
     assert summed(lines)["groups"] == {"played": 4, "mixed": 2}
     assert "2 of 4 groups teach" in facts_of({"step": 1, "train": summed(lines)})
     assert "groups" not in summed([*of("a", 1.0), *of("b", 0.0)]), "a validation has no groups"
-
-
-def test_every_score_says_by_which_prompt_it_came() -> None:
-    sums = summed([LINE])
-    assert sums["prompt"] == "compact"
-    told = facts_of({"step": 1, "train": sums, "val": summed([replace(LINE, prompt="full")])})
-    assert "valid 100.0% · compact prompt" in told
-    assert "validation: reward 1.00, success 100.0% (full prompt)" in told
-    former = {name: value for name, value in sums.items() if name != "prompt"}
-    assert "prompt" not in facts_of({"step": 1, "train": former})
-    assert "prompt" not in totals([{"step": 1, "train": former, "val": former}])
 
 
 def test_where_every_episode_is_masked_there_is_no_reward_rather_than_0() -> None:
@@ -327,16 +315,6 @@ def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
             check_settings(folder, plan_of(**other).to_json())
 
 
-def test_a_run_of_an_older_version_may_go_on(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    plan = plan_of()
-    older = {name: value for name, value in plan.to_json().items() if name != "dynamic_sampling"}
-    write_settings(folder, older)
-    check_settings(folder, plan.to_json())
-    with pytest.raises(InputError, match="dynamic_sampling"):
-        check_settings(folder, replace(plan, dynamic_sampling=True).to_json())
-
-
 def test_a_run_may_go_on_with_other_limits_of_memory_alone(tmp_path: Path) -> None:
     folder, actor = RunFolder(tmp_path), "actor_rollout_ref.actor"
     kl, more = f"{actor}.use_kl_loss=true", f"{actor}.ppo_max_token_len_per_gpu=8192"
@@ -351,33 +329,10 @@ def test_a_run_may_go_on_with_other_limits_of_memory_alone(tmp_path: Path) -> No
         check_settings(folder, plan_of(overrides=(kl, more, "+trainer.x=1")).to_json())
 
 
-def test_a_refused_difference_is_named_to_its_leaf(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    write_settings(folder, plan_of(env=("retail", "webshop=2"), generated=30).to_json())
-    with pytest.raises(InputError, match=r"environments\.0\.config\.generated was 30 and now is 40"):
-        check_settings(folder, plan_of(env=("retail", "webshop=2"), generated=40).to_json())
-    with pytest.raises(InputError, match=r"environments\.1\.weight was 2\.0 and now is 3\.0"):
-        check_settings(folder, plan_of(env=("retail", "webshop=3"), generated=30).to_json())
-    with pytest.raises(InputError, match=r'environments\.1 was {"config".* and now is null'):
-        check_settings(folder, plan_of(env=("retail",), generated=30).to_json())
-
-
 def start_that_failed(folder: RunFolder) -> None:
     write_settings(folder, plan_of().to_json())
     folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
     write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
-
-
-@pytest.mark.parametrize("limit", [48, None])
-def test_the_card_of_a_trained_policy_says_how_long_its_turns_were(limit: int | None, tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    folder.policy.mkdir()
-    plan = plan_of(turn_tokens=limit)
-    _write_card(plan, folder, {"steps": 4})
-    card = read_card(folder.policy)
-    assert card is not None
-    longest = limit or plan.max_response_length
-    assert (card.turn_tokens, card.prompt, card.trained[-1]["steps"]) == (longest, plan.prompt, 4)
 
 
 def test_a_start_that_came_to_nothing_leaves_the_folder_free(
@@ -390,22 +345,6 @@ def test_a_start_that_came_to_nothing_leaves_the_folder_free(
     assert "faults in step 1: simulator:timeout 2" in said
     assert "--resume" not in said
     assert not folder.begun
-
-
-@pytest.mark.parametrize("kept", ["metrics", "checkpoint"])
-def test_a_start_that_came_to_something_is_gone_on_with(
-    kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = RunFolder(tmp_path)
-    start_that_failed(folder)
-    if kept == "metrics":
-        pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "simia-gym[rl]"')
-        folder.metrics.write_text('{"step": 0}\n', encoding="utf-8")
-    else:
-        make_checkpoint(folder.checkpoints, 3)
-    assert failed(Output(False), plan_of(), folder, 0, 1) == 1
-    assert "--resume" in capsys.readouterr().err
-    assert folder.begun
 
 
 def test_a_dry_run_writes_into_no_run(tmp_path: Path) -> None:
@@ -442,22 +381,28 @@ def test_one_launch_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by their variables on Linux")
 def test_only_marked_processes_are_ended(tmp_path: Path) -> None:
-    sleep = [sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"]
-    ours = subprocess.Popen(sleep, env={**os.environ, MARK: mark_of(tmp_path)}, start_new_session=True)
-    others = [subprocess.Popen(sleep, env={**os.environ, MARK: mark_of(tmp_path / "sub")}), subprocess.Popen(sleep)]
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+
+    def start(**more: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", code]
+        return subprocess.Popen(
+            command, env={**os.environ, **more}, start_new_session=True, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    ours = start(**{MARK: mark_of(tmp_path)})
+    others = [start(**{MARK: mark_of(tmp_path / "sub")}), start()]
     try:
-        until = time.monotonic() + 10
-        while ours.pid not in marked(tmp_path) and time.monotonic() < until:
-            time.sleep(0.05)
+        for process in (ours, *others):
+            assert process.stdout is not None
+            assert process.stdout.readline(), "it ignores SIGTERM from now on"
         assert marked(tmp_path) == [ours.pid]
-        time.sleep(0.5)
         assert end_marked(tmp_path, grace=0.5) == 1
         assert ours.wait(5) == -signal.SIGKILL
         assert [other.poll() for other in others] == [None, None]
     finally:
         for process in (ours, *others):
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 def test_the_reason_of_an_end_is_found_in_the_log(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import Fault
 from simia_gym.llm.budget import Budget
 from simia_gym.rl.cluster.assignments import Assignments, EpisodeSlot, slots_of
-from simia_gym.rl.cluster.shares import Amounts, BudgetShare, BudgetShares
+from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare, BudgetShares
 from simia_gym.rollout.jobs import Job, Plan, job_at, make_jobs
 
 
@@ -146,7 +146,7 @@ def test_without_a_budget_nothing_is_limited() -> None:
 
 
 async def test_what_a_worker_has_in_flight_itself_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simia_gym.rl.cluster.shares._UNTIL_SURE", -1.0)  # nothing more will come from elsewhere
+    monkeypatch.setattr("simia_gym.rl.cluster.budget_shares._UNTIL_SURE", -1.0)  # nothing more will come from elsewhere
     share = BudgetShare()
     share.grant(Amounts(None, None, 1.0))
     first = await share.admit("judge", 0, 0.6)

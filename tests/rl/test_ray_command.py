@@ -7,37 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from simia_gym.cli.new_domain import write_domain
 from simia_gym.record.records import read_records
 
+from ..work import wait_until
 from .libraries import need
 
 need("ray")
 pytestmark = pytest.mark.slow_rl
 
 PROGRAM = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
-SLOW = """
-import asyncio
-class Slow:
-    def __init__(self): self.expert = Expert()
-    async def act(self, messages):
-        await asyncio.sleep(0.2)
-        return self.expert.act(messages)
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the example domain and a slow policy."""
-    write_domain(tmp_path / "desk", json=False)
-    (tmp_path / "slow.py").write_text((tmp_path / "desk" / "expert.py").read_text() + SLOW)
-    return tmp_path
 
 
 class Command(subprocess.Popen[str]):
@@ -55,22 +38,19 @@ class Command(subprocess.Popen[str]):
         super().__exit__(*raised)  # type: ignore[arg-type, unused-ignore]
 
 
-def test_an_interrupted_run_is_continued(folder: Path) -> None:
-    words = ("rollout", "desk", "--policy", "slow.py:Slow", "--split", "all", "--group", 8, "--out", "r.jsonl")
+def test_an_interrupted_run_is_continued(desk: Path) -> None:
+    words = ("rollout", "desk", "--policy", "mine.py:Slow", "--split", "all", "--group", 8, "--out", "r.jsonl")
     ray = ("--ray", "--ray-workers", 2, "--json")
-    record, until = folder / "r.jsonl", time.monotonic() + 90
-    with Command(folder, *words, *ray) as process:
-        while not record.is_file() or record.read_bytes().count(b"\n") < 5:
-            assert time.monotonic() < until
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.1)
+    record = desk / "r.jsonl"
+    with Command(desk, *words, *ray) as process:
+        wait_until(lambda: process.poll() is not None or (record.is_file() and record.read_bytes().count(b"\n") >= 5))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "interrupted; continue with: simia rollout desk" in err
     done = len(list(read_records(record)))
     assert json.loads(out)["episodes"] == done < 48
-    value = json.loads(finished(folder, *words, *ray, "--resume"))
+    value = json.loads(finished(desk, *words, *ray, "--resume"))
     assert (value["episodes"], value["valid"], value["reused"]) == (48, 48, done)
     assert len({item.key for item in read_records(record)}) == 48
 
@@ -83,37 +63,32 @@ def finished(folder: Path, *words: object) -> str:
     return out
 
 
-def test_evaluate_spreads_its_trials(folder: Path) -> None:
-    words = ("evaluate", "desk", "--split", "all", "--trials", 5, "--ray", "--ray-workers", 2, "--json")
-    (one,) = json.loads(finished(folder, *words))["series"]
-    assert one["pass_hat_k"]["5"]["value"] == 1.0
-
-
-def test_where_there_is_no_cluster_it_is_said_in_one_line(folder: Path) -> None:
+def test_where_there_is_no_cluster_it_is_said_in_one_line(desk: Path) -> None:
     for address, what in (("127.0.0.1:1", "there is no cluster to connect to"), ("ray://x:1", "too far")):
         words = ("rollout", "desk", "--ray", "--ray-address", address, "--out", f"{len(what)}.jsonl")
-        with Command(folder, *words) as process:
+        with Command(desk, *words) as process:
             _, err = process.communicate(timeout=120)
         assert process.returncode == 2, err
         assert what in err
         assert "Traceback" not in err
 
 
-def test_nothing_is_left_running(folder: Path) -> None:
+def test_evaluate_spreads_its_trials_and_leaves_nothing_running(desk: Path) -> None:
     seen: set[int] = set()
-    until = time.monotonic() + 120
-    with Command(folder, "rollout", "desk", "--ray", "--ray-workers", 1, "--json") as process:
-        while process.poll() is None:
-            assert time.monotonic() < until
-            seen |= _children(process.pid)
-            time.sleep(0.2)
-        _, err = process.communicate()
+    words = ("evaluate", "desk", "--split", "all", "--trials", 5, "--ray", "--ray-workers", 2, "--json")
+    with Command(desk, *words) as process:
+
+        def ended() -> bool:
+            seen.update(_children(process.pid))
+            return process.poll() is not None
+
+        wait_until(ended)
+        out, err = process.communicate()
     assert process.returncode == 0, err
-    assert len(seen) > 3  # Ray's own and the worker
-    until = time.monotonic() + 10
-    while left := {pid for pid in seen if _state(pid) != "Z"}:
-        assert time.monotonic() < until, left
-        time.sleep(0.1)
+    (one,) = json.loads(out)["series"]
+    assert one["pass_hat_k"]["5"]["value"] == 1.0
+    assert len(seen) > 3  # Ray's own and the workers
+    wait_until(lambda: all(_state(pid) == "Z" for pid in seen))
 
 
 def _children(pid: int) -> set[int]:

@@ -25,9 +25,9 @@ from .libraries import need
 need("ray")
 
 from simia_gym.rl.cluster.assignments import Assignments, slots_of
+from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReply
 from simia_gym.rl.cluster.pool import RayPool, check_cards
-from simia_gym.rl.cluster.shares import Amounts
 
 NOTHING = Amounts(0, 0, 0)
 EXPERT = Elsewhere(policy="expert", options=PolicyOptions())

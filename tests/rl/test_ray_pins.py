@@ -16,6 +16,7 @@ import pytest
 from simia_gym.errors import Fault, InputError
 from simia_gym.types import JsonObject
 
+from ..work import wait_until
 from .libraries import need
 from .ray_cluster import Cluster
 
@@ -125,9 +126,7 @@ def test_a_claimer_that_is_killed_loses_its_claim(pins: Any, cluster: Cluster, t
     waits = heir.ask.remote(["k"], str(log))
     time.sleep(0.3)
     os.kill(pid, signal.SIGKILL)
-    began = time.monotonic()
     ((answer, shared),) = ray.get(waits, timeout=60)
-    assert time.monotonic() - began < 3 * LEASE
     assert answer["by"] != pid
     assert not shared
     assert pins.counts()["void"] == 1
@@ -194,10 +193,7 @@ def test_the_answers_of_a_training_end_with_it(cluster: Cluster, tmp_path: Path)
     assert name.endswith(ray.get_runtime_context().get_job_id())  # another start at the same path is another job
     for player in players:
         ray.kill(player)
-    until = time.monotonic() + 30
-    while name in [one["name"] for one in ray.util.list_named_actors(all_namespaces=True)]:
-        assert time.monotonic() < until, "nobody ends the actor"
-        time.sleep(0.2)
+    wait_until(lambda: name not in [one["name"] for one in ray.util.list_named_actors(all_namespaces=True)])
 
 
 def test_numbers_that_cannot_be_are_refused(cluster: Cluster) -> None:

@@ -17,7 +17,6 @@ import pytest
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.cli.new_domain import write_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
@@ -37,50 +36,6 @@ need("ray")
 pytestmark = [pytest.mark.slow_rl, pytest.mark.usefixtures("cluster")]
 
 WORKERS = 2
-POLICIES = '''
-import asyncio, os, time
-from pathlib import Path
-
-class Slow:
-    """Waits before every action; many of its episodes are in flight at once."""
-    def __init__(self):
-        self.expert = Expert()
-    async def act(self, messages):
-        await asyncio.sleep(0.1)
-        return self.expert.act(messages)
-
-class Deadly(Slow):
-    """Kills its process in one of the episodes, whenever that is played."""
-    def start(self, start):
-        self.deadly = start.seed % 23 == int(Path("deadly.txt").read_text())
-    async def act(self, messages):
-        if self.deadly:
-            os._exit(1)
-        return await super().act(messages)
-
-class Stuck:
-    """Never returns in some of the episodes."""
-    def start(self, start):
-        self.stuck = start.seed % 7 == 0
-    def act(self, messages):
-        while self.stuck:
-            time.sleep(0)
-        return ""
-
-class Telling:
-    """Says what its process knows of the key."""
-    def act(self, messages):
-        return str(os.environ.get("SIMIA_POLICY_API_KEY"))
-'''
-
-
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the example domain and policies of one's own."""
-    monkeypatch.chdir(tmp_path)
-    write_domain(tmp_path / "desk", json=False)
-    (tmp_path / "mine.py").write_text((tmp_path / "desk" / "expert.py").read_text() + POLICIES)
-    return tmp_path
 
 
 def plan_of(suite: Suite, policy: str, **settings: Any) -> Plan:
@@ -269,5 +224,5 @@ def test_another_version_of_a_policy_is_refused(desk: Path) -> None:
 
 def test_live_parts_that_cannot_travel_are_refused() -> None:
     suite = load_suite(EnvConfig("simia/webshop-v0"), Resources(api_key="sk-1"))
-    with pytest.raises(InputError, match=r"resources\.api_key: it cannot be had in other processes"):
+    with pytest.raises(InputError, match=r"resources\.api_key: it cannot be used in other processes"):
         Runs(suite, "expert").ray(Path("never.jsonl"))

@@ -13,15 +13,14 @@ import pytest
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.cli.new_domain import write_domain
 from simia_gym.common.json_encoding import decode
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import record_from_json
 from simia_gym.rl.cluster.assignments import EpisodeSlot, slots_of
+from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import WorkerReply, WorkerSetup, model_variables
-from simia_gym.rl.cluster.shares import Amounts
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.player import make_player
@@ -30,35 +29,6 @@ from simia_gym.rollout.store import create_store
 from simia_gym.version import __version__
 
 NO_LIMIT = Amounts(None, None, None)
-POLICIES = '''
-import asyncio, time
-
-class Slow:
-    """Waits before every action."""
-    def __init__(self):
-        self.expert = Expert()
-    async def act(self, messages):
-        await asyncio.sleep(0.01)
-        return self.expert.act(messages)
-
-class Stuck:
-    """Never returns in some of the episodes."""
-    def start(self, start):
-        self.stuck = start.seed % 4 == 0
-    def act(self, messages):
-        while self.stuck:
-            time.sleep(0)
-        return ""
-'''
-
-
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the example domain and policies of one's own."""
-    monkeypatch.chdir(tmp_path)
-    write_domain(tmp_path / "desk", json=False)
-    (tmp_path / "mine.py").write_text((tmp_path / "desk" / "expert.py").read_text() + POLICIES)
-    return tmp_path
 
 
 @pytest.fixture
@@ -125,12 +95,12 @@ def test_its_lines_are_those_of_the_local_pool(policy: str, desk: Path, worker: 
 
 
 def test_an_episode_that_never_returns_is_interrupted(desk: Path, worker: Worker) -> None:
-    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Stuck", desk, group=3, timeout=0.2)
+    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Stuck", desk, group=4, timeout=0.2)
     assert worker.start(setup, {}).problem is None
     slots = list(slots_of(Plan(**setup.plan), 4))
     lines = [one.line for reply in answers(worker, slots) for one in reply.finished]
     records = [record_from_json(decode(line), "line") for line in lines]
-    stuck = [record for record in records if record.seed % 4 == 0]
+    stuck = [record for record in records if record.seed % 7 == 0]
     assert stuck
     assert all((record.fault or {}).get("kind") == "timeout" for record in stuck)
     assert all(record.valid for record in records if record not in stuck)

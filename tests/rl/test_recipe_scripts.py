@@ -82,13 +82,3 @@ def test_other_machines_are_started_as_the_page_says(
     done = run(script, *words, cwd=tmp_path, first=programs)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(called)
-
-
-@pytest.mark.parametrize("words", [[], ["begin"], ["join"], ["train"]])
-def test_what_is_missing_is_named(words: list[str], programs: Path, tmp_path: Path) -> None:
-    done = run("qwen3_8b_two_nodes.sh", *words, cwd=tmp_path, first=programs)
-    assert done.returncode != 0
-    assert done.stdout == ""
-    assert {"": "head, join", "begin": "unknown: begin", "join": "first machine", "train": "folder of the run"}[
-        words[0] if words else ""
-    ] in done.stderr

@@ -18,7 +18,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 from simia_gym.rl.grpo.dataset import Row
 from simia_gym.rl.grpo.options import GrpoOptions, make_plan
-from simia_gym.rl.grpo.prepare import has_plain_head, load_worlds, write_data
+from simia_gym.rl.grpo.prepare import load_worlds, write_data
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.run_folder import RunFolder
 
@@ -83,21 +83,3 @@ def test_the_order_of_the_tasks_goes_on_in_the_longer_file(done: int) -> None:
         next(batches)
     long.load_state_dict(short.state_dict())
     assert [item for batch in long for item in batch] == list(range(2 * done, 10))
-
-
-def test_a_policy_whose_head_does_more_than_a_product_is_known_by_its_configuration(
-    policy: str, tmp_path: Path
-) -> None:
-    from transformers import AutoConfig
-
-    assert has_plain_head(policy)
-    assert has_plain_head(str(tmp_path / "not there"))
-    for kind, settings, plain in (
-        ("granite", {"logits_scaling": 8.0}, False),
-        ("granite", {"logits_scaling": 1.0}, True),
-        ("cohere", {}, False),
-        ("gemma2", {}, False),
-        ("gemma2", {"final_logit_softcapping": None}, True),
-    ):
-        AutoConfig.for_model(kind, **settings).save_pretrained(tmp_path)
-        assert has_plain_head(str(tmp_path)) is plain, (kind, settings)

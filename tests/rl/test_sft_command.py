@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ need("torch", "transformers", "trl", "datasets")
 
 import torch
 
-import simia_gym.rl.sft.command as command
 import simia_gym.rl.sft.run as run
 from simia_gym.rl.small.build import build_policy
 from simia_gym.rl.small.card import Card, read_card, write_card
@@ -72,12 +70,6 @@ def test_a_start_that_was_made_otherwise_is_refused(
     assert not settings
 
 
-def test_a_start_of_another_environment_is_refused(settings: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    small("a-start", "simia/retail-v0")
-    assert main(["train", "sft", SHOP, "--out", "a"]) == 2
-    assert "made with envs=['simia/retail-v0']" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -107,21 +99,6 @@ def test_an_empty_folder_that_one_stands_in_will_do(
     assert settings[0].policy == str(tmp_path / "here-start")
 
 
-def test_without_policy_and_environment_the_way_out_is_one_that_there_is(
-    settings: list[Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["train", "sft", "--data", "rows.jsonl"]) == 2
-    said = capsys.readouterr().err
-    assert "Give --policy, or name environments" in said
-    assert "--env" not in said
-
-
-def test_help_says_how_many_trajectories_there_are_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "sft", "--help"]) == 0
-    said = " ".join(word for word in capsys.readouterr().out.split() if word != "│")
-    assert "else 2000, or all that there are" in said
-
-
 @pytest.mark.parametrize(("cards", "processes", "said"), [(2, "1", "2 graphics cards"), (0, "4", "one of 4 processes")])
 def test_more_than_one_card_or_process_is_refused(
     cards: int,
@@ -138,25 +115,6 @@ def test_more_than_one_card_or_process_is_refused(
     assert said in err
     assert "Set CUDA_VISIBLE_DEVICES=0" in err
     assert not settings
-
-
-def test_something_is_said_while_experts_play(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    now = [0.0]
-    monkeypatch.setattr("simia_gym.rl.sft.command.time", SimpleNamespace(monotonic=lambda: now[0]))
-    played = command._Played(SimpleNamespace(say=said.append))
-    for _ in range(25):
-        now[0] += 1.0
-        played()
-    assert said == ["10 episodes played by experts", "20 episodes played by experts"]
-
-
-def test_every_episode_of_an_expert_is_told() -> None:
-    from simia_gym.rl.sft.settings import SFTSettings
-
-    told: list[None] = []
-    run.gather(SFTSettings(envs=(SHOP,), policy="p", trajectories=4, held_out=2), lambda: told.append(None))
-    assert len(told) >= 6
 
 
 def test_a_new_start_is_made_as_it_is_compared(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from simia_gym.cli.app import run as main
 
+from ..work import wait_until
 from .libraries import need
 
 need("torch", "transformers", "trl", "datasets")
@@ -81,11 +81,9 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(start: Path, tmp_pat
     code = "from simia_gym.cli import main; main()"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-c", code, *sft(start, killed, *more)], env=environment)
-    deadline = time.monotonic() + 300
-    while not list((killed / "checkpoints").glob("checkpoint-[4-9]/trainer_state.json")):
-        assert process.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    saved = (killed / "checkpoints").glob
+    wait_until(lambda: process.poll() is not None or list(saved("checkpoint-[4-9]/trainer_state.json")), 300)
+    assert process.poll() is None, "it ended before it could be killed"
     process.send_signal(signal.SIGKILL)
     process.wait()
     shutil.rmtree(killed / "policy", ignore_errors=True)

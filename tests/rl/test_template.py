@@ -10,7 +10,7 @@ from .libraries import need
 
 need("transformers", "tokenizers")
 
-from simia_gym.rl.chat.template import CONTROL, END, MARKS, START, chat_template
+from simia_gym.rl.chat.template import CONTROL, END, MARKS, START
 from simia_gym.rl.small.tokenizer import train_tokenizer
 
 SYSTEM = {"role": "system", "content": "Serve the customer."}
@@ -38,15 +38,6 @@ def test_the_whole_of_a_conversation(tokenizer: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("turns", [2, 4, 5])
-def test_a_rendering_goes_on_where_the_one_before_ended(tokenizer: Any, turns: int) -> None:
-    messages = [SYSTEM, USER, CALL, FIRST, SECOND, SAID, USER]
-    before = tokenizer.apply_chat_template(messages[:turns], tokenize=False)
-    if messages[turns - 1]["role"] == "tool" and messages[turns]["role"] == "tool":
-        before = before.removesuffix("<|im_end|>\n")  # answers that follow each other share a turn
-    assert tokenizer.apply_chat_template(messages, tokenize=False).startswith(before)
-
-
 def test_calls_in_the_openai_layout_are_written_as_a_policy_says_them(tokenizer: Any) -> None:
     calls = [{"type": "function", "function": {"name": "get", "arguments": '{"id": "#W9429697"}'}}]
     listed = {"role": "assistant", "content": "", "tool_calls": calls}
@@ -67,9 +58,3 @@ def test_marks_are_text_and_control_tokens_are_not(tokenizer: Any) -> None:
     ids = tokenizer.encode(text, add_special_tokens=False)
     assert tokenizer.decode(ids, skip_special_tokens=True) == f"{''.join(MARKS)} said"
     assert [tokenizer.convert_tokens_to_ids(token) for token in CONTROL] == [0, 1, 2]
-
-
-def test_the_head_of_the_next_turn(tokenizer: Any) -> None:
-    text = tokenizer.apply_chat_template([USER], tokenize=False, add_generation_prompt=True)
-    assert text.endswith("<|im_end|>\n<|im_start|>assistant\n")
-    assert "{% generation %}" in chat_template().replace("{%-", "{%")

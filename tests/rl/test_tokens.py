@@ -144,5 +144,5 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="no chat template"):
         ChatTokens(tokenizer)
     forgetful = "{% for m in messages %}{% if loop.last %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
-    with pytest.raises(InputError, match="earlier messages otherwise"):
+    with pytest.raises(InputError, match="earlier messages differently"):
         Conversation(make_tokenizer(forgetful), OPENING).heard([{"role": "user", "content": "Higher."}])

@@ -11,12 +11,12 @@ import pytest
 
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
-from simia_gym.rl.for_trl.environments import OVER, UNREACHABLE, ToolEnvironment, ToolEnvironments
+from simia_gym.rl.for_trl.environments import OVER, UNREACHABLE, ToolEnvironments
 from simia_gym.rl.for_trl.rewards import episode_metrics
 from simia_gym.rl.for_trl.rows import KEY, Beginnings
 from simia_gym.rl.for_trl.tool_methods import tool_methods
 from simia_gym.rl.recipes.trl_imitation import in_calls
-from simia_gym.types import Action, Calls, Task, ToolCall
+from simia_gym.types import Action, Calls, ToolCall
 
 from .libraries import need
 from .trl_parts import LIBRARY, breaking
@@ -74,13 +74,6 @@ def test_what_trl_reads_of_a_method_is_the_tools_schema(env: str) -> None:
         if not wanted["parameters"]["required"]:
             del wanted["parameters"]["required"]
         assert schema_of(getattr(environment, wanted["name"])) == wanted
-
-
-def test_what_is_no_tool_of_the_domain() -> None:
-    assert set(environments("simia/retail-v0").tool_names) - {
-        tool["function"]["name"] for tool in make_suite("simia/retail-v0", {}).domain.tools
-    } == {"send_message"}
-    assert environments("simia/webshop-v0").tool_names == ("search", "click")
 
 
 def test_trl_finds_the_tools_and_nothing_else() -> None:
@@ -174,18 +167,6 @@ def test_the_expert_calls_methods_by_the_names_that_they_have(monkeypatch: pytes
     assert environment.get_reward() == 1.0
 
 
-def test_white_space_around_what_is_said_is_no_reason_not_to_hear_it() -> None:
-    made = environments("simia/retail-v0")
-    row = rows_of(made, 1)[0]
-    answers = []
-    for text in ("What is your email?", " What is your email? \n"):
-        environment: Any = made()
-        environment.reset(**row)
-        answers.append(environment.send_message(text=text))
-        assert [event["type"] for event in environment.episode.ledger.events if event["type"] == "invalid"] == []
-    assert answers[0] == answers[1]
-
-
 def test_wrong_calls_are_answered_by_the_environment_and_count() -> None:
     made = environments("simia/webshop-v0")
     environment: Any = made()
@@ -268,14 +249,3 @@ def test_the_policy_is_told_to_call_and_not_how_others_write() -> None:
         assert "tool_call" not in system["content"]
         assert ("send_message" in system["content"]) == (env == "simia/retail-v0")
         assert user == {"role": "user", "content": "", KEY: row[KEY]}
-
-
-def test_tasks_of_ones_own() -> None:
-    made = environments("simia/webshop-v0")
-    first = made.suite.tasks[0]
-    mine = Task(id="mine", split="train", kind="odd", setup=first.setup, options=dict(first.options))
-    row = Beginnings([made.suite]).rows(made._prompt, tasks=[mine])[0]
-    environment: ToolEnvironment = made()
-    environment.reset(**row)
-    assert environment.episode.task is not None
-    assert environment.episode.task.id == "mine"

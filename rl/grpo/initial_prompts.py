@@ -1,4 +1,4 @@
-"""How the episodes of tasks begin, and how many tokens that is for a policy."""
+"""The initial prompts of an environment's tasks, and their length in tokens."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from simia_gym.rl.chat.tokens import ChatTokens, template_message
 from simia_gym.types import Message, Task
 
 _SEEDS = 4
-"""Openings that are measured per task: a user may greet in several ways."""
+"""Seeds for which a task's prompt is measured: a user may open the conversation in several ways."""
 
 
-class Openings:
-    """The first messages of an environment's tasks, and how many tokens they are.
+class InitialPrompts:
+    """The initial prompts of an environment's tasks.
 
     Args:
         suite: The environment.
@@ -29,7 +29,7 @@ class Openings:
         self._head: tuple[list[Message], list[int]] | None = None
 
     def of(self, position: int) -> tuple[Task, tuple[Message, ...], int]:
-        """Task, messages and tokens; of several openings the longest."""
+        """A task, its longest initial prompt, and the prompt's length in tokens."""
         if position not in self._known:
             task = self._tasks[position]
             starts = {}
@@ -43,7 +43,7 @@ class Openings:
         return self._known[position]
 
     def _length(self, messages: Sequence[Message]) -> int:
-        """Tokens of a prompt. The system message is long and always the same, so it is encoded once."""
+        """Length of a prompt. The system message is long and the same for all tasks, so it is encoded once."""
         system, *rest = [template_message(message) for message in messages]
         if self._head is None or self._head[0] != [system]:
             whole = self._chat.prompt(messages)
@@ -54,9 +54,9 @@ class Openings:
 
 
 def _without_models(suite: Suite) -> Suite:
-    """The same environment with nobody to ask: only its openings are wanted, and those are written by code.
+    """The same environment without models, which its initial prompts do not need.
 
-    Where a model plays the user, its first words are not known yet; those that the domain has stand in for them.
+    If a model plays the user, its first message is unknown; that of the domain's own user is taken instead.
     """
     config, domain = suite.config, suite.domain
     user = config.user or domain.user
