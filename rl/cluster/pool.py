@@ -270,6 +270,8 @@ class RayPool(Pool):
         self._unmade += [Unmade(one.slot.task, one.error) for one in results if one.error is not None]
         for one in made:
             store.write(one.line, {**one.times, "worker": name})
+            if "traceback" in one.times:
+                self.on_traceback(one.times["traceback"])
         self._changed.set()
         self._count(*(record_from_json(decode(one.line), "a worker's line") for one in made))
 

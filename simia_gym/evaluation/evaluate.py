@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import sys
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -32,9 +33,11 @@ from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.store import NoStore, create_store
 from simia_gym.rollout.summary import spending_json
+from simia_gym.rollout.watch import EndpointLostError, Watch
 from simia_gym.types import JsonObject
 
 T = TypeVar("T")
+logger = logging.getLogger("simia_gym")
 
 
 def evaluate(
@@ -64,7 +67,8 @@ def evaluate(
         **settings: Further settings of the environment, as for `gymnasium.make`; not with an environment.
 
     Returns:
-        The scores. If something other than the agent fails in an episode, the episode is invalid and in no score.
+        The scores. An episode with a fault is invalid and in no score. If an endpoint is lost, or the first
+        episodes all end with the same bug of the agent, the run ends early and ``report["run"]["stopped"]`` says so.
 
     Raises:
         InputError: A setting is wrong, or the agent is none of these.
@@ -75,6 +79,7 @@ def evaluate(
         raise InputError(f"trials is {trials}", where="trials", fix="Give at least 1.")
     config = plain_config(suite)
     plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=trials * len(suite.tasks))
+    watch = Watch(concurrency)
     found, began = Trials("" if out is None else str(out)), time.monotonic()
     with ExitStack() as stack:
         console = Console(stderr=True)
@@ -84,14 +89,32 @@ def evaluate(
         def on_done(record: Record) -> None:
             found.add(record)
             progress.advance(bar)
+            watch.seen(record)
 
         pool = Pool(suite, plan, make_policy, concurrency=min(concurrency, most), on_done=on_done)
+        pool.on_traceback = _FirstTraceback()
+        watch.begin(pool.halt, ())
         store = stack.enter_context(NoStore() if out is None else create_store(Path(out)))
-        _run(pool.run(store))
+        with suppress(EndpointLostError):  # the watch knows
+            _run(pool.run(store))
     run: JsonObject = {"policy": name, "split": config.split, "prompt": config.prompt}
     run |= spending_json(pool.summary, accounts().snapshot() if suite.model_names else {})
     run |= {"seconds": round(time.monotonic() - began, 3), "record": None if out is None else str(out)}
+    if watch.stopped is not None:
+        run["stopped"] = watch.stopped
+        logger.warning("%s: stopped after %d episodes: %s", config.env, pool.summary.all.episodes, watch.message)
     return make_report(found.series(), seed=seed, run=run)
+
+
+class _FirstTraceback:
+    """Logs the first traceback; the same bug in a hundred episodes is one bug."""
+
+    seen = False
+
+    def __call__(self, trace: str) -> None:
+        if not self.seen:
+            logger.error("an episode ended with an unexpected exception:\n%s", trace)
+        self.seen = True
 
 
 def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str, Any]) -> Suite:

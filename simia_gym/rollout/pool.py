@@ -53,6 +53,7 @@ class Pool:
     Attributes:
         summary: The results so far; true at any moment, also after an interruption.
         inline: Whether the environment never waits for anything.
+        on_traceback: Called with the traceback of an episode that ended with an unexpected exception.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Pool:
         with foreign_code(suite.domain.folder):
             self.inline = suite.episode().inline
         self._clock, self._turns = Clock(timeout), Turns()
+        self.on_traceback: Callable[[str], None] = lambda trace: None
         self._unmade: list[Unmade] = []
         self._stopping = self._halted = False
 
@@ -172,6 +174,7 @@ class Pool:
         times["seconds"] = round(time.monotonic() - began, 6)
         if trace is not None:
             times["traceback"] = trace
+            self.on_traceback(trace)
         sink.write(line, times)
         return record
 

@@ -19,6 +19,8 @@ TRANSPORT = frozenset(
 """Faults of the way to a model and back."""
 _HOPELESS = frozenset({"connection", "auth", "not_found", "timeout"})
 _LEAST = 4
+_EQUAL_BUGS = 5
+"""A policy whose first episodes all end with the same exception is broken; one that works at times goes on."""
 
 
 class EndpointLostError(SimiaError):
@@ -32,7 +34,7 @@ class Watch:
         concurrency: Most episodes in flight; that many may fail by one and the same mishap.
 
     Attributes:
-        stopped: Why the run is to end early: ``budget`` or ``endpoint``; ``None`` while it may go on.
+        stopped: Why the run is to end early: ``budget``, ``endpoint`` or ``bug``; ``None`` while it may go on.
         message: One line on it.
     """
 
@@ -42,6 +44,7 @@ class Watch:
         self._most = max(_LEAST, concurrency)
         self._streak: tuple[str, str] | None = None
         self._length = 0
+        self._bug, self._bugs, self._ended_otherwise = "", 0, False
         self._halt: Callable[[], None] = lambda: None
         self._known: Collection[str] = ()
 
@@ -67,6 +70,8 @@ class Watch:
         if kind == "budget":
             self._stop("budget", str(fault["message"]))
             self._halt()
+        if self._always_bug(role, kind, str(fault.get("message"))):
+            return
         hopeless = kind in _HOPELESS or no_credit(kind, str(fault.get("message")))
         if not hopeless or role in ("episode", "world"):
             self._streak, self._length = None, 0
@@ -76,6 +81,18 @@ class Watch:
         if self._length >= self._most:
             self._stop("endpoint", f"{self._length} episodes in a row ended with {role}:{kind}: {fault['message']}")
             raise EndpointLostError(self.message)
+
+    def _always_bug(self, role: str, kind: str, message: str) -> bool:
+        """Whether every episode so far ended with the same exception of the policy; after a few the run stops."""
+        name = message.partition(":")[0] if (role, kind) == ("policy", "bug") else ""
+        if self._ended_otherwise or not name or name != (self._bug or name):
+            self._ended_otherwise = True
+            return False
+        self._bug, self._bugs = name, self._bugs + 1
+        if self._bugs == _EQUAL_BUGS:
+            self._stop("bug", f"all {self._bugs} episodes ended with the same bug of the policy: {message}")
+            self._halt()
+        return True
 
     def _stop(self, reason: str, message: str) -> None:
         self.stopped, self.message = reason, one_line(message).rstrip(".")

@@ -78,6 +78,23 @@ def test_an_account_without_credit_ends_the_run(status: int, body: dict[str, str
         watch.seen(faulted(record, failure.kind, message=failure.message))
 
 
+@pytest.mark.parametrize(
+    ("messages", "stopped"),
+    [
+        (["KeyError: 1", "KeyError: 2", "KeyError: 3", "KeyError: 4"], None),
+        (["KeyError: 1"] * 5, "bug"),
+        (["", *["KeyError: 1"] * 20], None),
+        (["ValueError: 1", *["KeyError: 1"] * 20], None),
+    ],
+)
+def test_a_policy_that_never_works_ends_the_run(messages: list[str], stopped: str | None, record: Record) -> None:
+    watch, halted = Watch(1), []
+    watch.begin(lambda: halted.append(True), ())
+    for message in messages:
+        watch.seen(faulted(record, "bug", "policy", message) if message else record)
+    assert (watch.stopped, len(halted)) == (stopped, 0 if stopped is None else 1)
+
+
 def test_what_is_not_hopeless_does_not(record: Record) -> None:
     good = replace(record, key="played")
     for between in (good, faulted(record, "server_error"), faulted(record, "auth"), faulted(record, role="user")):

@@ -92,11 +92,23 @@ def test_a_given_environment_brings_its_settings() -> None:
 
 def test_what_fails_is_invalid_and_in_no_score() -> None:
     def agent(messages: Any, tools: Any) -> str:
-        raise Fault("timeout", "the model said nothing", role="policy")
+        raise Fault("content_filter", "the model refused", role="policy")
 
     scores = evaluate(SHOP, agent)["series"][0]
-    assert (scores["faults"], scores["pass_at_1"]["value"]) == ({"policy:timeout": 20}, None)
+    assert (scores["faults"], scores["pass_at_1"]["value"]) == ({"policy:content_filter": 20}, None)
     assert evaluate(SHOP, lambda messages, tools: None)["series"][0]["faults"] == {"policy:bad_action": 20}
+
+
+def test_a_bug_of_the_agent_is_shown_once_and_ends_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    def agent(messages: Any, tools: Any) -> str:
+        return str(messages[len(tools) * 99])
+
+    report = evaluate(SHOP, agent, concurrency=1)
+    assert report["run"]["stopped"] == "bug"
+    assert report["series"][0]["episodes"] == report["series"][0]["invalid"] == 5
+    traces = [record.getMessage() for record in caplog.records if "Traceback" in record.getMessage()]
+    assert len(traces) == 1
+    assert "messages[len(tools) * 99]" in traces[0]
 
 
 @pytest.mark.parametrize("agent", [None, 3, "nobody"])
