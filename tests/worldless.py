@@ -7,7 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.state import thaw
 from simia_gym.types import JsonObject, Task

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.errors import InputError
 from simia_gym.record.records import BEGINNING, read_records

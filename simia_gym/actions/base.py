@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from simia_gym.errors import InputError
 from simia_gym.types import Action, JsonObject, Message
 
 Replies = Literal["user", "end", "error"]
@@ -16,9 +15,15 @@ Replies = Literal["user", "end", "error"]
 class Grammar(Protocol):
     """How a domain's policies write actions.
 
+    A domain names its grammar in ``domain.yaml``: ``grammar: tools``, or a class of its own that has these attributes
+    and methods and can be made without arguments, as ``module:Class`` or ``file.py:Class``. One object serves all
+    episodes, also at the same time, so it must keep no state. Its methods may raise what is listed here and nothing
+    else; any other exception is a bug of the grammar.
+
     Attributes:
-        name: The name that ``domain.yaml`` uses.
-        observation_role: The chat role in which answers to calls come back.
+        name: A word for lists, such as ``tools``.
+        observation_role: The chat role in which results of calls come back. With ``tool``, calls have ids, and
+            `render` keeps them; with ``user``, texts of actions have none.
     """
 
     name: str
@@ -87,39 +92,3 @@ class Grammar(Protocol):
             The text of an action.
         """
         ...
-
-
-_GRAMMARS: dict[str, Grammar] = {}
-
-
-def register_grammar(grammar: Grammar) -> None:
-    """Make a grammar known under its name; the same name again replaces it.
-
-    Args:
-        grammar: The grammar.
-    """
-    _GRAMMARS[grammar.name] = grammar
-
-
-def grammar_names() -> list[str]:
-    """The known names, sorted."""
-    return sorted(_GRAMMARS)
-
-
-def get_grammar(name: str) -> Grammar:
-    """Look a grammar up.
-
-    Args:
-        name: Its name.
-
-    Returns:
-        The grammar; it has no state, so one object serves everybody.
-
-    Raises:
-        InputError: No grammar has this name.
-    """
-    try:
-        return _GRAMMARS[name]
-    except KeyError:
-        known = ", ".join(grammar_names())
-        raise InputError(f"unknown grammar {name!r}", fix=f"Known grammars: {known}.") from None

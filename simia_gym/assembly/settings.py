@@ -36,6 +36,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "routes": (Mapping,),
     "pins": (bool,),
     "replay_from": (str, Path, type(None)),
+    "grammar": (str, type(None)),
     "shadow": (bool,),
 }
 
@@ -84,6 +85,7 @@ class EnvConfig:
         replay_from: The record that simulator ``replay`` answers from.
         shadow: Whether every answer of a model is held against what the domain's world would have said, and what
             differs is counted in the record.
+        grammar: Which of its grammars, where the domain has several; ``None`` is its first.
     """
 
     env: str
@@ -106,6 +108,7 @@ class EnvConfig:
     pins: bool = True
     replay_from: str | Path | None = None
     shadow: bool = False
+    grammar: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that cannot mean anything.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -14,11 +15,12 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.validate import check_effects
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import Simulator, StepContext, User
-from simia_gym.domain.domain import SPLITS, Domain, load_domain
+from simia_gym.domain.domain import SPLITS, Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.domain.tasks import TaskList
 from simia_gym.episode import Episode
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, did_you_mean
 from simia_gym.record.finished_episode import Reward
 from simia_gym.record.ledger import Ledger
 from simia_gym.simulators.world import WorldSimulator
@@ -54,7 +56,7 @@ class Suite:
     def __init__(self, config: EnvConfig, resources: Resources | None = None) -> None:
         self.config, self.resources = config, resources or Resources()
         folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
-        self.domain: Domain = load_domain(folder, config.options, config.data)
+        self.domain: Domain = _load(folder, config)
         if config.generated and self.domain.generator is None:
             reason = "with data of your own" if config.data else "in this domain"
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
@@ -276,6 +278,18 @@ class Suite:
             feedback=self.config.feedback,
             models=self.model_names,
         )
+
+
+def _load(folder: Path, config: EnvConfig) -> Domain:
+    """Load the domain. A mistyped setting comes here as an option of its world, and is recognised."""
+    try:
+        return load_domain(folder, config.options, config.data, config.grammar)
+    except InputError as error:
+        for name in config.options if error.where == "options" else ():
+            hint = did_you_mean(name, (item.name for item in fields(config)))
+            if hint and repr(name) in error.what:
+                raise InputError(error.what, where=error.where, fix=f"{hint}{error.fix}") from None
+        raise
 
 
 def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:

@@ -26,7 +26,7 @@ def describe_environment(env: str) -> dict[str, Any]:
         "title": domain.config.title,
         "tools": len(domain.specs),
         "tasks": {split: len(domain.tasks.get(split, ())) for split in ("train", "test")},
-        "grammar": domain.config.grammar,
+        "grammar": domain.grammar.name,
         "user": domain.user,
         "generator": domain.generator is not None,
         "policies": sorted(domain.config.policies),

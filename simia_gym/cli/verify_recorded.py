@@ -7,11 +7,10 @@ from typing import Any
 
 from rich.table import Table
 
-from simia_gym.actions import get_grammar
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
-from simia_gym.domain.config import read_config
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.errors import InputError
 from simia_gym.evaluation.recorded import verify_recorded
@@ -31,7 +30,7 @@ def verify(domain: str, *, data: Path, rollouts: Path, json: bool) -> int:
     """
     output = Output(json)
     folder = domain_path(domain if domain.startswith("simia/") else f"simia/{domain}-v0")
-    if get_grammar(read_config(folder / "domain.yaml").grammar).observation_role != "tool":
+    if load_domain(folder).grammar.observation_role != "tool":
         what = "there are no recorded rollouts of this domain to verify: its actions are no tool calls"
         raise InputError(what, where=domain, fix="Prove your own records with `simia replay`.")
     found = verify_recorded(domain, data=data, rollouts=rollouts)

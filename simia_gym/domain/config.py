@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from simia_gym.actions import grammar_names
 from simia_gym.common.files import read_yaml
 from simia_gym.errors import DomainError, InputError
 from simia_gym.users import USERS
@@ -37,7 +36,10 @@ class DomainConfig(BaseModel):
     version: int = Field(1, ge=1, description="Raised whenever results stop being comparable.")
     title: str = ""
     description: str = ""
-    grammar: str = Field(description="How actions are written; see simia_gym.actions.")
+    grammar: str | dict[str, str] = Field(
+        description="How actions are written: tools, or a Grammar class; or several by name, the first is default.",
+        min_length=1,
+    )
     parallel_tool_calls: Literal["allow", "error"] = "allow"
     max_turns: int = Field(ge=1, strict=True, description="The one turn limit.")
     max_calls: int = Field(16, ge=1, strict=True, description="Most tool calls in one action.")
@@ -68,13 +70,6 @@ class DomainConfig(BaseModel):
         " ends it: no terminal tool, no rule in ends, no end action in the grammar.",
     )
     samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")
-
-    @field_validator("grammar")
-    @classmethod
-    def _known_grammar(cls, name: str) -> str:
-        if name not in grammar_names():
-            raise ValueError(f"there is no grammar {name!r}; known: {', '.join(grammar_names())}")
-        return name
 
     @field_validator("user")
     @classmethod

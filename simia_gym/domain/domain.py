@@ -5,25 +5,24 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
-from simia_gym.actions import Grammar, Replies, get_grammar
-from simia_gym.assembly.settings import EnvConfig
+from simia_gym.actions import Grammar, Replies
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import read_json, read_text, read_yaml
+from simia_gym.common.files import read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
-from simia_gym.domain.config import DomainConfig, read_config
+from simia_gym.domain.config import DomainConfig
 from simia_gym.domain.data import DomainData
-from simia_gym.domain.tasks import read_tasks, task_hash
-from simia_gym.domain.tools import ToolSpec, spec_from_entry
+from simia_gym.domain.tasks import task_hash
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
-from simia_gym.errors import DomainError, InputError, did_you_mean
+from simia_gym.errors import InputError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import State
@@ -34,7 +33,6 @@ from simia_gym.views.slices import Slicer, compile_reads
 
 _REMEMBERED = 1024
 SPLITS: tuple[Split, ...] = ("train", "test")
-_SETTINGS = [item.name for item in fields(EnvConfig)]
 _HASHED = (".yaml", ".md", ".json", ".py")
 
 
@@ -45,6 +43,7 @@ class Domain:
     Attributes:
         config: What ``domain.yaml`` says.
         folder: Where it lies.
+        grammar: The grammar of its actions.
         policy: The policy text, for the system message.
         specs: Tool name to specification.
         world: The executable world, where the domain has one.
@@ -52,7 +51,7 @@ class Domain:
         tasks: The fixed tasks of each split.
         user: The user that plays by default.
         options: The world's options, defaults filled in.
-        source: What it was loaded from: folder, options as JSON, path of the user's own data.
+        source: The function that loaded it, and the function's arguments.
         data: What the user's own data replaced, if anything.
         cues: The scripted user's cue patterns.
         rubric: The domain's rubric items.
@@ -60,6 +59,7 @@ class Domain:
 
     config: DomainConfig
     folder: Path
+    grammar: Grammar
     policy: str
     specs: Mapping[str, ToolSpec]
     world: World | None
@@ -67,7 +67,7 @@ class Domain:
     tasks: Mapping[Split, Sequence[Task]]
     user: str | None
     options: Mapping[str, Any]
-    source: tuple[Path, bytes, Path | None]
+    source: tuple[Callable[..., Domain], tuple[Any, ...]]
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
@@ -76,18 +76,13 @@ class Domain:
     _renderers: dict[str, Renderer | None] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was loaded from; compiled slices and rendering rules hold closures and cannot be pickled."""
-        return _load, self.source
+        """Pickle how it was loaded; compiled slices and rendering rules hold closures and cannot be pickled."""
+        return self.source
 
     @property
     def name(self) -> str:
         """The domain's name."""
         return self.config.name
-
-    @cached_property
-    def grammar(self) -> Grammar:
-        """The grammar of its actions."""
-        return get_grammar(self.config.grammar)
 
     @cached_property
     def tools(self) -> list[JsonObject]:
@@ -119,6 +114,8 @@ class Domain:
                 digest.update(f"{name}\0".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
         digest.update(encode(dict(self.options)))
+        if isinstance(self.config.grammar, dict):  # one of several was chosen
+            digest.update(self.grammar.name.encode())
         if self.data is not None:
             digest.update(self.data.hash.encode())
         return digest.hexdigest()[:16]
@@ -271,208 +268,3 @@ class Domain:
             judged = {"judge": make(self, judge_model, votes_gating=votes), "judge_scope": judge_scope}
         made = cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where, **judged)
         return cast(Reward, made)
-
-
-@lru_cache(maxsize=32)
-def _load(folder: Path, options: bytes, data: Path | None) -> Domain:
-    return _Loader(folder, orjson.loads(options), data).load()
-
-
-def load_domain(
-    folder: Path | str,
-    options: Mapping[str, Any] | None = None,
-    data: Path | str | None = None,
-    *,
-    fresh: bool = False,
-) -> Domain:
-    """Load a domain's folder, or give the one that was loaded before with the same settings.
-
-    Args:
-        folder: The folder with ``domain.yaml``.
-        options: Options of its world; unknown ones are refused.
-        data: The user's own data for it.
-        fresh: Read the files again; they have changed.
-
-    Raises:
-        DomainError: The folder has mistakes; ``problems`` holds every one.
-        InputError: An option or the data is wrong.
-    """
-    if fresh:
-        _load.cache_clear()
-    path = Path(folder).expanduser().resolve()
-    own = None if data is None else Path(data).expanduser().resolve()
-    return _load(path, encode(dict(sorted((options or {}).items()))), own)
-
-
-class _Loader:
-    """Loads the parts one after another and collects every mistake before it gives up."""
-
-    def __init__(self, folder: Path, options: Mapping[str, Any], data: Path | None) -> None:
-        self.folder, self.asked, self.data_path = folder, options, data
-        self.problems: list[InputError] = []
-
-    def load(self) -> Domain:
-        if not self.folder.is_dir():
-            raise DomainError("there is no such folder", where=str(self.folder), fix="Check the path.")
-        file = self.folder / "domain.yaml"
-        if not file.is_file():
-            fix = "Name the folder of a domain, or make one with `simia new-domain PATH`."
-            raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
-        self.config = read_config(file)
-        data = self.try_(self._data, None)
-        options = self.try_(lambda: self._options(data), {})
-        policy = self.try_(lambda: self._policy(data), "")
-        world = self.try_(lambda: self._world(options), None)
-        specs = self.try_(lambda: self._specs(world), {})
-        self.try_(lambda: self._function("opening"), None)
-        self.try_(lambda: self._function("info"), None)
-        base = self.try_(lambda: self._state(data), State.from_tables({}))
-        cues = self.try_(lambda: self._yaml(self.config.cues), {}) or {}
-        rubric = self.try_(lambda: self._yaml(self.config.rubric), []) or []
-        if not isinstance(rubric, list):
-            where = str(self.folder / str(self.config.rubric))
-            self.problems.append(DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'."))
-            rubric = []
-        tasks = self._tasks(data)
-        if self.problems:
-            raise DomainError.of(self.problems)
-        user = self.config.user if data is None or data.user is None else data.user
-        return Domain(
-            config=self.config,
-            folder=self.folder,
-            policy=policy,
-            specs=specs,
-            world=world,
-            base=base,
-            tasks=tasks,
-            user=user,
-            options=options,
-            source=(self.folder, encode(self.asked), self.data_path),
-            data=data,
-            cues=cues,
-            rubric=tuple(rubric),
-        )
-
-    def try_(self, part: Callable[[], Any], otherwise: Any) -> Any:
-        try:
-            return part()
-        except DomainError as error:
-            self.problems.extend(error.problems or (error,))
-        except InputError as error:
-            self.problems.append(error)
-        return otherwise
-
-    def _data(self) -> DomainData | None:
-        if self.data_path is None:
-            return None
-        if self.config.data is None:
-            raise InputError(f"{self.config.name} takes no data of your own", where="data", fix="Leave data out.")
-        loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder))
-        return loader(self.data_path)
-
-    def _options(self, data: DomainData | None) -> dict[str, Any]:
-        known = dict(self.config.options)
-        unknown = sorted(set(self.asked) - set(known))
-        if unknown:
-            hint = did_you_mean(unknown[0], [*known, *_SETTINGS])
-            fix = f"{hint}Known: {', '.join(known) or 'none'}."
-            raise InputError(f"{self.config.name} has no option {unknown[0]!r}", where="options", fix=fix)
-        return {**known, **(data.options if data is not None else {}), **self.asked}
-
-    def _policy(self, data: DomainData | None) -> str:
-        if data is not None and data.policy is not None:
-            return data.policy
-        return read_text(self.folder / self.config.policy, what="policy text")
-
-    def _world(self, options: Mapping[str, Any]) -> World | None:
-        if self.config.world is None:
-            return None
-        where = str(self.folder / "domain.yaml")
-        cls = load_object(self.config.world, folder=self.folder, where=where)
-        if not (isinstance(cls, type) and issubclass(cls, World)):
-            fix = "Let it inherit from simia_gym.domain.world.World."
-            raise DomainError(f"world {self.config.world!r} is no World class", where=where, fix=fix)
-        try:
-            return cls(options)
-        except InputError:
-            raise
-        except Exception as error:
-            place = f"{where}: world" if options == self.config.options else "options"
-            what = f"{self.config.world} cannot be made: {error}"
-            raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
-
-    def _function(self, key: str) -> None:
-        """Look for a function that ``domain.yaml`` names."""
-        name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
-        if name is not None and not callable(load_object(name, folder=self.folder, where=where)):
-            raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
-
-    def _specs(self, world: World | None) -> dict[str, ToolSpec]:
-        """The world's tools, and those of ``tools.json`` that a model plays; without a world all of the file."""
-        path = self.folder / self.config.tools
-        known = {} if world is None else dict(world.tools)
-        if world is not None and not path.is_file():
-            return self._checked(known)
-        entries = read_json(path, what="tools file")
-        if not isinstance(entries, list):
-            raise DomainError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
-        for i, entry in enumerate(entries):
-            where = f"{path}[{i}]"
-            if world is None:
-                spec = spec_from_entry(entry, where)
-                if spec.name in known:
-                    fix = "Give every tool its own name."
-                    raise DomainError(f"there are two tools {spec.name!r}", where=where, fix=fix)
-                known[spec.name] = spec
-            elif _played_by_model(entry):
-                spec = spec_from_entry(entry, where)
-                known.setdefault(spec.name, spec)
-        return self._checked(known)
-
-    def _checked(self, specs: dict[str, ToolSpec]) -> dict[str, ToolSpec]:
-        """Look for the functions that reads and rendering rules name."""
-        problems: list[InputError] = []
-        for name, spec in specs.items():
-            where = f"{self.folder / self.config.tools}: tool {name!r}"
-            try:
-                compile_reads(spec.reads, where, folder=self.folder)
-                compile_render(spec.render, where, folder=self.folder)
-            except InputError as error:
-                problems.append(error)
-        if problems:
-            raise DomainError.of(problems)
-        return specs
-
-    def _state(self, data: DomainData | None) -> State:
-        if data is not None and data.tables is not None:
-            return State.from_tables(data.tables)
-        source = self.config.state
-        if source is None:
-            return State.from_tables({})
-        if ":" in source:
-            make = cast("Callable[[], Mapping[str, Mapping[str, Any]]]", load_object(source, folder=self.folder))
-            return State.from_tables(make())
-        path = self.folder / source
-        tables = read_json(path, what="state file")
-        if not isinstance(tables, dict) or not all(
-            isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in tables.values()
-        ):
-            raise DomainError("is not {table: {key: row}}", where=str(path), fix="Make every row a JSON object.")
-        return State.from_tables(tables)
-
-    def _yaml(self, name: str | None) -> Any:
-        return None if name is None else read_yaml(self.folder / name)[0]
-
-    def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
-        if data is not None and data.tasks is not None:
-            return data.tasks
-        tasks: dict[Split, Sequence[Task]] = {"train": (), "test": ()}
-        for split, name in self.config.tasks.items():
-            tasks[split], problems = read_tasks(self.folder / name, split)
-            self.problems.extend(problems)
-        return tasks
-
-
-def _played_by_model(entry: Any) -> bool:
-    marks = entry.get("x-simia") if isinstance(entry, dict) else None
-    return isinstance(marks, dict) and marks.get("route") == "llm"

@@ -21,7 +21,8 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
 from simia_gym.common.json_encoding import encode
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import DomainError, InputError, PatchError
 from simia_gym.evaluation.gold import try_gold

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.files import read_jsonl
-from simia_gym.domain.domain import load_domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
@@ -83,7 +83,7 @@ def verify_recorded(domain: str, *, data: Path | str, rollouts: Path | str) -> J
     """Execute recorded rollouts again.
 
     Args:
-        domain: The domain's name or environment id, such as ``retail`` or ``simia/retail-v0``.
+        domain: The domain's name or environment id, such as ``desk`` or ``simia/desk-v0``.
         data: The benchmark's data directory for it.
         rollouts: JSONL file; per line ``id, messages, reward, gold_actions``, ``communicate_info`` or ``outputs``, and
             optionally ``db_match`` and ``termination``.

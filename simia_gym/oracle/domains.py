@@ -11,7 +11,8 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_yaml
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.config import read_config
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError

@@ -15,6 +15,8 @@ from simia_gym.common.json_encoding import clean_text
 from simia_gym.errors import ActionError
 from simia_gym.types import Calls, Message, Say, ToolCall
 
+WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
+
 ORDER = ToolCall("get_order", {"id": "#W1"})
 HERMES = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
 
@@ -53,7 +55,7 @@ def test_a_message_without_calls_is_read_as_its_content(content: Any, action: An
 
 def test_a_grammar_of_texts_takes_messages_too() -> None:
     message = call_message(ToolCall("click", {"value": "Buy Now"}, "c1"))
-    assert read_action(get_grammar("webshop"), message) == (
+    assert read_action(get_grammar(WEBSHOP), message) == (
         "click[Buy Now]",
         Calls((ToolCall("click", {"value": "Buy Now"}),)),
     )
@@ -96,7 +98,7 @@ def test_malformed_messages_are_typed_errors(message: Message, code: str) -> Non
     assert isinstance(error, ActionError)
     assert error.code == code
     assert len(text) <= MAX_CHARACTERS + 1
-    assert isinstance(read_action(get_grammar("webshop"), message)[1], ActionError)
+    assert isinstance(read_action(get_grammar(WEBSHOP), message)[1], ActionError)
 
 
 _texts = st.one_of(
@@ -115,7 +117,7 @@ _messages = st.fixed_dictionaries(
 )
 
 
-@given(message=_messages, name=st.sampled_from(["tools", "webshop"]))
+@given(message=_messages, name=st.sampled_from(["tools", WEBSHOP]))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_canonical_text_is_read_to_the_same_action(message: Message, name: str) -> None:
     grammar = get_grammar(name)

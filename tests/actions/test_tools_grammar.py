@@ -9,11 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simia_gym.actions import get_grammar, grammar_names
+from simia_gym.actions import get_grammar
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Say, ToolCall
 
 from ..work import calls_in, processor_limit
+
+WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
 
 # Time per example says nothing on a busy machine.
 FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -320,15 +322,15 @@ def test_samples_are_actions_and_depend_on_the_seed() -> None:
 
 
 def test_unknown_grammars_are_named() -> None:
-    assert grammar_names() == ["tools", "webshop"]
-    with pytest.raises(InputError, match=r"'tool'.*tools, webshop"):
-        get_grammar("tool")
+    for name in ("tool", "simia_gym.errors:Fault", "no_such_module:Grammar"):
+        with pytest.raises(InputError, match=name):
+            get_grammar(name)
 
 
 @pytest.mark.parametrize(
     "piece", ["</think>", "<tool_call>{</think>", "<tool_call>{", '```json\n{"name":1', "<think>", "{"]
 )
-@pytest.mark.parametrize("name", ["tools", "webshop"])
+@pytest.mark.parametrize("name", ["tools", WEBSHOP])
 def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
     text = piece * (100_000 // len(piece))
     with processor_limit(), pytest.raises(ActionError):

@@ -14,9 +14,11 @@ from simia_gym.envs.webshop.grammar import available_actions
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Calls, JsonObject, Say, ToolCall
 
+WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
+
 # Time per example says nothing on a busy machine.
 FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-GRAMMAR = get_grammar("webshop")
+GRAMMAR = get_grammar(WEBSHOP)
 
 
 def search(words: str) -> ToolCall:

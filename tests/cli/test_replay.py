@@ -137,9 +137,9 @@ def test_generated_task_that_is_missing_is_not_searched_for(simia: Simia) -> Non
 def test_changed_domain_is_named(record: Path, simia: Simia) -> None:
     policy = Path("desk/policy.md")
     policy.write_text(policy.read_text() + "\nBe kind.\n")
-    from simia_gym.domain import domain
+    from simia_gym.domain import loading
 
-    domain._load.cache_clear()  # another process would not have it
+    loading._load.cache_clear()  # another process would not have it
     result = simia("replay", record)
     assert result.code == 1
     assert "the domain or its data has changed" in result.out

@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from simia_gym.domain.domain import load_domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.errors import DomainError, InputError
 
 
@@ -41,7 +41,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "unknown key": (edit("domain.yaml", "max_calls", "max_cals"), "domain.yaml:4", "no key 'max_cals'"),
     "bad value": (edit("domain.yaml", "max_turns: 6", "max_turns: 0"), "domain.yaml:3", "max_turns"),
     "bad nested value": (edit("domain.yaml", "path: /counters", "path: counters"), "domain.yaml:11", "ends.0.path"),
-    "unknown grammar": (edit("domain.yaml", "grammar: tools", "grammar: morse"), "domain.yaml:2", "'morse'"),
+    "unknown grammar": (edit("domain.yaml", "grammar: tools", "grammar: morse"), "domain.yaml", "'morse'"),
     "unknown user": (edit("domain.yaml", "max_calls: 3", "user: bob"), "domain.yaml:4", "'bob'"),
     "true as a number": (edit("domain.yaml", "max_turns: 6", "max_turns: true"), "domain.yaml:3", "max_turns"),
     "a key twice": (edit("domain.yaml", "max_calls: 3", "max_turns: 3"), "domain.yaml:4", "'max_turns' occurs twice"),
@@ -147,3 +147,44 @@ def test_line_separators_inside_json_strings_split_no_line(folder: Path) -> None
     path = folder / "train.jsonl"
     path.write_text(path.read_text().replace("Bring counter", "Bring\u2028the\u0085counter"), encoding="utf-8")
     assert load_domain(folder).tasks["train"][0].instruction == "Bring\u2028the\u0085counter a to 3."
+
+
+GRAMMAR = '''\
+from simia_gym.actions import ToolsGrammar
+from simia_gym.types import Calls, ToolCall
+
+
+class Shout(ToolsGrammar):
+    """Actions are words: ADD a."""
+
+    name = "shout"
+    observation_role = "user"
+
+    def parse(self, text):
+        tool, _, counter = text.partition(" ")
+        return Calls((ToolCall(tool.lower(), {"name": counter} if counter else {}),))
+
+    def render(self, action):
+        return " ".join([action.calls[0].name.upper(), *action.calls[0].arguments.values()])
+'''
+
+
+def test_a_domain_brings_its_own_grammars(folder: Path) -> None:
+    (folder / "grammar.py").write_text(GRAMMAR)
+    edit("domain.yaml", "grammar: tools", "grammar: {plain: tools, loud: grammar.py:Shout}")(folder)
+    plain = gym.make("simia/custom-v0", domain=str(folder))
+    loud = gym.make("simia/custom-v0", domain=str(folder), grammar="loud")
+    plain.reset(seed=1)
+    loud.reset(seed=1)
+    call = {"function": {"name": "add", "arguments": {"name": "a"}}}
+    assert plain.step('{"name": "add", "arguments": {"name": "a"}}')[0] == loud.step("ADD a")[0] == "1"
+    assert loud.step({"role": "assistant", "tool_calls": [call]})[0] == "2"  # type: ignore[arg-type]
+    assert load_domain(folder).hash != load_domain(folder, grammar="loud").hash
+    with pytest.raises(InputError, match=r"no grammar 'lound'. Did you mean 'loud'"):
+        load_domain(folder, grammar="lound")
+
+
+def test_a_grammar_must_be_one(folder: Path) -> None:
+    edit("domain.yaml", "grammar: tools", "grammar: world.py:Counter")(folder)
+    with pytest.raises(DomainError, match="is no grammar class"):
+        load_domain(folder)

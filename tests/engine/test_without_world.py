@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.domain.domain import load_domain
 from simia_gym.domain.goal import first_difference
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.domain.tools import ToolSpec, spec_from_entry
 from simia_gym.domain.world import World

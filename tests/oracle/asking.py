@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.oracle import OracleServer

@@ -21,6 +21,8 @@ from simia_gym.policies.llm import LLMPolicy, resolve_options
 from simia_gym.policies.transcript import openai_messages
 from simia_gym.types import Calls, JsonObject, Message, PolicyAction, ToolCall
 
+WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
+
 SECRET = "sk-very-secret-1234567890"
 TALK: list[Message] = [
     {"role": "system", "content": "Rules."},
@@ -142,7 +144,7 @@ async def test_tool_calls_become_an_action(server: Server) -> None:
     one.start(PolicyStart(env="x", seed=0, tools=[tool], grammar=get_grammar("tools")))
     assert read_action(get_grammar("tools"), await one.act(TALK))[1] == Calls((ToolCall("f", {"a": 1}, "c9"),))
     assert server.bodies[0]["tools"] == [{"type": "function", "function": tool["function"]}]
-    one.start(PolicyStart(env="x", seed=0, tools=[tool], grammar=get_grammar("webshop")))
+    one.start(PolicyStart(env="x", seed=0, tools=[tool], grammar=get_grammar(WEBSHOP)))
     await one.act(TALK)
     assert "tools" not in server.bodies[1]
 

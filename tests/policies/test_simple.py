@@ -17,6 +17,8 @@ from simia_gym.policies import Policy, PolicyOptions, PolicyStart, RandomPolicy,
 from simia_gym.policies.base import late_start
 from simia_gym.types import Calls, JsonObject, Message, Say
 
+WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
+
 TOOL: JsonObject = {
     "type": "function",
     "function": {
@@ -45,7 +47,7 @@ def test_null_and_claimer() -> None:
     assert isinstance(claim, Say)
     assert "done" in claim.text
     with pytest.raises(ActionError):
-        get_grammar("webshop").parse(act(claimer, TALK))
+        get_grammar(WEBSHOP).parse(act(claimer, TALK))
 
 
 def test_refuser_refuses() -> None:
@@ -71,7 +73,7 @@ def test_random_is_seeded_and_restartable() -> None:
 def test_random_clicks_what_the_page_lists() -> None:
     line = json.dumps({"has_search_bar": False, "clickables": ["Buy Now"]})
     policy = RandomPolicy()
-    policy.start(start(grammar="webshop"))
+    policy.start(start(grammar=WEBSHOP))
     talk = [{"role": "user", "content": f"Item\n\nAvailable Actions:\n{line}"}]
     assert {policy.act(talk) for _ in range(40)} == {"click[Buy Now]", "search[item]"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from simia_gym.domain.domain import load_domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path, env_ids
 from simia_gym.oracle.server import OracleServer
 

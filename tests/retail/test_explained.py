@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain.domain import load_domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.world import World
 from simia_gym.state import State
 from simia_gym.types import ToolCall

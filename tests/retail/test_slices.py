@@ -11,7 +11,8 @@ import pytest
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.envs.retail.build import STATE_FILE
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.state import State

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import outside_blocks, read_blocks

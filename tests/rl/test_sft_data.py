@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simia_gym.cli.app import run as main
-from simia_gym.domain.domain import load_domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.errors import InputError
 from simia_gym.rl.sft.files import read_trajectories, write_trajectories

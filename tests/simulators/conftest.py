@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.types import Task
 
 from .desk import Server, task_of, write_domain

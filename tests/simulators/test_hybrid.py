@@ -8,7 +8,8 @@ import pytest
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import InputError
@@ -39,7 +40,7 @@ def test_a_tool_may_be_declared_to_be_played_by_a_model(tmp_path: Path) -> None:
     assert choose_routes(load_domain(folder), {})["get_book"] == "llm"
     assert choose_routes(load_domain(folder), {"get_book": "world"})["get_book"] == "world"
     (folder / "world.py").write_text(code.replace('@tool(effect="read",', '@tool(route="world", effect="read",'))
-    from simia_gym.domain.domain import _load
+    from simia_gym.domain.loading import _load
 
     _load.cache_clear()
     with pytest.raises(InputError, match="played by the world only"):

@@ -121,7 +121,7 @@ async def test_a_task_that_has_changed_is_a_fault(folder: Path, recorded: Path) 
     simulator.begin(context)
     task = (folder / "train.jsonl").read_text().replace("Tidy", "Clean")
     (folder / "train.jsonl").write_text(task)
-    from simia_gym.domain.domain import _load
+    from simia_gym.domain.loading import _load
 
     _load.cache_clear()
     with pytest.raises(Fault, match="was recorded with content"):

@@ -13,7 +13,8 @@ import pytest
 
 from simia_gym.common.json_encoding import clean_text
 from simia_gym.contracts import PreparedTask, StepContext
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import outside_blocks, read_blocks

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.episode import Episode
 from simia_gym.rewards.judge.judge import LLMJudge

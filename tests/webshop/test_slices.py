@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.domain.domain import Domain, load_domain
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.envs.webshop import screen
 from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems

@@ -1,0 +1,247 @@
+"""Loads a domain's folder: reads and checks every file, and names every mistake at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from simia_gym.actions import Grammar, get_grammar
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import read_json, read_text, read_yaml
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.config import read_config
+from simia_gym.domain.data import DomainData
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.tasks import read_tasks
+from simia_gym.domain.tools import ToolSpec, spec_from_entry
+from simia_gym.domain.world import World
+from simia_gym.errors import DomainError, InputError, did_you_mean
+from simia_gym.state import State
+from simia_gym.types import Split, Task
+from simia_gym.views.render import compile_render
+from simia_gym.views.slices import compile_reads
+
+
+@lru_cache(maxsize=32)
+def _load(folder: Path, options: bytes, data: Path | None, grammar: str | None) -> Domain:
+    return _Loader(folder, options, data, grammar).load()
+
+
+def load_domain(
+    folder: Path | str,
+    options: Mapping[str, Any] | None = None,
+    data: Path | str | None = None,
+    grammar: str | None = None,
+    *,
+    fresh: bool = False,
+) -> Domain:
+    """Load a domain's folder, or give the one that was loaded before with the same settings.
+
+    Args:
+        folder: The folder with ``domain.yaml``.
+        options: Options of its world; unknown ones are refused.
+        data: The user's own data for it.
+        grammar: Name of one of its grammars, where it has several; by default the first.
+        fresh: Read the files again; they have changed.
+
+    Raises:
+        DomainError: The folder has mistakes; ``problems`` holds every one.
+        InputError: An option or the data is wrong.
+    """
+    if fresh:
+        _load.cache_clear()
+    path = Path(folder).expanduser().resolve()
+    own = None if data is None else Path(data).expanduser().resolve()
+    return _load(path, encode(dict(sorted((options or {}).items()))), own, grammar)
+
+
+class _Loader:
+    """Loads the parts one after another and collects every mistake before it gives up."""
+
+    def __init__(self, folder: Path, options: bytes, data: Path | None, grammar: str | None) -> None:
+        self.source = (_load, (folder, options, data, grammar))
+        self.folder, self.data_path, self.grammar_name = folder, data, grammar
+        self.asked: Mapping[str, Any] = orjson.loads(options)
+        self.problems: list[InputError] = []
+
+    def load(self) -> Domain:
+        if not self.folder.is_dir():
+            raise DomainError("there is no such folder", where=str(self.folder), fix="Check the path.")
+        file = self.folder / "domain.yaml"
+        if not file.is_file():
+            fix = "Name the folder of a domain, or make one with `simia new-domain PATH`."
+            raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
+        self.config = read_config(file)
+        grammar = self.try_(self._grammar, None)
+        data = self.try_(self._data, None)
+        options = self.try_(lambda: self._options(data), {})
+        policy = self.try_(lambda: self._policy(data), "")
+        world = self.try_(lambda: self._world(options), None)
+        specs = self.try_(lambda: self._specs(world), {})
+        self.try_(lambda: self._function("opening"), None)
+        self.try_(lambda: self._function("info"), None)
+        base = self.try_(lambda: self._state(data), State.from_tables({}))
+        cues = self.try_(lambda: self._yaml(self.config.cues), {}) or {}
+        rubric = self.try_(lambda: self._yaml(self.config.rubric), []) or []
+        if not isinstance(rubric, list):
+            where = str(self.folder / str(self.config.rubric))
+            self.problems.append(DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'."))
+            rubric = []
+        tasks = self._tasks(data)
+        if self.problems:
+            raise DomainError.of(self.problems)
+        user = self.config.user if data is None or data.user is None else data.user
+        return Domain(
+            config=self.config,
+            folder=self.folder,
+            grammar=grammar,
+            policy=policy,
+            specs=specs,
+            world=world,
+            base=base,
+            tasks=tasks,
+            user=user,
+            options=options,
+            source=self.source,
+            data=data,
+            cues=cues,
+            rubric=tuple(rubric),
+        )
+
+    def try_(self, part: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return part()
+        except DomainError as error:
+            self.problems.extend(error.problems or (error,))
+        except InputError as error:
+            self.problems.append(error)
+        return otherwise
+
+    def _data(self) -> DomainData | None:
+        if self.data_path is None:
+            return None
+        if self.config.data is None:
+            raise InputError(f"{self.config.name} takes no data of your own", where="data", fix="Leave data out.")
+        loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder))
+        return loader(self.data_path)
+
+    def _grammar(self) -> Grammar:
+        """The grammar that was asked for, or the first one."""
+        named, where = self.config.grammar, f"{self.folder / 'domain.yaml'}: grammar"
+        several = {named: named} if isinstance(named, str) else named
+        asked = self.grammar_name or next(iter(several))
+        if asked not in several:
+            fix = f"{did_you_mean(asked, several)}It has: {', '.join(several)}."
+            raise InputError(f"{self.config.name} has no grammar {asked!r}", where="grammar", fix=fix)
+        return get_grammar(several[asked], folder=self.folder, where=where)
+
+    def _options(self, data: DomainData | None) -> dict[str, Any]:
+        known = dict(self.config.options)
+        unknown = sorted(set(self.asked) - set(known))
+        if unknown:
+            hint = did_you_mean(unknown[0], known)
+            fix = f"{hint}Known: {', '.join(known) or 'none'}."
+            raise InputError(f"{self.config.name} has no option {unknown[0]!r}", where="options", fix=fix)
+        return {**known, **(data.options if data is not None else {}), **self.asked}
+
+    def _policy(self, data: DomainData | None) -> str:
+        if data is not None and data.policy is not None:
+            return data.policy
+        return read_text(self.folder / self.config.policy, what="policy text")
+
+    def _world(self, options: Mapping[str, Any]) -> World | None:
+        if self.config.world is None:
+            return None
+        where = str(self.folder / "domain.yaml")
+        cls = load_object(self.config.world, folder=self.folder, where=where)
+        if not (isinstance(cls, type) and issubclass(cls, World)):
+            fix = "Let it inherit from simia_gym.domain.world.World."
+            raise DomainError(f"world {self.config.world!r} is no World class", where=where, fix=fix)
+        try:
+            return cls(options)
+        except InputError:
+            raise
+        except Exception as error:
+            place = f"{where}: world" if options == self.config.options else "options"
+            what = f"{self.config.world} cannot be made: {error}"
+            raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
+
+    def _function(self, key: str) -> None:
+        """Look for a function that ``domain.yaml`` names."""
+        name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
+        if name is not None and not callable(load_object(name, folder=self.folder, where=where)):
+            raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
+
+    def _specs(self, world: World | None) -> dict[str, ToolSpec]:
+        """The world's tools, and those of ``tools.json`` that a model plays; without a world all of the file."""
+        path = self.folder / self.config.tools
+        known = {} if world is None else dict(world.tools)
+        if world is not None and not path.is_file():
+            return self._checked(known)
+        entries = read_json(path, what="tools file")
+        if not isinstance(entries, list):
+            raise DomainError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
+        for i, entry in enumerate(entries):
+            where = f"{path}[{i}]"
+            if world is None:
+                spec = spec_from_entry(entry, where)
+                if spec.name in known:
+                    fix = "Give every tool its own name."
+                    raise DomainError(f"there are two tools {spec.name!r}", where=where, fix=fix)
+                known[spec.name] = spec
+            elif _played_by_model(entry):
+                spec = spec_from_entry(entry, where)
+                known.setdefault(spec.name, spec)
+        return self._checked(known)
+
+    def _checked(self, specs: dict[str, ToolSpec]) -> dict[str, ToolSpec]:
+        """Look for the functions that reads and rendering rules name."""
+        problems: list[InputError] = []
+        for name, spec in specs.items():
+            where = f"{self.folder / self.config.tools}: tool {name!r}"
+            try:
+                compile_reads(spec.reads, where, folder=self.folder)
+                compile_render(spec.render, where, folder=self.folder)
+            except InputError as error:
+                problems.append(error)
+        if problems:
+            raise DomainError.of(problems)
+        return specs
+
+    def _state(self, data: DomainData | None) -> State:
+        if data is not None and data.tables is not None:
+            return State.from_tables(data.tables)
+        source = self.config.state
+        if source is None:
+            return State.from_tables({})
+        if ":" in source:
+            make = cast("Callable[[], Mapping[str, Mapping[str, Any]]]", load_object(source, folder=self.folder))
+            return State.from_tables(make())
+        path = self.folder / source
+        tables = read_json(path, what="state file")
+        if not isinstance(tables, dict) or not all(
+            isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in tables.values()
+        ):
+            raise DomainError("is not {table: {key: row}}", where=str(path), fix="Make every row a JSON object.")
+        return State.from_tables(tables)
+
+    def _yaml(self, name: str | None) -> Any:
+        return None if name is None else read_yaml(self.folder / name)[0]
+
+    def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
+        if data is not None and data.tasks is not None:
+            return data.tasks
+        tasks: dict[Split, Sequence[Task]] = {"train": (), "test": ()}
+        for split, name in self.config.tasks.items():
+            tasks[split], problems = read_tasks(self.folder / name, split)
+            self.problems.extend(problems)
+        return tasks
+
+
+def _played_by_model(entry: Any) -> bool:
+    marks = entry.get("x-simia") if isinstance(entry, dict) else None
+    return isinstance(marks, dict) and marks.get("route") == "llm"
