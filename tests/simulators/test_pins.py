@@ -357,10 +357,9 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
     if change == "rules":
         (domain.folder / "prompts").mkdir()
         (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
-        from simia_gym.domain.loading import _load
+        from simia_gym.domain.loading import load_domain
         from simia_gym.simulators import prefix
 
-        _load.cache_clear()
         prefix._ledger.cache_clear()
         domain = load_domain(domain.folder, fresh=True)
     asked_as = {"simulator": {"model": "other"}} if change == "model" else None
