@@ -178,7 +178,7 @@ def test_a_domain_brings_its_own_grammars(folder: Path) -> None:
     loud.reset(seed=1)
     call = {"function": {"name": "add", "arguments": {"name": "a"}}}
     assert plain.step('{"name": "add", "arguments": {"name": "a"}}')[0] == loud.step("ADD a")[0] == "1"
-    assert loud.step({"role": "assistant", "tool_calls": [call]})[0] == "2"  # type: ignore[arg-type]
+    assert loud.step({"role": "assistant", "tool_calls": [call]})[0] == "2"
     assert load_domain(folder).hash != load_domain(folder, grammar="loud").hash
     with pytest.raises(InputError, match=r"no grammar 'lound'. Did you mean 'loud'"):
         load_domain(folder, grammar="lound")
