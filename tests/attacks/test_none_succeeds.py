@@ -14,10 +14,6 @@ from .conftest import Fight
 from .stage import RETAIL, check_prompts, play
 
 
-def test_there_are_enough_attacks() -> None:
-    assert len({attack.name for attack in BOOK}) == len(BOOK) >= 40
-
-
 @pytest.mark.parametrize("attack", BOOK, ids=lambda attack: attack.name)
 def test_an_attack_changes_nothing(fight: Fight, attack: Attack) -> None:
     arena = fight.arena

@@ -31,30 +31,21 @@ print(json.dumps([name for name in opened if "/tasks/" in name or name.endswith(
 """
 
 
-def test_no_task_and_no_state_is_opened(tmp_path: Path) -> None:
-
-    prompt = ledger_prompt(retail(), {"orders": {"#W1": {"order_id": "#W1"}}}, "get_order_details", {"order_id": "#W1"})
+@pytest.mark.parametrize("mode", ["free", "full"])
+def test_without_data_no_task_and_no_state_is_opened(tmp_path: Path, mode: str) -> None:
+    domain = retail()
+    prompt = ledger_prompt(domain, {"orders": {"#W1": {"order_id": "#W1"}}}, "get_order_details", {"order_id": "#W1"})
+    if mode == "full":  # the probe must notice data that is read
+        call = data("call", {"name": "list_all_product_types", "arguments": {}})
+        prompt = [system(about(domain), about_task(domain, domain.tasks["train"][0])), human(call)]
     file = tmp_path / "body.json"
     file.write_text(json.dumps({"model": "m", "messages": prompt}))
     done = subprocess.run(
-        [sys.executable, "-c", OPENED, str(file), "free"], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", OPENED, str(file), mode], capture_output=True, text=True, check=True, timeout=60
     )
     assert json.loads(done.stderr.splitlines()[-1])["outcome"] == "ok"
-    assert json.loads(done.stdout.splitlines()[-1]) == []
-
-
-def test_the_probe_notices_data_that_is_read(tmp_path: Path) -> None:
-
-    domain = retail()
-    task = domain.tasks["train"][0]
-    call = data("call", {"name": "list_all_product_types", "arguments": {}})
-    file = tmp_path / "body.json"
-    messages = [system(about(domain), about_task(domain, task)), human(call)]
-    file.write_text(json.dumps({"model": "m", "messages": messages}))
-    done = subprocess.run(
-        [sys.executable, "-c", OPENED, str(file), "full"], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert any(name.endswith("state.json") for name in json.loads(done.stdout.splitlines()[-1]))
+    opened = json.loads(done.stdout.splitlines()[-1])
+    assert any(name.endswith("state.json") for name in opened) if mode == "full" else opened == []
 
 
 @pytest.mark.parametrize("kind", ["reference", "judge"])

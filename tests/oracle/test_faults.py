@@ -28,11 +28,32 @@ def broken(kind: str) -> Got:
         return got
 
 
-def test_rate_limit() -> None:
-    got = broken("rate_limit")
-    assert got.status == 429
-    assert got.headers["Retry-After"] == "0"
-    assert got.json["error"]["code"] == "rate_limit_exceeded"
+@pytest.mark.parametrize(
+    ("kind", "status", "begins", "is_json"),
+    [
+        ("rate_limit", 429, '{"error"', True),
+        ("malformed", 200, '{"id"', False),
+        ("empty", 200, '{"id"', True),
+        ("cut", 200, '{"id"', True),
+    ],
+)
+def test_a_fault_as_it_is_answered(kind: str, status: int, begins: str, is_json: bool) -> None:
+    got = broken(kind)
+    assert got.status == status
+    assert got.headers["Content-Type"].startswith("application/json")
+    assert got.body.decode().startswith(begins)
+    if not is_json:
+        with pytest.raises(ValueError, match=r"."):
+            json.loads(got.body)
+    elif status == 429:
+        assert got.headers["Retry-After"] == "0"
+        assert got.json["error"]["code"] == "rate_limit_exceeded"
+    elif kind == "cut":
+        assert got.text.startswith('{"outcome"')
+        with pytest.raises(ValueError, match=r"."):
+            json.loads(got.text)
+    else:
+        assert got.text == ""
 
 
 def test_server_error_is_500_or_503() -> None:
@@ -41,32 +62,12 @@ def test_server_error_is_500_or_503() -> None:
     assert statuses == {500, 503}
 
 
-def test_malformed_body() -> None:
-    got = broken("malformed")
-    assert got.status == 200
-    assert got.headers["Content-Type"].startswith("application/json")
-    with pytest.raises(ValueError, match=r"."):
-        json.loads(got.body)
-
-
-def test_truncated_body() -> None:
-    with serve_in_thread(always("truncated")) as server, pytest.raises(http.client.IncompleteRead):
-        ask(server, PROMPT)
-
-
-def test_empty_reply() -> None:
-    assert broken("empty").text == ""
-
-
-def test_cut_reply() -> None:
-    got = broken("cut")
-    with pytest.raises(ValueError, match=r"."):
-        json.loads(got.text)
-    assert got.text.startswith('{"outcome"')
-
-
-def test_reset() -> None:
-    with serve_in_thread(always("reset")) as server, pytest.raises(ConnectionResetError):
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("truncated", http.client.IncompleteRead), ("reset", ConnectionResetError), ("hang", ConnectionError)],
+)
+def test_a_fault_of_the_connection(kind: str, error: type[Exception]) -> None:
+    with serve_in_thread(always(kind)) as server, pytest.raises(error):
         ask(server, PROMPT)
 
 
@@ -74,11 +75,6 @@ def test_hang_outlasts_the_patience_of_a_client() -> None:
     # An hour: the test ends before that only if stopping the server lets go of the connection.
     with serve_in_thread(always("hang", hang=3600)) as server, pytest.raises(socket.timeout):
         ask(server, PROMPT, timeout=0.3)
-
-
-def test_hang_ends_with_a_dropped_connection() -> None:
-    with serve_in_thread(always("hang")) as server, pytest.raises(ConnectionError):
-        ask(server, PROMPT)
 
 
 def outcomes(server: OracleServer, number: int) -> list[int]:

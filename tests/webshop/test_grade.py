@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -95,16 +94,3 @@ def test_without_a_state_there_is_no_grade(suite: Suite, task: Task) -> None:
     finished = FinishedEpisode(task, events, episode.initial, episode.state, "purchase", 5)
     with pytest.raises(Fault, match="kept no state"):
         grade(finished)
-
-
-def test_scoring_needs_no_loop(suite: Suite, task: Task) -> None:
-    async def run() -> float:
-        episode = suite.episode()
-        await episode.reset(task)
-        step = None
-        for action in bought(task):
-            step = await episode.step(action)
-        assert step is not None
-        return step.reward
-
-    assert asyncio.run(run()) == 1.0

@@ -175,12 +175,3 @@ def test_mistakes_are_named(tmp_path: Path, files: dict[str, Any], words: list[s
     with pytest.raises(InputError) as caught:
         load(tmp_path)
     assert all(word in str(caught.value) for word in words), str(caught.value)
-
-
-def test_missing_and_torn_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such product file"):
-        load(tmp_path / "nowhere.json")
-    torn = tmp_path / "torn.json"
-    torn.write_text('[{"asin": "B1"', encoding="utf-8")
-    with pytest.raises(InputError, match=r"torn\.json:1:15"):
-        load(torn)

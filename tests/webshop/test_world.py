@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 
@@ -13,7 +12,6 @@ from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.envs.webshop.catalogue.catalogue import tables
 from simia_gym.envs.webshop.catalogue.requests import generate
 from simia_gym.envs.webshop.world import WebShopWorld
-from simia_gym.evaluation.selftests import run_selftests
 from simia_gym.state import State
 from simia_gym.state.schema import read_state_schema
 from simia_gym.types import JsonObject, ToolCall
@@ -80,15 +78,3 @@ def test_a_change_of_the_products_is_seen(products: Mapping[str, JsonObject]) ->
     assert "Total results: 0" in world.call(BASE, search).observation
     assert f"Total results: 1) [SEP] Next > [SEP] {asin} [SEP] Qwertz Thing" in world.call(changed, search).observation
     assert "Total results: 0" in world.call(BASE, search).observation
-
-
-def test_self_tests_pass() -> None:
-    results = list(run_selftests(FOLDER, WebShopWorld(), BASE))
-    assert {result.tool for result in results} == {"search", "click"}
-    assert [result.problem for result in results if result.problem is not None] == []
-
-
-def test_tools_are_declared_once() -> None:
-    entries = json.loads((FOLDER / "tools.json").read_text(encoding="utf-8"))
-    assert [entry["function"]["name"] for entry in entries] == ["search", "click"]
-    assert all(entry["x-simia"]["writes"] == ["session/main"] for entry in entries)
