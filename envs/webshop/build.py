@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from simia_gym.domain.domain import SPLITS
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs.webshop.catalogue.requests import fixed_tasks
 from simia_gym.envs.webshop.world import WebShopWorld
-from simia_gym.types import Split
 
 FOLDER = Path(__file__).parent
-_SPLITS: tuple[Split, ...] = ("train", "test")
 
 
 def files() -> dict[str, str]:
     """The content of each file, by its path in the domain's folder."""
     made = {"tools.json": json.dumps([spec.entry for spec in WebShopWorld.tools.values()], indent=2) + "\n"}
-    for split in _SPLITS:
+    for split in SPLITS:
         lines = [json.dumps(task_to_json(task), ensure_ascii=False) for task in fixed_tasks(split)]
         made[f"tasks/{split}.jsonl"] = "\n".join(lines) + "\n"
     return made

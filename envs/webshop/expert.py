@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from simia_gym.envs.webshop.catalogue.request_reading import Request, read_request
+from simia_gym.envs.webshop.pages import PER_PAGE, SEP
 from simia_gym.types import Message
 
-SEP = " [SEP] "
-PER_PAGE = 10
 TURNS = 15
 """How many actions it plans with; the domain's turn limit."""
 

@@ -1,4 +1,4 @@
-"""The grade of an episode: the published reward of what was bought, every part with its evidence in the record."""
+"""The grade of an episode: the published reward of the purchase, with evidence in the record for every part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import Score, score
 from simia_gym.errors import Fault
-from simia_gym.record.finished_episode import CallMade, FinishedEpisode
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import quote_call
 from simia_gym.rewards.grade import Grade
 from simia_gym.types import CriterionResult, Evidence, Row
@@ -26,7 +26,7 @@ def grade(finished: FinishedEpisode) -> Grade:
         criterion's value is the type factor where it is met, so that their mean is the reward.
 
     Raises:
-        Fault: The answers came from a simulator that keeps no state, so that nobody can say what was bought.
+        Fault: The simulator kept no state, so the purchase is unknown.
     """
     if finished.stateless:
         message = "the simulator kept no state, so the purchase cannot be graded"
@@ -126,10 +126,7 @@ class _Witness:
             for call in calls
             if self._first <= call.event < self._last
         ]
-        self.purchase = self._of_call(clicks[-1]) if clicks else ()
-
-    def _of_call(self, call: CallMade) -> tuple[Evidence, ...]:
-        return (quote_call(self._finished, call),)
+        self.purchase = (quote_call(finished, clicks[-1]),) if clicks else ()
 
     def of_text(self, words: str) -> tuple[Evidence, ...]:
         """Where a page of the product shows the words, upper and lower case being the same; else the purchase."""

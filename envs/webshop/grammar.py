@@ -84,10 +84,10 @@ class WebshopGrammar:
         lines = "\n".join(_line(call) for call in action.calls)
         text = f"{action.text}\n\nAction:\n{lines}" if action.text else lines
         try:
-            same = [call.arguments for call in _calls_of(self.parse(text))] == [c.arguments for c in action.calls]
+            read = self.parse(text)
         except ActionError:
-            same = False
-        if not same:
+            read = None
+        if not isinstance(read, Calls) or [c.arguments for c in read.calls] != [c.arguments for c in action.calls]:
             raise InputError(f"this action cannot be written in the grammar 'webshop': {lines[:80]!r}")
         return text
 
@@ -184,10 +184,6 @@ def _line(call: ToolCall) -> str:
     if argument is None or list(call.arguments) != [argument]:
         raise InputError(f"the grammar 'webshop' has no call {call.name!r} with {sorted(call.arguments)}")
     return f"{call.name}[{call.arguments[argument]}]"
-
-
-def _calls_of(action: Action) -> Sequence[ToolCall]:
-    return action.calls if isinstance(action, Calls) else ()
 
 
 def _broken(code: str, what: str) -> ActionError:

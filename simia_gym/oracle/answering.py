@@ -1,4 +1,4 @@
-"""From a request to an answer, without the network: reads the prompt, plays the part, departs from it as asked."""
+"""Answers a request without the network: reads the prompt, plays the role, and makes mistakes where asked to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BYTES_A_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took, in tokens of four bytes."""
+    """How long prompt and answer are, in tokens of four bytes."""
 
     prompt: int
     cached: int
@@ -36,7 +36,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer: the reply's text and what it took."""
+    """An answer: the reply's text, the model's name and the usage."""
 
     text: str
     model: str
@@ -45,11 +45,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What chance has in store for one request.
+    """What is drawn at random for one request.
 
     Attributes:
-        chance: Draws that belong to this request and to how often it has come.
-        fault: The transport fault that it meets, if any.
+        chance: Random source of this request and of this attempt at it.
+        fault: The transport fault to make, if any.
         delay: Seconds until it is answered.
     """
 
@@ -65,10 +65,10 @@ class Oracle:
         options: How it behaves.
 
     Attributes:
-        counts: What was done: ``requests`` by part, ``faults``, ``errors`` and ``refused`` by kind, ``obeyed``.
+        counts: Numbers of ``requests`` by role, of ``faults``, ``errors`` and ``refused`` by kind, of ``obeyed``.
 
     Raises:
-        InputError: A folder of a domain is none.
+        InputError: A folder holds no domain.
     """
 
     def __init__(self, options: OracleOptions) -> None:
@@ -85,15 +85,15 @@ class Oracle:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """What was done so far; a copy."""
+        """The numbers so far; a copy."""
         return {name: dict(sorted(counter.items())) for name, counter in self._counts.items()}
 
     def count(self, what: str, kind: str) -> None:
-        """Note that something was done."""
+        """Add one to a counter."""
         self._counts[what][kind] += 1
 
     def fate(self, raw: bytes) -> Fate:
-        """Draw what happens to a request: by its content, the seed, and how often this very request has come."""
+        """Draw what happens to a request; its content, the seed and how often it came before decide."""
         key = hashlib.sha256(raw).digest()[:16]
         attempt = self._attempts.pop(key, 0)
         self._attempts[key] = attempt + 1
@@ -114,7 +114,7 @@ class Oracle:
 
         Args:
             raw: The body.
-            chance: The request's own draws, from `fate`.
+            chance: The request's random source, from `fate`.
 
         Raises:
             Refused: It cannot be answered; with the status and the reason.

@@ -1,8 +1,8 @@
-"""Judges criteria by the domain's own programs, on the world that the record's calls make when executed again.
+"""Judges criteria with the domain's own programs, after executing the calls of the record again.
 
-The record of the prompt becomes a finished: its calls run from the task's beginning, so that the state is the true one
-whatever a simulator made of it. A criterion that no program answers is left ``unsure``, unless its facts name a
-program: ``{"program": "says", "all": [...]}``.
+The record in the prompt becomes a `FinishedEpisode`: its calls run from the task's initial state, so that the final
+state is the true one, whatever a simulator answered. A criterion that no program decides is ``unsure``, unless its
+facts name a program: ``{"program": "says", "all": [...]}``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
 
 
 def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> FinishedEpisode:
-    """Make a finished of a record, with the states that its calls lead to.
+    """Make a finished episode of a record, with the states that its calls lead to.
 
     Args:
         domain: The domain.
@@ -101,7 +101,7 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
         other = next((entry for entry in group if entry.get("by") != "agent"), None)
         event, state = _event(world, state, agent, other)
         if len(events) < index and event["type"] in ("transition", "answer", "invalid"):
-            turn += 1  # the record leaves out what the agent wrote, and keeps its place
+            turn += 1  # the record omits the agent's raw text but counts it
             events.append({"i": len(events), "type": "action", "turn": turn, "text": ""})
         while len(events) < index:
             events.append({"i": len(events), "type": "unseen", "turn": turn})
@@ -167,7 +167,7 @@ def _event(
 
 
 def _changes(world: World, call: Mapping[str, Any], outcome: str) -> bool:
-    """Whether a call may have changed something; one that failed, or only looks, has not."""
+    """Whether a call may have changed the state: it succeeded, and its tool writes."""
     tool = world.tools.get(str(call.get("name")))
     return outcome == "ok" and tool is not None and tool.effect == "write"
 
@@ -178,7 +178,7 @@ def _whole(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _quotes(entries: Sequence[Any], evidence: Sequence[Any], item: Mapping[str, Any]) -> list[JsonObject]:
-    """Words that stand in the record and prove something: those of the evidence first, else the last ones."""
+    """Verbatim quotes of the record: those of the evidence, otherwise the last one that can prove something."""
     said: dict[int, str] = {}
     proves_nothing = ("agent", "user") if item.get("kind") == "goal" else ("agent",)
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Plays the world from the prompt alone: the domain's tool runs on a state of the rows that were shown, and no more.
+"""Plays the world from the prompt alone: the domain's tool runs on a state that holds only the rows of the prompt.
 
 A tool is answered as if the rows that the slice lacks did not exist. A tool that cannot run on the slice, because it
 needs a row or a field that was not shown, is a mistake of the domain's declarations and is refused with its reason.
@@ -21,13 +21,13 @@ from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 @dataclass(frozen=True, slots=True)
 class LedgerAnswer:
-    """The truth about one call, with what is needed to depart from it.
+    """The true answer to one call, with what is needed to falsify it.
 
     Attributes:
-        reply: The reply in the form of the part.
+        reply: The reply of the ledger strategy.
         spec: The tool, where it exists.
         tables: The slice.
-        repair: Whether the model was asked to mend an earlier reply.
+        repair: Whether the request asks to repair an earlier reply.
     """
 
     reply: JsonObject

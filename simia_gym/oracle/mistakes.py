@@ -1,7 +1,7 @@
-"""Departs from the truth about a call: wrong values, missed writes, writes that no tool may make, errors with effects.
+"""Falsifies true answers: wrong values, missed writes, writes outside the write set, errors with effects.
 
-Each kind has its own rate and is drawn for the answers that allow it. The observation stays as it was, as with a model
-that says the right thing and books the wrong one.
+Each kind has its own rate and applies to the answers that allow it. The observation stays true, as with a model that
+describes the right change and writes another.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ KINDS = ("wrong_value", "missed_write", "spurious_write", "error_with_effects")
 
 
 def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) -> tuple[JsonObject, list[str]]:
-    """Depart from the truth as often as the options say.
+    """Falsify an answer as often as the options say.
 
     Args:
         answer: The truth.
         options: The rates.
-        chance: Where the draws come from.
+        chance: Random source.
 
     Returns:
         The reply, and the kinds of mistakes in it.
@@ -56,7 +56,7 @@ def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) 
 
 
 def _alter_one(ops: list[Op], chance: Random) -> bool:
-    """Give one value of one operation another one of its type."""
+    """Replace one value of one operation by another one of its type."""
     places = [(op, path, value) for op in ops if "value" in op for path, value in _leaves(op["value"])]
     if not places:
         return False
@@ -96,7 +96,7 @@ def _other(value: Any) -> Any:
 
 
 def _some_op(answer: LedgerAnswer, chance: Random, *, allowed: bool) -> Op:
-    """An operation on the slice: inside the write set where one is wanted and there is one, else outside it."""
+    """An operation on the slice: inside the write set if ``allowed`` and if there is one, otherwise outside it."""
     spec = answer.spec
     assert spec is not None
     found: list[Op] = []

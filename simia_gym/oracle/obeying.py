@@ -1,11 +1,11 @@
-"""Obeys instructions that stand outside the data blocks: the worst reader that an attack could hope for.
+"""Obeys instructions outside the data blocks: the most gullible model, for tests of attacks.
 
 An instruction is anything after ``ORACLE:`` up to the end of the line, in whatever letters and with whatever invisible
 characters in between; system messages are the environment's own and are not searched. What a block holds is data.
 
-Where blocks end is decided here as carelessly as a model might: at whatever looks like the end of one, with any tag and
-in any width, at the beginning of what any reader of text might take for a line. The code that writes blocks has no part
-in it.
+A block ends here wherever a careless model might see its end: at anything that looks like an end marker, with any tag
+and in any character width, at the beginning of anything that could be a line. This parser shares no code with the one
+that writes blocks.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _plain(text: str) -> str:
 
 
 def obey(reply: JsonObject, wanted: list[str]) -> tuple[JsonObject, int]:
-    """Do as told, as far as the form of the reply has room for it.
+    """Follow the instructions, as far as the reply's fields allow it.
 
     Args:
         reply: The truthful reply.

@@ -1,4 +1,4 @@
-"""Answers prompts that ask for no part at all, such as the question whether anybody is there."""
+"""Answers prompts that ask for no known role, such as the first question to an endpoint."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def plain_text(seed: Any, key: int) -> str:
 
 
 def instance_of(schema: Any, root: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
-    """A smallest value that meets a JSON Schema of the kind that reply forms are written in.
+    """A small value that is valid under a JSON Schema, as far as reply schemas need it.
 
     Args:
         schema: The schema.
-        root: The whole that references point into.
-        depth: How deep this is.
+        root: The schema that references point into.
+        depth: Depth of the recursion.
     """
     if not isinstance(schema, Mapping) or depth > _MOST_DEPTH:
         return None

@@ -1,4 +1,4 @@
-"""What was seen before: how much of a prompt a prefix cache would hold, and conversations worked out so far."""
+"""Memory of earlier requests: the prefixes that a server would have cached, and the states of conversations."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_NODES = 50_000
 
 
 class PrefixCache:
-    """Counts the bytes of a prompt that an earlier one began with, in whole pieces, as prefix caches of servers do."""
+    """Counts how many bytes a prompt has in common with the beginning of an earlier one, in whole blocks of 512."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
     def cached(self, text: bytes) -> int:
-        """How many bytes were there before; from now on all of them are."""
+        """How many bytes of the beginning are cached; afterwards the whole text is."""
         seen = self._seen
         if len(seen) > _MOST_PIECES:
             seen.clear()
@@ -37,9 +37,10 @@ class PrefixCache:
 
 
 class Conversations(Generic[T]):
-    """Works conversations out message by message, each beginning once, however often it comes back longer.
+    """Folds conversations message by message and keeps the value after each prefix.
 
-    A value of ``T`` stands for all that follows from the messages so far; it must not be changed.
+    A conversation that comes again with more messages costs only the new ones: without this, every request of an
+    episode would execute its whole history. A value of ``T`` holds what the messages so far led to; it is immutable.
     """
 
     def __init__(self) -> None:
@@ -47,12 +48,12 @@ class Conversations(Generic[T]):
         self._count = 0
 
     def fold(self, root: object, first: Callable[[], T], turns: Sequence[Said], step: Callable[[T, Said], T]) -> T:
-        """Work a conversation out.
+        """The value after a conversation.
 
         Args:
             root: What the conversation is about; hashable.
-            first: Gives the value before any message.
-            turns: The messages; those of the model itself are passed over.
+            first: Gives the value before the first message.
+            turns: The messages; those of role ``assistant`` are skipped.
             step: Gives the value after one more message.
         """
         if len(self._nodes) > _MOST_NODES:

@@ -1,4 +1,4 @@
-"""From the body of a request to what an oracle needs: messages, blocks, and whose part is asked for."""
+"""Reads the body of a request: its messages, their blocks, and which role is asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Part = Literal["ledger", "reference", "user", "judge", "plain"]
 
 
 class Refused(Exception):
-    """A request that the oracle does not answer, as a status and an error body.
+    """The oracle does not answer this request; becomes a status and an error body.
 
     Args:
         message: What is wrong.
@@ -49,7 +49,7 @@ class Static:
     blocks: Mapping[str, Any]
 
     def need(self, kind: str) -> Any:
-        """The value of a block that must be there.
+        """The value of a required block.
 
         Raises:
             Refused: It is not.
@@ -61,7 +61,7 @@ class Static:
 
 @dataclass
 class Asked:
-    """A request, read.
+    """A parsed request.
 
     Attributes:
         body: The decoded body.
@@ -91,7 +91,7 @@ class Asked:
 
     @cached_property
     def part(self) -> Part:
-        """Whose part the prompt asks for."""
+        """The role that the prompt asks for."""
         known = self.static.blocks
         if not self.turns:
             return "plain"

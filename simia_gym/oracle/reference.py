@@ -1,4 +1,4 @@
-"""Plays the world as the task's beginning and the calls since then make it: by executing them."""
+"""Plays the world by executing the calls of the history from the task's initial state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simia_gym.types import JsonObject, Task, Transition
 
 
 class Moment(NamedTuple):
-    """The world after some calls: its state, and the last answer."""
+    """The state after some calls, and the last answer."""
 
     state: State
     last: Transition | None
@@ -68,7 +68,7 @@ class Reference:
 
 
 def beginning(domain: Domain, world: World, task: Task) -> State:
-    """The state in which the first call of an episode is made; where nobody talks, the world has opened by then."""
+    """The state before the first call of an episode: after the world's opening, where there is no user."""
     state = domain.prepare(task).initial
     if domain.user is None:
         draft = state.draft()

@@ -1,8 +1,8 @@
 """Plays the customer as the scripted user would, from nothing but the conversation.
 
-The scripted user watches for calls that settle what it wants. A customer in a prompt sees no calls, so here the words
-that say that something was done stand for them: once it has agreed, a message that neither asks for a yes, nor
-refuses, nor asks it to wait, counts as the news that its wish is settled.
+The scripted user watches for tool calls that fulfil its request. A customer in a prompt sees no calls, so messages
+stand for them: once the customer has agreed, a message that does not ask for consent, refuse, or ask to wait counts as
+the report that the request is fulfilled.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NOT_DONE = frozenset({"confirm", "refuse", "wait"})
 
 
 class Moment(NamedTuple):
-    """A customer after some messages.
+    """The state of a customer after some messages.
 
     Attributes:
         state: What it remembers, as the user's own table holds it.
         last: What it said last.
-        agreed: Whether it has said yes to what its present request is about.
-        turn: How many messages it has heard.
+        agreed: Whether it has consented to its present request.
+        turn: Number of messages so far.
     """
 
     state: State
@@ -51,7 +51,7 @@ class Person:
         kind: Which user plays it.
         cues: The domain's cue patterns.
         task: A task that holds the customer and nothing else.
-        seed: Where the variety of wordings comes from.
+        seed: Random seed of the wordings.
     """
 
     def __init__(self, kind: str, cues: JsonObject, task: Task, seed: int) -> None:
@@ -65,7 +65,7 @@ class Person:
         return Moment(State.from_tables({}))
 
     def open(self, moment: Moment) -> Moment:
-        """Say the first words."""
+        """Give the first message."""
         said = run_sync(self._user.open(self._context(moment, Ledger())), inline=True)
         return Moment(moment.state.apply(said.ops or ()), said, False, 1)
 
@@ -89,7 +89,7 @@ class Person:
         return Moment(state, said, agreed, moment.turn + 1)
 
     def _settled(self, moment: Moment, text: str) -> tuple[Done, ...]:
-        """The calls that a message stands for."""
+        """The tool calls that a message stands for."""
         if self._script is None or not moment.agreed or self._cues.hear(text).acts & _NOT_DONE:
             return ()
         at = self._at(moment.state)
@@ -114,7 +114,7 @@ class UserPart:
 
     Args:
         domains: Where cue patterns are found.
-        seed: Where the variety of wordings comes from.
+        seed: Random seed of the wordings.
     """
 
     def __init__(self, domains: Domains, seed: int) -> None:
@@ -166,7 +166,7 @@ class UserPart:
 
 
 def _text(value: Any) -> str:
-    """The words of a block ``agent``; of a flood what was kept."""
+    """The text of a block ``agent``; of a text that was too long its beginning and end."""
     if not isinstance(value, Mapping):
         return ""
     return " ".join(str(value[name]) for name in ("text", "end") if value.get(name))

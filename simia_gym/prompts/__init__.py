@@ -1,7 +1,7 @@
-"""The instructions that models get, as Markdown files; a domain's own ``prompts/NAME.md`` takes the place of one.
+"""The instructions for models, as Markdown files; a domain may replace one by its own ``prompts/NAME.md``.
 
-A file may hold placeholders such as ``{{policy}}``. They are filled in one pass: what is filled in is never searched
-for placeholders, so no text that ends up in a prompt can pull in another.
+A file may hold placeholders such as ``{{policy}}``. They are filled in one pass: inserted text is never searched for
+placeholders.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from simia_gym.errors import InputError
 
 FOLDER = "prompts"
-"""Where a domain's own prompts stand, in its folder."""
+"""The folder of a domain's own prompts, inside the domain's folder."""
 
 PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "simulator_ledger": ("errors", "policy"),
@@ -24,7 +24,7 @@ PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "user": ("most",),
     "judge": ("policy",),
 }
-"""What a prompt's file may have a place for; nothing, where it is not listed."""
+"""The placeholders that each prompt may use; a prompt that is not listed may use none."""
 
 _HERE = Path(__file__).resolve().parent
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -32,11 +32,11 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 @dataclass(frozen=True)
 class PromptFile:
-    """The instructions for one part.
+    """The instructions for one role.
 
     Attributes:
         path: The file, for error messages.
-        text: What stands in it.
+        text: Its content.
     """
 
     path: Path
@@ -53,23 +53,23 @@ class PromptFile:
         return sha256(self.text.encode()).hexdigest()[:16]
 
     def fill(self, **values: str) -> str:
-        """Put values in the place of the placeholders.
+        """Replace the placeholders by values.
 
         Args:
-            **values: Text by placeholder. A value that the file has no place for is left out.
+            **values: Text by placeholder; a value whose placeholder does not occur is ignored.
 
         Returns:
             The text; placeholders inside values stay as they are.
 
         Raises:
-            InputError: The file has a placeholder that nothing is known for.
+            InputError: The file has an unknown placeholder.
         """
         for name in self.placeholders:
             if name not in values:
                 line = self.text[: self._first(name)].count("\n") + 1
                 known = ", ".join("{{" + each + "}}" for each in values) or "none"
                 raise InputError(
-                    f"nothing is known for the placeholder {{{{{name}}}}}",
+                    f"unknown placeholder {{{{{name}}}}}",
                     where=f"{self.path}:{line}",
                     fix=f"Known here: {known}.",
                 )
@@ -80,12 +80,12 @@ class PromptFile:
 
 
 def prompt_names() -> tuple[str, ...]:
-    """Names of the prompts that there are."""
+    """Names of all prompts."""
     return tuple(sorted(path.stem for path in _HERE.glob("*.md")))
 
 
 def load_prompt(name: str, folder: Path | None = None) -> PromptFile:
-    """Read the instructions for a part.
+    """Read the instructions for a role.
 
     Args:
         name: Such as ``simulator_ledger``; see `prompt_names`.
@@ -109,7 +109,7 @@ def load_prompt(name: str, folder: Path | None = None) -> PromptFile:
 
 
 def prompt_problems(folder: Path) -> list[InputError]:
-    """Say what is wrong with a domain's own prompts: names that are misspelt, places that nothing fills.
+    """Check a domain's own prompts: unknown names, unknown placeholders.
 
     Args:
         folder: The domain's folder.
@@ -118,11 +118,11 @@ def prompt_problems(folder: Path) -> list[InputError]:
         One error for each file that has something wrong.
     """
     known = prompt_names()
-    fix = f"Name it after one of: {', '.join(known)}."
+    fix = f"Use one of these names: {', '.join(known)}."
     problems = []
     for path in sorted((folder / FOLDER).glob("*.md")):
         if path.stem not in known:
-            problems.append(InputError("this prompt takes the place of none", where=str(path), fix=fix))
+            problems.append(InputError("there is no prompt of this name to replace", where=str(path), fix=fix))
             continue
         try:
             load_prompt(path.stem, folder).fill(**dict.fromkeys(PLACEHOLDERS.get(path.stem, ()), ""))

@@ -284,11 +284,11 @@ def test_answers_shared_in_groups_are_explained(simia: Simia, oracle: OracleServ
     words = ("--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url, "--shadow", "--json")
     result = simia("rollout", RETAIL, *words, "--episodes", 4, "--group", 4)
     asked = result.json["models"]["simulator"]["calls"]
-    assert f"the model was asked {asked} times, the other answers are shared within groups" in result.err
+    assert f"the model was called {asked} times; the other answers are shared within groups" in result.err
     assert re.search(r"simulator: .* \(\d+% cached, at most \d+% cacheable\)", result.err)
     assert "; state: wrong value 0" in result.err
     stateless = simia("rollout", RETAIL, *words, "--strategy", "reference", "--judge", "llm", "--episodes", 1)
-    assert "held against the world" in stateless.err
+    assert "compared with the world" in stateless.err
     assert "; state:" not in stateless.err
 
 

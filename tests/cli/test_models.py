@@ -494,7 +494,7 @@ def test_check_looks_at_the_prompts_of_a_domain(desk: str, simia: Simia) -> None
     problems = simia("check", desk, "--json").json["problems"]
     text = str(problems)
     assert len(problems) == 3
-    for says in ("errors_terse.md:2", "simulator_legder.md", "takes the place of none", "{{polity}}"):
+    for says in ("errors_terse.md:2", "simulator_legder.md", "there is no prompt of this name", "{{polity}}"):
         assert says in text
 
 

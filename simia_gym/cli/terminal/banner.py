@@ -1,4 +1,4 @@
-"""What is said before a run."""
+"""The line before a run: the environment and who plays what."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def banner(suite: Suite, *, policy: str, prompt: str, seed: int) -> str:
 
 
 def shown_name(suite: Suite) -> str:
-    """The environment's id; of a domain of one's own, the domain's name."""
+    """The environment's id, or the name of a custom domain."""
     return suite.domain.name if suite.config.domain is not None else suite.config.env

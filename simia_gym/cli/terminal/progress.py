@@ -1,4 +1,4 @@
-"""How far a run is: one line of the terminal that moves, or a line now and then where nobody looks at a terminal."""
+"""Progress of a run: a progress bar in a terminal, a log line every 30 seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from simia_gym.llm.accounts import accounts, in_short
 from simia_gym.record.records import Record
 
 LOG_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two log lines, where the output is no terminal."""
 _REFRESHES = 2
-"""How often a second the line is drawn."""
+"""How often a second the progress bar is redrawn."""
 _WIDE, _NARROW = 110, 80
-"""Columns from which on there is room for everything, and below which what models take is not shown."""
+"""Width from which on everything is shown, and below which the usage of models is not shown."""
 _NAME, _SHORT_NAME = 16, 10
 _LEAST_BAR = 5
 
 
 class _Spent(ProgressColumn):
-    """What the models have taken so far; models take also between two ends of episodes."""
+    """Usage of models so far; it also grows between two ends of episodes."""
 
     def __init__(self, *, short: bool) -> None:
         super().__init__(Column(no_wrap=True))
@@ -44,7 +44,7 @@ class Display:
     Args:
         output: Where it goes.
         name: What is played.
-        models: Whether models are asked, so that it is to be shown what they take.
+        models: Whether models are called, so that their usage is shown.
     """
 
     def __init__(self, output: Output, name: str, *, models: bool) -> None:

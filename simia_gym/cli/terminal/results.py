@@ -14,7 +14,7 @@ _MOST_ROWS = 12
 
 
 def results_table(title: str, summary: Summary) -> FittingTable:
-    """Success, reward and length by kind of task, and over all.
+    """Success, reward and length by kind of task and in total.
 
     Args:
         title: Its title.
@@ -29,7 +29,7 @@ def results_table(title: str, summary: Summary) -> FittingTable:
 
 
 def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
-    """The kinds in order; where there are many, those that begin with the same word stand together."""
+    """The kinds in order; if there are many, those whose names begin with the same word are summed up."""
     if len(kinds) <= _MOST_ROWS:
         return sorted(kinds.items())
     families: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What the models of a run took, for people: a few words while it runs, a line a role at its end."""
+"""The usage of models at the end of a run, a line for each role, and how tool calls were answered."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _ROUTES = {
     "llm": "by the model",
     "repaired": "by the model, repaired",
     "escalated": "by the stronger model",
-    "pin": "pinned before",
+    "pin": "from a pin",
     "world": "by the world",
-    "gate": "refused at the gate",
+    "gate": "refused by the argument check",
 }
 
 
 def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Iterator[str]:
-    """One line for each role that asked a model.
+    """One line for each role that called a model.
 
     Args:
         accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
-        resumed: Whether the record holds episodes of earlier runs, which are not in these counts.
+        resumed: Whether the record also holds episodes of earlier runs, which these counts leave out.
     """
     scope = " in this run" if resumed else ""
     for role, spent in accounts.items():
@@ -47,25 +47,25 @@ def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Ite
 
 
 def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool = False) -> Iterator[str]:
-    """How calls were answered, and what was kept out of the state.
+    """How tool calls were answered, which answers were rejected, and how answers differ from the world's.
 
     Args:
         summary: The results.
-        asked: Requests of the simulator, where they are those of all these episodes.
-        stateless: Whether no state was kept, so that none can be compared.
+        asked: Requests of the simulator, if all these episodes were played in this run.
+        stateless: Whether the simulator kept no state that could be compared.
     """
     if summary.routes:
         parts = [f"{summary.routes[name]:,} {words}" for name, words in _ROUTES.items() if summary.routes[name]]
         by_models = sum(summary.routes[name] for name in ("llm", "repaired", "escalated"))
         if asked is not None and asked < by_models:
-            parts.append(f"the model was asked {asked:,} times, the other answers are shared within groups")
+            parts.append(f"the model was called {asked:,} times; the other answers are shared within groups")
         scope = " of the whole record" if summary.reused else ""
         yield f"tool calls{scope}: {', '.join(parts)}"
     if summary.rejected:
-        yield f"answers of models that broke rules and were not taken over: {summary.rejected:,}"
+        yield f"rejected answers of models, which broke rules: {summary.rejected:,}"
     shadow = summary.shadow
     if shadow["answers"]:
-        line = f"held against the world: {counted(shadow['answers'], 'answer')}; other outcome {shadow['outcome']:,}"
+        line = f"compared with the world: {counted(shadow['answers'], 'answer')}; other outcome {shadow['outcome']:,}"
         line += f", other observation {shadow['observation']:,}"
         if not stateless:
             line += f"; state: wrong value {shadow['wrong']:,}, missed write {shadow['missed']:,}"
