@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simia_gym.contracts import StepContext
@@ -415,13 +415,9 @@ class _Turn:
         change = request.change
         if change is None or not memory.changed or change.withdraw:
             return request
-        return replace(
-            request,
-            action=change.action or request.action,
-            slots={**request.slots, **change.slots},
-            expect=request.expect if change.expect is None else change.expect,
-            done=request.done if change.done is None else change.done,
-        )
+        given = {name: getattr(change, name) for name in ("action", "expect", "done")}
+        update = {name: value for name, value in given.items() if value not in (None, "")}
+        return request.model_copy(update={**update, "slots": {**request.slots, **change.slots}})
 
     def _say(self, line: Sequence[str], act: str) -> None:
         self.said.parts.append(self._pick(line, act))

@@ -21,25 +21,35 @@ of the words of every group in ``told``; or by a refusal that the user accepts a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
 
-Line = tuple[str, ...]
+
+def _listed(value: Any) -> Any:
+    return () if value is None else [value] if isinstance(value, str) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+Line = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""Wordings of one line; a text alone is a list of one."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(_Part):
     """What the user says when it is asked for one detail; ``values`` are the private words in it."""
 
-    say: Line
-    values: tuple[str, ...] = ()
+    say: Line = ()
+    values: Line = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(_Part):
     """What a proposal must say about one detail.
 
     The user says yes only to a proposal that mentions one of ``any``. It objects to one that mentions none of them and
@@ -47,37 +57,34 @@ class Expect:
     detail where nothing is said about it.
     """
 
-    slot: str
-    any: tuple[str, ...]
-    avoid: tuple[str, ...] = ()
+    slot: str = ""
+    any: Line = ()
+    avoid: Line = ()
     token: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(_Part):
     """A successful call of this tool, with these arguments where given."""
 
-    tool: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    tool: str = ""
+    arguments: Mapping[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(_Part):
     """A change of mind at the first proper proposal.
 
     ``withdraw`` drops the request; otherwise the given parts replace those of the request.
     """
 
-    say: Line
+    say: Line = ()
     withdraw: bool = False
     action: str | None = None
-    slots: Mapping[str, Answer] = field(default_factory=dict)
+    slots: Mapping[str, Answer] = Field(default_factory=dict)
     expect: tuple[Expect, ...] | None = None
     done: tuple[Done, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(_Part):
     """One wish.
 
     Attributes:
@@ -96,13 +103,13 @@ class Request:
         change: Its change of mind.
     """
 
-    id: str
-    say: Line
+    id: str = "request"
+    say: Line = Field(min_length=1)
     action: str | None = None
-    slots: Mapping[str, Answer] = field(default_factory=dict)
+    slots: Mapping[str, Answer] = Field(default_factory=dict)
     expect: tuple[Expect, ...] = ()
     done: tuple[Done, ...] = ()
-    told: tuple[tuple[str, ...], ...] = ()
+    told: Annotated[tuple[Line, ...], BeforeValidator(_listed)] = ()
     answer: str | None = None
     insist: int = 0
     insist_say: Line = ()
@@ -111,8 +118,7 @@ class Request:
     change: Change | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(_Part):
     """Everything a scripted user brings along.
 
     Attributes:
@@ -124,9 +130,10 @@ class Script:
         vague: Whether the opening leaves the first wish unsaid.
     """
 
-    opening: Line
-    requests: tuple[Request, ...]
-    facts: Mapping[str, Answer] = field(default_factory=dict)
+    type: Literal["scripted"]
+    opening: Line = ()
+    requests: tuple[Request, ...] = Field(min_length=1)
+    facts: Mapping[str, Answer] = Field(default_factory=dict)
     close: Line = ()
     persona: str = ""
     vague: bool = False
@@ -142,121 +149,11 @@ def script_from_json(value: Any, where: str) -> Script:
     Raises:
         InputError: It is no script; names the place.
     """
-    keys = {"type", "persona", "opening", "facts", "requests", "close", "vague"}
-    data = _mapping(value, where, keys)
-    if data.get("type") != "scripted":
-        raise InputError(f"type is {data.get('type')!r}", where=where, fix="Use 'scripted', or another kind of user.")
-    requests = tuple(
-        _request(item, f"{where}.requests[{i}]") for i, item in enumerate(_list(data.get("requests"), where))
-    )
-    if not requests:
-        raise InputError("the user wants nothing", where=f"{where}.requests", fix="Write at least one request.")
-    return Script(
-        opening=_line(data.get("opening"), f"{where}.opening"),
-        requests=requests,
-        facts=_answers(data.get("facts"), f"{where}.facts"),
-        close=_line(data.get("close"), f"{where}.close"),
-        persona=str(data.get("persona", "")),
-        vague=bool(data.get("vague", False)),
-    )
-
-
-def _request(value: Any, where: str) -> Request:
-    keys = {
-        "id", "say", "action", "slots", "expect", "done", "told", "answer", "insist", "insist_say", "accept", "confirm",
-        "change",
-    }  # fmt: skip
-    data = _mapping(value, where, keys)
-    say = _line(data.get("say"), f"{where}.say")
-    if not say:
-        raise InputError("the request has no words", where=f"{where}.say", fix="Write how the user puts it.")
-    return Request(
-        id=str(data.get("id", "request")),
-        say=say,
-        action=data.get("action"),
-        slots=_answers(data.get("slots"), f"{where}.slots"),
-        expect=_expects(data.get("expect"), f"{where}.expect"),
-        done=_dones(data.get("done"), f"{where}.done"),
-        told=tuple(_line(group, f"{where}.told") for group in _list(data.get("told"), f"{where}.told")),
-        answer=data.get("answer"),
-        insist=int(data.get("insist", 0)),
-        insist_say=_line(data.get("insist_say"), f"{where}.insist_say"),
-        accept=_line(data.get("accept"), f"{where}.accept"),
-        confirm=_line(data.get("confirm"), f"{where}.confirm"),
-        change=None if data.get("change") is None else _change(data["change"], f"{where}.change"),
-    )
-
-
-def _change(value: Any, where: str) -> Change:
-    data = _mapping(value, where, {"say", "withdraw", "action", "slots", "expect", "done"})
-    return Change(
-        say=_line(data.get("say"), f"{where}.say"),
-        withdraw=bool(data.get("withdraw", False)),
-        action=data.get("action"),
-        slots=_answers(data.get("slots"), f"{where}.slots"),
-        expect=None if data.get("expect") is None else _expects(data["expect"], f"{where}.expect"),
-        done=None if data.get("done") is None else _dones(data["done"], f"{where}.done"),
-    )
-
-
-def _answers(value: Any, where: str) -> Mapping[str, Answer]:
-    if value is None:
-        return {}
-    return {
-        str(name): Answer(
-            say=_line(_mapping(item, f"{where}.{name}", {"say", "values"}).get("say"), f"{where}.{name}.say"),
-            values=_line(item.get("values"), f"{where}.{name}.values"),
-        )
-        for name, item in _mapping(value, where, None).items()
-    }
-
-
-def _expects(value: Any, where: str) -> tuple[Expect, ...]:
-    found = []
-    for i, item in enumerate(_list(value, where)):
-        data = _mapping(item, f"{where}[{i}]", {"slot", "any", "avoid", "token"})
-        found.append(
-            Expect(
-                slot=str(data.get("slot", "")),
-                any=_line(data.get("any"), f"{where}[{i}].any"),
-                avoid=_line(data.get("avoid"), f"{where}[{i}].avoid"),
-                token=data.get("token"),
-            )
-        )
-    return tuple(found)
-
-
-def _dones(value: Any, where: str) -> tuple[Done, ...]:
-    found = []
-    for i, item in enumerate(_list(value, where)):
-        data = _mapping(item, f"{where}[{i}]", {"tool", "arguments"})
-        found.append(Done(tool=str(data.get("tool", "")), arguments=data.get("arguments") or {}))
-    return tuple(found)
-
-
-def _mapping(value: Any, where: str, keys: set[str] | None) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"a {type(value).__name__} stands where an object must", where=where, fix="Write an object.")
-    if keys is not None:
-        for key in value:
-            if key not in keys:
-                raise InputError(f"there is no key {key!r}", where=where, fix=f"Keys: {', '.join(sorted(keys))}.")
-    return value
-
-
-def _list(value: Any, where: str) -> Sequence[Any]:
-    if value is None:
-        return ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InputError(f"a {type(value).__name__} stands where a list must", where=where, fix="Write a list.")
-    return value
-
-
-def _line(value: Any, where: str) -> Line:
-    if isinstance(value, str):
-        return (value,)
-    line = tuple(_list(value, where))
-    for item in line:
-        if not isinstance(item, str):
-            raise InputError(f"{item!r} is no wording", where=where, fix="Write a list of texts.")
-    return line
+    try:
+        return Script.model_validate_json(encode(value))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        what = f"{first['msg']}, got {first['input']!r:.80}"
+        fix = "See the reference of user scripts for its keys and values."
+        raise InputError(what, where=f"{where}{place}", fix=fix) from error
