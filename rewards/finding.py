@@ -1,4 +1,4 @@
-"""What a check finds: how far something holds, why, and where in the record that can be seen."""
+"""The result of a check: how far a criterion holds, why, and the evidence in the record."""
 
 from __future__ import annotations
 

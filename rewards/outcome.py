@@ -8,7 +8,6 @@ as it does there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
@@ -35,16 +34,9 @@ class OutcomeReward:
 
     @classmethod
     def for_domain(
-        cls,
-        items: Sequence[Any],
-        options: Mapping[str, Any],
-        *,
-        folder: Path | str | None = None,
-        where: str = "",
-        judge: object = None,
-        judge_scope: str = "llm",
+        cls, items: Sequence[Any], options: Mapping[str, Any], *, judge: object = None, **settings: Any
     ) -> OutcomeReward:
-        """Make the reward. The rule is fixed, so a domain's rubric and options do not enter into it.
+        """Make the reward. The rule is fixed, so rubric, options and settings have no effect.
 
         Raises:
             InputError: A judge is given, which the published rule has no place for.

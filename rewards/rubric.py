@@ -1,9 +1,9 @@
 """The rubric reward: programs first, forbidden behaviour gates, every point explained.
 
 The reward is the strict pass (1 if every required criterion is met and nothing forbidden happened, else 0), the
-weighted score, or a domain's published grade; the verdict always holds all of them that exist. Where something that
-matters could not be judged the verdict is invalid, never 0: leaving such a criterion out, or counting it as missed,
-would both teach something wrong.
+weighted score, or a domain's published grade; the verdict holds all of them that exist. If a criterion that matters
+cannot be judged, the verdict is invalid, never 0: leaving the criterion out or counting it as missed would train the
+policy on a wrong reward.
 """
 
 from __future__ import annotations
@@ -120,28 +120,9 @@ class RubricReward:
             self._grade = _find_grade(self.options.grade, place, where)
 
     @classmethod
-    def for_domain(
-        cls,
-        items: Sequence[Any],
-        options: Mapping[str, Any],
-        *,
-        folder: Path | str | None = None,
-        where: str = "",
-        judge: Judge | None = None,
-        judge_scope: JudgeScope = "llm",
-    ) -> RubricReward:
-        """Make the reward of a domain.
-
-        Args:
-            items: The content of its ``rubric.yaml``.
-            options: Its ``reward_options``.
-            folder: Its folder.
-            where: Its rubric file, for error messages.
-            judge: Who judges what no program can.
-            judge_scope: What the judge decides.
-        """
-        where = where or "rubric.yaml"
-        return cls(items, options, folder=folder, where=where, judge=judge, judge_scope=judge_scope)
+    def for_domain(cls, items: Sequence[Any], options: Mapping[str, Any], **settings: Any) -> RubricReward:
+        """Make the reward of a domain: the contract of `domain.yaml`; settings are those of the class."""
+        return cls(items, options, **settings)
 
     def criteria(self, task: Task) -> tuple[Criterion, ...]:
         """Give the criteria of a task: the domain's, with the task's own on top.

@@ -1,4 +1,4 @@
-"""Checks of the retail rubric that need to know what belongs to whom."""
+"""Checks of the retail rubric that depend on which customer owns which rows."""
 
 from __future__ import annotations
 

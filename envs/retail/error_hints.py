@@ -1,7 +1,7 @@
-"""Why a tool declines, in words: the rule or the fact behind it, and what would be right.
+"""Explanations of the tools' errors: the rule or fact behind an error, and what to do instead.
 
-They are shown where feedback explains. They say nothing of a customer's profile, for the order in question may be
-somebody else's.
+They are shown with ``feedback="explain"``. They reveal nothing about a customer's profile, since the order may belong
+to somebody else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The expert: an agent by rules that serves the shop's customers within its policy.
 
-It is causal: it sees the messages of the conversation and nothing else, so every id and value in its calls stood in an
-earlier message. It finds out who the customer is, looks at what the wish is about, asks for what is missing, proposes
+It is causal: it sees only the messages of the conversation, so every id and value in its calls occurred in an earlier
+message. It finds out who the customer is, looks at what the wish is about, asks for what is missing, proposes
 with all details and waits for a yes, acts, tells the result, and refuses what policy forbids.
 """
 

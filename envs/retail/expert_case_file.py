@@ -1,4 +1,4 @@
-"""What the expert has in front of it: rows that tools returned, and the wish that it is working on."""
+"""The expert's memory of a conversation: the rows that tools returned, and the wish in progress."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Any number of tasks of every kind, with fresh users, orders and products.
 
-A task is a function of its split and index. Its goal is what the gold actions lead to in the executable shop. The fixed
-tasks come from the same builders with seeds of their own: ``python -m simia_gym.envs.retail.generate`` writes them.
+A task is a function of its split and index. Its goal is computed by executing the gold actions in the shop's world.
+The fixed tasks come from the same builders with other seeds: ``python -m simia_gym.envs.retail.generate`` writes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The people, goods and orders that a generated task adds to the shop.
 
-Everything that a task is about is fresh: users, products and orders that exist in no other task, so that nothing can be
-learned by heart. What fills up a customer's other orders comes from the base catalogue.
+The users, products and orders that a task is about exist in no other task, so that a policy cannot memorise them. A
+customer's other orders are filled with items of the base catalogue.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Answers a call as a plain Python method would that is given whatever arguments come, without any check before it.
+"""Errors of calls whose arguments are passed to a Python method without a check, as the public benchmark does it.
 
-The public benchmark calls its tools like that and shows Python's own words for what goes wrong; agents in recorded
-rollouts have seen them. The texts are those of Python 3.10 to 3.12, written here so that they do not depend on the
-Python that runs.
+The benchmark shows Python's own error messages to the agent, so recorded rollouts contain them. The texts are those of
+Python 3.10 to 3.12, written here so that they do not depend on the running Python.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finding variants and listing products at a cost that does not grow with the catalogue.
 
-Products rarely change during an episode, so what was worked out for one table of them serves until another turns up.
+The index of a table of products is kept until the table changes, which is rare during an episode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TABLE = "products"
 
 
 class Shelves:
-    """What is known of the table of products; one for a world, shared by all its episodes."""
+    """An index of the table of products; one for a world, shared by all its episodes."""
 
     __slots__ = ("_items", "_listed")
 

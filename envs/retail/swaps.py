@@ -1,4 +1,4 @@
-"""Swapping items for other variants of the same product: what both modifying and exchanging check and work out."""
+"""Swapping items for other variants of the same product, shared by the tools that modify and exchange items."""
 
 from __future__ import annotations
 

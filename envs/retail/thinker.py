@@ -1,7 +1,6 @@
-"""The thinker: the expert, who notes before every turn what the customer wants and how far it is.
+"""The thinker: the expert, with a note before every action on what the customer wants and how far it has come.
 
-A conversation with a customer is long, and its beginning says what it is about. Who writes that down again in each turn
-has it at hand where it counts: small policies that imitate the expert forget the wish while they read profiles and
+The note is training data for small policies. Without it they forget the customer's wish while they read profiles and
 orders, and do what most customers want. The note stands between ``<think>`` and ``</think>``; neither customer nor
 tools see it.
 """

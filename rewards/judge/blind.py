@@ -1,8 +1,8 @@
-"""Episodes whose simulator kept no state: what still can be checked is checked, the rest is said to be unknown.
+"""Episodes whose simulator kept no state: checks of the record work, checks of the final state are unknown.
 
-A simulator that only imitates answers leaves the state as it was at the start, so that whoever looked at the final
-state would find that nothing had been done. Checks get such an episode with a final state that nobody can look at:
-those that read the record alone work as ever, any other is noticed, whoever wrote it.
+A simulator that only imitates answers leaves the state as it was at the start, so a check of the final state would find
+that nothing was done. Checks get such an episode with a final state that raises a fault when it is read. Checks that
+read only the record are not affected.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from simia_gym.state import State
 
 NO_STATE = "the simulator kept no state, so the final state proves nothing"
 KIND = "no_state"
-"""The kind of the fault that a check raises which cannot do without the state."""
+"""The kind of the fault that a check raises when it reads the missing state."""
 
 
 class UnknownState:
-    """Stands where the final state would; every look at it is a fault."""
+    """Takes the place of the final state; every attribute raises a fault."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise Fault(KIND, NO_STATE, role="judge")
 
 
 def blind(finished: FinishedEpisode) -> FinishedEpisode:
-    """The episode as checks may see it: without a final state where none was kept."""
+    """Replace the final state of an episode whose simulator kept none."""
     return replace(finished, final=cast(State, UnknownState())) if finished.stateless else finished
 
 

@@ -1,4 +1,4 @@
-"""Whether a judge's evidence is any: looked up in the record, word for word, and by who wrote it."""
+"""Verifies a judge's evidence: each quote must occur verbatim in the record, written by somebody whose words count."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from simia_gym.rewards.judge.judge_record import Side, texts_of
 from simia_gym.types import Evidence
 
 LEAST = 3
-"""Fewest characters of a quote that says something."""
+"""Fewest characters of a quote that counts as evidence."""
 
 
 def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side]) -> str | None:
-    """Say what is wrong with a piece of evidence.
+    """Explain why a piece of evidence is rejected.
 
     Args:
         events: The events of the ledger.
         piece: The piece.
-        trusted: Whose words prove something here.
+        trusted: Whose words count as proof for this question.
 
     Returns:
-        One sentence; ``None`` where the piece proves something.
+        One sentence; ``None`` if the evidence is accepted.
     """
     sides = _sides(events, piece)
     if sides is None:
@@ -42,12 +42,12 @@ def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side
 
 
 def real(events: Sequence[Event], pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """The pieces that stand in the record, whoever wrote them; for claims that need no proof."""
+    """The pieces whose quotes occur in the record, whoever wrote them; for answers that need no proof."""
     return tuple(piece for piece in pieces if _sides(events, piece))[:MOST_EVIDENCE]
 
 
 def _sides(events: Sequence[Event], piece: Evidence) -> set[Side] | None:
-    """Whose words a quote is; ``None`` where the record has no such event."""
+    """Who wrote the quoted words; ``None`` if the record has no such event."""
     if not 0 <= piece.event < len(events):
         return None
     texts = texts_of(events[piece.event])

@@ -1,9 +1,9 @@
-"""The judge that asks a language model: one criterion a call, and no claim without evidence that code has looked up.
+"""The judge that asks a language model: one criterion a call, with evidence that code verifies.
 
-All questions about an episode begin alike: instructions, policy, domain and task, the same for every episode of the
-task; then the record, the same for every criterion of the episode; the criterion comes last. So a server's prefix cache
-holds nearly everything. A judge that is unsure, or that proves nothing even when asked again, abstains; one that fails
-is a fault. Neither is ever a missed criterion.
+All prompts about an episode begin alike, so that server prefix caches work: first instructions, policy, domain and
+task, which are the same for every episode of the task; then the record, the same for every criterion; the criterion
+comes last. If the judge is unsure, or gives no valid evidence even when asked again, it abstains; if a call fails, that
+is a fault. Neither counts as a missed criterion.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class LLMJudge:
         return _values(found)
 
     def _opening(self, finished: FinishedEpisode, nonce: str) -> Prompt:
-        """What all questions about episodes of a task begin with."""
+        """The common beginning of all prompts about episodes of a task."""
         task, domain = finished.task, self.domain
         key = task.id, finished.digest
         known = self._openings.get(key)
@@ -151,7 +151,7 @@ class LLMJudge:
 
 @dataclass
 class _Hearing:
-    """One criterion before the judge."""
+    """The votes on one criterion."""
 
     model: ChatModel
     finished: FinishedEpisode
@@ -228,7 +228,7 @@ class _Hearing:
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Wait for all, whether they fail or not, so that nothing goes on behind anybody's back; then raise the first."""
+    """Wait for all, so that no task outlives the call; then raise the first error."""
     return _values(await asyncio.gather(*work, return_exceptions=True))
 
 

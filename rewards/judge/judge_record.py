@@ -1,6 +1,6 @@
 r"""The record of an episode as a judge sees it: who did and said what, as data.
 
-One entry a happening, each with the number of its event in the ledger and who brought it about:
+One entry for each message, call or answer, with the number of its event in the ledger and its author:
 
     {"event": 3, "by": "user", "text": "Hi, I want to return a lamp."}
     {"event": 6, "by": "agent", "call": {"name": "get_order", "arguments": {"order_id": "#W1"}}}
@@ -10,10 +10,10 @@ One entry a happening, each with the number of its event in the ledger and who b
     {"event": 12, "by": "agent", "answer": "42"}
     {"event": 13, "by": "env", "ended": "user_stop"}
 
-What the agent thought, wrote beside its calls or wrote in vain is not in it, nor what any model said on the way, nor
-anything that only the user knows. Texts that are too long keep their beginning as ``text`` and their end as ``end``;
-``left_out`` is the number of characters between. Such a mark is a key, so that no text can contain one. In a record
-that is too long even so, ``{"by": "env", "idle": 700}`` stands for so many actions that changed nothing.
+The agent's reasoning, its text beside calls and its undelivered text are left out, as are raw model replies and
+whatever only the user knows. Texts that are too long keep their beginning as ``text`` and their end as ``end``;
+``left_out`` is the number of characters between. These marks are keys, so no text can imitate one. In a record that is
+still too long, ``{"by": "env", "idle": 700}`` replaces 700 actions that changed nothing.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _LIMITS = (20_000, 8_000, 4_000, 2_000, 1_000, 400, 150)
 
 
 def judge_record(finished: FinishedEpisode, most: int = MAX_RECORD) -> list[JsonObject]:
-    """Write an episode down for a judge.
+    """Write the record of an episode for a judge.
 
-    Where the whole is too long, the answers of tools are cut in the middle, as little as is enough; if that is not
-    enough, so is what the agent wrote; and if that is not enough, calls are left out that changed nothing, the middle
-    ones first: a flood of words or calls neither hides the rest nor spares anybody the judgement.
+    If the record is too long, the middle of tool answers is cut, as little as is needed; then the middle of what the
+    agent wrote; then calls that changed nothing are left out, the middle ones first. So an agent cannot avoid being
+    judged by a flood of words or calls.
 
     Args:
         finished: The episode.

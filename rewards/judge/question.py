@@ -1,4 +1,4 @@
-"""A criterion as a question to a judge: what should hold, what the judge must know for it, what it has to prove."""
+"""A criterion as a question to a judge: what should hold, the facts it needs, and which answer needs evidence."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Question:
 
     @property
     def trusted(self) -> frozenset[Side]:
-        """Whose words prove something.
+        """Whose words count as evidence.
 
-        The agent's own never prove that something is so. They prove that it said them, which is what a communication
-        about; and whoever shows that something happened that must not may quote what the agent did and said. A goal is
-        proven by tools and pages alone: a user may only repeat what the agent has claimed.
+        The agent's own words never prove that something is true, only that it said them. They count for communication
+        criteria and for showing that something forbidden happened. A goal is proven by tools and pages alone, because a
+        user may only repeat what the agent has claimed.
         """
         if self.burden == "not_met":
             return frozenset({"said", "called", "heard", "seen"})

@@ -1,4 +1,4 @@
-"""Patterns of tool calls, for checks that ask which calls were made, and for words that only count after them."""
+"""Patterns of tool calls: for checks of calls, and for checks of words that count only after certain calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The brief user: plays customers of tasks that come with a description and without a script.
 
-It says why it calls and what it knows, as the task gives it, answers every question with what it knows, agrees to every
-proposal, and leaves when it is told of success. It cannot object, choose, or keep anything to itself, so scores with it
-say less than scores with a scripted user; which user played is always reported.
+It states its reason and the known facts of the task, answers every question with these facts, agrees to every proposal,
+and leaves when the agent claims success. It cannot object, choose, or withhold anything, so scores with it say less
+than scores with a scripted user. Every report names the user that played.
 
 The ``user`` of such a task holds ``reason`` and ``known``, and may hold ``unknown`` and ``instructions`` (which are not
 spoken), all in the second person: "You are Ada and want ...".
@@ -65,7 +65,7 @@ class BriefUser:
         self.cues = load_cues(cues)
 
     def begin(self, context: StepContext) -> None:
-        """Nothing to get ready: the memory is in the state."""
+        """Do nothing: the user's memory is in the state."""
 
     async def open(self, context: StepContext) -> Transition:
         """State the reason for the call and the known facts."""
@@ -120,7 +120,7 @@ def first_person(text: str) -> str:
 
 
 def _brief(task: Task) -> tuple[str, str]:
-    """What the customer says of its reason and of what it knows."""
+    """The reason and the known facts, in the first person."""
     user = task.user
     if not isinstance(user, Mapping) or not isinstance(user.get("reason"), str):
         fix = "Use a scripted user for tasks that have a script."

@@ -1,9 +1,9 @@
 """The customer as a language model plays it.
 
-It holds what the task says of the customer, hears nothing but the words that were delivered to it, and answers in a
-form in which leaving and agreeing are fields and not words: no phrase of the agent's or its own can end an episode or
-count as a confirmation. What it remembers is its own conversation, which only ever grows; the beginning is the same to
-the byte for all episodes of a task, and variety of wording comes from the seed of the request.
+The model gets what the task says about the customer and the messages that were delivered to it, nothing else. Consent
+and exit are structured fields of its reply, never parsed from text, so no phrase can end an episode or count as a
+confirmation. Its memory is the conversation, which only grows. The prompt begins with the same bytes in all episodes of
+a task, so that server prefix caches work; the seed of each request varies the wording.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ MAX_HEARD = 20_000
 """Most characters of an agent's message that the customer hears; of a longer one the middle is left out."""
 
 MOST_HEARD = 100_000
-"""Most characters of an episode's messages that the customer hears; what is heard stays in the conversation, which no
-agent may make longer than a model reads."""
+"""Most characters of all messages of an episode that the customer hears, so that no agent can overflow the context."""
 
 LEAST_HEARD = 500
-"""Characters of each message that the customer hears even after that."""
+"""Characters of each message that the customer hears after `MOST_HEARD` is used up."""
 
 REPLY = ReplySchema(
     "customer",
@@ -77,7 +76,7 @@ class LLMUser:
         self._asked = self._heard = 0
 
     def begin(self, context: StepContext) -> None:
-        """Forget the last episode.
+        """Start a new conversation.
 
         Raises:
             InputError: The task says nothing about a customer.

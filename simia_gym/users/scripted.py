@@ -107,7 +107,7 @@ class Memory(NamedTuple):
 
 @dataclass
 class Reply:
-    """A reply in the making: what is said, and the marks for the record."""
+    """A reply under construction: its sentences, its dialogue acts and slots for the record, and the end it causes."""
 
     parts: list[str] = field(default_factory=list)
     acts: list[str] = field(default_factory=list)
@@ -129,7 +129,7 @@ class ScriptedUser:
         self.cues = load_cues(cues)
 
     def begin(self, context: StepContext) -> None:
-        """Nothing to get ready: the memory is in the state."""
+        """Do nothing: the user's memory is in the state."""
 
     async def open(self, context: StepContext) -> Transition:
         """Say the opening line; where the script has none, the first request."""
@@ -240,7 +240,7 @@ class _Turn:
         return self._climb(request, memory)
 
     def _notice(self, request: Request, memory: Memory) -> Memory:
-        """Enter what has been done and said since the user's last turn."""
+        """Update the memory with the calls and words since the user's last turn."""
         done = list(memory.done)
         for call in self.calls:
             for index, deed in enumerate(request.done):
@@ -298,7 +298,7 @@ class _Turn:
         return self.said, self._calm(request, memory)._replace(proposed=True, named=named)
 
     def _clarify(self, request: Request, memory: Memory, named: tuple[int, ...]) -> tuple[Reply, Memory]:
-        """Ask what exactly will be done, naming what the proposal leaves out; not for ever."""
+        """Ask for the details that the proposal leaves out; give up after several times."""
         if memory.unclear >= _PATIENCE:
             return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
         missing = dict.fromkeys(item.slot for index, item in enumerate(request.expect) if index not in named)
