@@ -20,7 +20,12 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("env", help="id of an environment, or the folder of a domain of yours")
     parser.add_argument("--policy", help="a Hugging Face model; else a small one that has imitated the expert")
-    parser.add_argument("--imitation-steps", type=int, default=300, help="how long that one imitates")
+    parser.add_argument(
+        "--imitation-steps",
+        type=int,
+        default=150,
+        help="updates in which that one imitates; with 300 the reward starts near 1",
+    )
     parser.add_argument("--rows", type=int, default=8, help="beginnings of episodes to train on")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--groups", type=int, default=2, help="beginnings in a step")

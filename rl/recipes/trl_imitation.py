@@ -27,7 +27,7 @@ from simia_gym.types import Calls, End, JsonObject, Message, PolicyAction, Say
 LENGTH = 8192
 """Most tokens that the small models here can read."""
 VOCAB, PHRASES = 2048, 512
-STEPS = 300
+STEPS = 150
 
 
 def small_policy(
