@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,61 +164,34 @@ def _torn(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def _label(series: Iterable[Series]) -> None:
+def _label(series: Sequence[Series]) -> None:
     """Name each by its policy, and by what else it takes to tell them apart."""
-    listed = list(series)
-    for more in (_prompt, _simulator, _seed, _stem, _path):
-        labels = {id(one): one.label for one in listed}
-        for one in listed:
-            same = [other for other in listed if labels[id(other)] == labels[id(one)]]
-            if len({more(other) for other in same}) > 1:
-                one.label = f"{labels[id(one)]}, {more(one)}"
-    for same in _alike(listed):
-        names = [name for name in sorted(set().union(*map(_settings, same))) if len({_told(o, name) for o in same}) > 1]
-        for one in same:
-            one.label = ", ".join([one.label, *(_told(one, name) for name in names)])
-    for same in (same for same in _alike(listed) if len(same) > 1):
+    facts = {id(one): _facts(one) for one in series}
+    settings = sorted({name for one in facts.values() for name in one})
+    for names in (["prompt"], ["simulator"], ["seed"], ["file"], ["path"], settings):
+        for same in _alike(series):
+            for name in names:
+                told = [facts[id(one)].get(name, f"{name} as it comes") for one in same]
+                for one, fact in zip(same, told, strict=True):
+                    one.label += f", {fact}" if len(set(told)) > 1 else ""
+    for same in _alike(series):
         for number, one in enumerate(same, 1):
-            one.label = f"{one.label}, number {number}"
+            one.label += f", number {number}" if len(same) > 1 else ""
 
 
-def _alike(series: Iterable[Series]) -> Iterable[list[Series]]:
+def _alike(series: Sequence[Series]) -> list[list[Series]]:
     """Those with the same label together."""
     found: dict[str, list[Series]] = {}
     for one in series:
         found.setdefault(one.label, []).append(one)
-    return found.values()
+    return [*found.values()]
 
 
-def _settings(one: Series) -> dict[str, Any]:
-    return {**one.config, **one.run}
-
-
-def _told(one: Series, name: str) -> str:
-    """A setting as it stands in a label: short, and without quotes around a plain text."""
-    settings = _settings(one)
-    if name not in settings:
-        return f"{name} as it comes"
-    value = settings[name]
-    text = value if isinstance(value, str) else encode(value).decode()
-    return f"{name} {text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 3] + '...'}"
-
-
-def _prompt(one: Series) -> str:
-    return f"prompt {one.config.get('prompt', 'full')}"
-
-
-def _simulator(one: Series) -> str:
-    return f"simulator {one.config.get('simulator', 'world')}"
-
-
-def _seed(one: Series) -> str:
-    return f"seed {one.seed}"
-
-
-def _stem(one: Series) -> str:
-    return Path(one.source).name
-
-
-def _path(one: Series) -> str:
-    return one.source
+def _facts(one: Series) -> dict[str, str]:
+    """What a label may say, by name: short, and without quotes around a plain text."""
+    settings = {"prompt": "full", "simulator": "world", **one.config, **one.run, "seed": one.seed}
+    facts = {}
+    for name, value in settings.items():
+        text = value if isinstance(value, str) else encode(value).decode()
+        facts[name] = f"{name} {text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 3] + '...'}"
+    return {**facts, "file": Path(one.source).name, "path": one.source}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,12 +12,12 @@ from simia_gym.types import JsonObject, Message, PolicyAction
 
 @dataclass(frozen=True)
 class PolicyStart:
-    """What a policy is told before an episode.
+    """What a policy gets before an episode.
 
     Attributes:
         env: The environment's id.
         seed: The episode's seed; the only source of chance that a policy should use.
-        tools: OpenAI tool dictionaries.
+        tools: OpenAI tool dictionaries, read-only.
         grammar: How actions are written here.
         samples: Typical action texts of the domain.
     """
@@ -27,38 +27,6 @@ class PolicyStart:
     tools: Sequence[JsonObject]
     grammar: Grammar
     samples: tuple[str, ...] = ()
-
-
-class _LateStart(PolicyStart):
-    """A start whose tools are made when somebody looks at them."""
-
-    def __getattr__(self, name: str) -> Any:
-        known = self.__dict__
-        if name != "tools" or "_make" not in known:
-            raise AttributeError(f"a PolicyStart has no {name!r}")
-        tools = known["tools"] = known.pop("_make")()
-        return tools
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return PolicyStart, (self.env, self.seed, self.tools, self.grammar, self.samples)
-
-
-def late_start(
-    env: str, seed: int, tools: Callable[[], Sequence[JsonObject]], grammar: Grammar, samples: tuple[str, ...]
-) -> PolicyStart:
-    """A `PolicyStart` whose tools are made at need: each policy gets its own, and most never look at them.
-
-    Args:
-        env: The environment's id.
-        seed: The episode's seed.
-        tools: Makes the tools.
-        grammar: How actions are written.
-        samples: Typical action texts.
-    """
-    start = _LateStart(env, seed, (), grammar, samples)
-    del start.__dict__["tools"]
-    start.__dict__["_make"] = tools
-    return start
 
 
 @runtime_checkable

@@ -12,8 +12,7 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.domain.tasks import task_hash
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
-from simia_gym.policies import Policy
-from simia_gym.policies.base import late_start
+from simia_gym.policies import Policy, PolicyStart
 from simia_gym.rollout.limit import TimeUpError
 from simia_gym.types import Task
 
@@ -156,12 +155,4 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
     start = getattr(policy, "start", None)
     if start is not None:
         domain = episode.domain
-        start(
-            late_start(
-                env or domain.name,
-                seed,
-                domain.own_tools,
-                domain.grammar,
-                tuple(domain.config.samples),
-            )
-        )
+        start(PolicyStart(env or domain.name, seed, tuple(domain.tools), domain.grammar, domain.config.samples))

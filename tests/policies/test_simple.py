@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import pickle
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ import pytest
 from simia_gym.actions import get_grammar
 from simia_gym.errors import ActionError, InputError
 from simia_gym.policies import Policy, PolicyOptions, PolicyStart, RandomPolicy, load_policy, policy_hash, policy_names
-from simia_gym.policies.base import late_start
 from simia_gym.types import Calls, JsonObject, Message, Say
 
 WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
@@ -165,21 +162,3 @@ def test_hash_of_a_policy_follows_its_files(tmp_path: Path, monkeypatch: pytest.
 def test_importing_policies_does_not_import_openai() -> None:
     code = "import sys, simia_gym.policies; sys.exit('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_late_start_is_a_start_whose_tools_are_made_once() -> None:
-    made: list[list[JsonObject]] = []
-
-    def tools() -> list[JsonObject]:
-        made.append([{"type": "function"}])
-        return made[-1]
-
-    start = late_start("env", 3, tools, get_grammar("tools"), ("a",))
-    assert isinstance(start, PolicyStart)
-    assert made == []
-    assert start.tools is start.tools is made[0]
-    assert replace(start, seed=4).tools == made[0]
-    assert pickle.loads(pickle.dumps(start)).tools == made[0]
-    assert len(made) == 1
-    with pytest.raises(AttributeError):
-        start.nothing  # type: ignore[attr-defined] # noqa: B018
