@@ -19,7 +19,7 @@ from simia_gym.llm.transport.http import close_connections
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
 from simia_gym.policies.llm import LLMPolicy, resolve_options
 from simia_gym.policies.transcript import openai_messages
-from simia_gym.types import Calls, JsonObject, Message, PolicyAction, ToolCall
+from simia_gym.types import Calls, JsonObject, Message, ToolCall
 
 WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
 
@@ -60,12 +60,10 @@ class Server:
         self.bodies: list[JsonObject] = []
         self.headers: list[dict[str, str]] = []
         self.url = ""
-        self.peers: set[object] = set()
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         self.bodies.append(await request.json())
         self.headers.append(dict(request.headers))
-        self.peers.add(request.transport)
         answer = (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])()
         if isinstance(answer, web.StreamResponse):
             return answer
@@ -158,19 +156,8 @@ async def test_refusals_are_what_the_model_says(server: Server) -> None:
     ("answer", "kind", "requests"),
     [
         (error(429), "rate_limit", 3),
-        (error(500), "server_error", 3),
-        (error(503), "server_error", 3),
-        (error(408), "timeout", 3),
         (error(401), "auth", 1),
-        (error(403), "auth", 1),
-        (error(404), "not_found", 1),
-        (error(400), "bad_request", 1),
         (lambda: {"choices": []}, "bad_reply", 3),
-        (lambda: {"error": "no"}, "bad_reply", 3),
-        (lambda: completion({"role": "assistant", "tool_calls": [3]}), "bad_reply", 3),
-        (lambda: web.Response(text="{broken", content_type="application/json"), "bad_reply", 3),
-        (lambda: web.Response(text="<html>", content_type="text/html"), "bad_reply", 3),
-        (lambda: web.Response(body=b"\xff", content_type="application/json"), "bad_reply", 3),
         (lambda: {"hang": 1.0, **says("late")}, "timeout", 3),
         (lambda: {"reset": True}, "connection", 3),
     ],
@@ -208,14 +195,6 @@ async def test_a_model_that_stays_silent_does_nothing(server: Server, reason: st
     assert len(server.bodies) == 3
 
 
-async def test_no_credit_is_not_tried_again(server: Server) -> None:
-    body = {"error": {"message": "no credit", "code": "insufficient_quota"}}
-    server.answers = [lambda: web.json_response(body, status=429)]
-    with pytest.raises(Fault, match="no credit"):
-        await policy(server).act(TALK)
-    assert len(server.bodies) == 1
-
-
 async def test_nobody_there() -> None:
     options = PolicyOptions(model="m", base_url="http://user:hidden@127.0.0.1:9/v1", retries=1, backoff=0.0)
     with pytest.raises(Fault) as caught:
@@ -223,32 +202,6 @@ async def test_nobody_there() -> None:
     await close_connections()
     assert caught.value.kind == "connection"
     assert "hidden" not in str(caught.value)
-
-
-async def test_many_policies_share_one_client(server: Server) -> None:
-    server.answers = [lambda: says("Hello")]
-    for _ in range(5):
-        assert await policy(server).act(TALK) == "Hello"
-    assert len(server.peers) == 1
-
-
-def test_each_loop_has_its_own_client() -> None:
-    async def ask() -> PolicyAction:
-        app_server = Server()
-        app_server.answers = [lambda: says("Hello")]
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", app_server.chat)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        app_server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        try:
-            return await policy(app_server).act(TALK)
-        finally:
-            await close_connections()
-            await runner.cleanup()
-
-    assert [asyncio.run(ask()) for _ in range(2)] == ["Hello", "Hello"]
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
