@@ -46,7 +46,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         InputError: Something that was typed is wrong, or verl refuses the configuration.
     """
     worlds = load_worlds(asked, plan)
-    folder = RunFolder((asked.out or Path("runs") / plan.name).resolve())
+    folder = RunFolder((asked.launch.out or Path("runs") / plan.name).resolve())
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds.train, policy, plan)
@@ -65,14 +65,16 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     with _quiet():
         validate(config)
     text = as_yaml(config)
-    if asked.out is not None:
+    if asked.launch.out is not None:
         folder.path.mkdir(parents=True, exist_ok=True)
         write_whole(folder.path / "verl.yaml", text)
     elif not asked.json:
         output.say(text)
     facts: dict[str, Any] = {"profile": plan.profile.name, "engine": plan.engine_name, "policy": policy}
     lines = [f"{plan.name}: {plan.profile.about}; rollout engine {plan.engine_name}; policy {policy}"]
-    lines += ["verl's configuration: composed and valid" + (f", in {folder.path / 'verl.yaml'}" if asked.out else "")]
+    lines += [
+        "verl's configuration: composed and valid" + (f", in {folder.path / 'verl.yaml'}" if asked.launch.out else "")
+    ]
     lines += list(_tokens(plan, prompts, facts))
     if plan.profile.on_cpu:
         lines.append("graphics memory: none, the profile is for processors")
@@ -81,7 +83,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         lines.append("graphics memory: not known, because the policy's sizes are not (give a folder with config.json)")
         facts["memory"] = None
     else:
-        memory = memory_of(shape, config, limit=asked.gpu_memory)
+        memory = memory_of(shape, config, limit=asked.launch.gpu_memory)
         facts["memory"] = _memory_json(memory) | {"parameters": shape.parameters}
         lines += list(_memory(memory, shape.parameters, plan))
     lines += list(_calls(plan, worlds.train, facts))

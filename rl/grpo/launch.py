@@ -85,20 +85,17 @@ def run_grpo(asked: GrpoOptions) -> int:
     """
     require("rl", *NEEDED)
     output = Output(asked.json)
-    try:
-        plan = make_plan(asked, load_profile(asked.profile))
-    except InputError as error:
-        raise asked.models.as_typed(error) from None
-    folder = RunFolder((asked.out or Path("runs") / plan.name).resolve())
-    if folder.begun and (asked.out is not None if asked.dry_run else not asked.resume):
-        fix = "Give another --out." if asked.dry_run else "Go on with it by --resume, or give another --out."
+    plan = make_plan(asked, load_profile(asked.launch.profile))
+    folder = RunFolder((asked.launch.out or Path("runs") / plan.name).resolve())
+    if folder.begun and (asked.launch.out is not None if asked.launch.dry_run else not asked.launch.resume):
+        fix = "Give another --out." if asked.launch.dry_run else "Go on with it by --resume, or give another --out."
         raise InputError(f"a training has begun in {folder.path}", where="--out", fix=fix)
-    if asked.dry_run:
+    if asked.launch.dry_run:
         from simia_gym.rl.grpo.dry_run import show_plan
 
         return show_plan(output, asked, plan)
     check_machine(plan)
-    if asked.resume:
+    if asked.launch.resume:
         check_settings(folder, plan.to_json())
     with _sigterm_heard():
         try:

@@ -59,19 +59,17 @@ def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
         InputError: A setting does not fit; it is named as it was typed.
     """
     resources = asked.models.resources()
-    train = [(_loaded(asked, config, resources), weight) for config, weight in plan.environments]
+    train = [(_loaded(config, resources), weight) for config, weight in plan.environments]
     if not any(suite.model_names for suite, _ in train) and resources.simulator is None:
-        asked.models.check_used()
+        for config, _ in plan.environments:
+            asked.models.check_used(config)
     validation = plan.validation if plan.validation_every else ()
-    return Worlds(train, [(_loaded(asked, config, resources), weight) for config, weight in validation])
+    return Worlds(train, [(_loaded(config, resources), weight) for config, weight in validation])
 
 
-def _loaded(asked: GrpoOptions, config: EnvConfig, resources: Resources) -> Suite:
-    try:
-        with foreign_code(config.domain or config.env):
-            return load_suite(config, resources)
-    except InputError as error:
-        raise asked.models.as_typed(error) from None
+def _loaded(config: EnvConfig, resources: Resources) -> Suite:
+    with foreign_code(config.domain or config.env):
+        return load_suite(config, resources)
 
 
 def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:
@@ -257,8 +255,8 @@ def write_agent_loops(folder: RunFolder, asked: GrpoOptions, plan: RunPlan, work
         max_tokens=models.max_tokens,
         max_cost=models.max_cost,
         turn_tokens=plan.turn_tokens,
-        timeout=asked.episode_timeout,
-        records=asked.records,
+        timeout=asked.launch.timeout,
+        records=asked.launch.save_records,
     )
     text = yaml.safe_dump(agent_loop_config(settings), sort_keys=False, allow_unicode=True)
     write_whole(folder.path / "agent_loops.yaml", text)
@@ -278,7 +276,7 @@ def addresses(asked: GrpoOptions, plan: RunPlan) -> dict[str, str]:
         "SIMIA_USER_BASE_URL": models.user_base_url or models.base_url,
         "SIMIA_JUDGE_BASE_URL": models.judge_base_url or models.base_url,
     }
-    if any(word.startswith("escalation.") for word in models.role):
+    if "escalation" in models.role:
         typed["SIMIA_ESCALATION_BASE_URL"] = models.escalation_base_url or models.base_url
     found = {name: url for name, url in typed.items() if url is not None}
     if found and not plan.profile.own_ray:

@@ -11,15 +11,13 @@ from typing import Any
 import yaml
 
 from simia_gym.errors import InputError
+from simia_gym.rl.grpo.settings import GrpoSettings
 
 FOLDER = Path(__file__).parent / "profiles"
 _BASE = "base"
 _KEYS = {"inherits", "about", "launch", "environment", "set", "add"}
-_LAUNCH = {
-    "engine", "steps", "groups", "group_size", "learning_rate", "max_prompt_length", "max_response_length",
-    "turn_tokens", "dynamic_sampling", "prompt", "validation_every", "validation_tasks", "save_every", "keep",
-}  # fmt: skip
-"""Options of the command for which a profile may have defaults."""
+_LAUNCH = {*GrpoSettings.fields(), "prompt"} - {"policy", "temperature", "seed", "logger", "overrides"}
+"""The options of the command that a profile may have defaults of."""
 
 
 @dataclass(frozen=True)

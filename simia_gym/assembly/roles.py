@@ -60,7 +60,7 @@ class RoleModels:
         given["model"] = self._named(role)
         if role == "escalation" and given["model"] is None and role not in self._resources.models:
             fix = "Give roles={'escalation': {'model': NAME}} (--role escalation.model=NAME)."
-            raise InputError("the stronger model has no name of its own", where="escalation.model", fix=fix)
+            raise InputError("the stronger model has no name of its own", where="roles.escalation.model", fix=fix)
         if role not in self._resources.models:
             given["model"] = resolve_model(_ASKED_AS[role], given["model"])
         return ModelSettings.from_json(given, where=f"roles.{role}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.roles import RoleModels
-from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.settings import EnvConfig, SimulatorName
 from simia_gym.assembly.validate import check_effects
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import Simulator, StepContext, User
@@ -98,12 +98,12 @@ class Suite:
         """Find a task by its id, in any split; see `Domain.find_task`."""
         return self.domain.find_task(task_id)
 
-    def _simulator_name(self) -> str:
+    def _simulator_name(self) -> SimulatorName:
         if self.resources.simulator is not None:
-            return self._own_simulator().name
-        asked = self.config.simulator
+            return cast(SimulatorName, self._own_simulator().name)
+        asked: SimulatorName = self.config.simulator
         if asked == "auto":
-            asked = LLM if self.models.configured() else "world"
+            asked = "llm" if self.models.configured() else "world"
         if asked == "world" and self.domain.world is None:
             fix = "Name a World class in domain.yaml, or let a model play it: simulator='llm' with model and base_url."
             raise InputError(f"{self.domain.name} has no world to run", where="simulator", fix=fix)

@@ -20,25 +20,6 @@ _WANTED = {
 }
 
 
-def check_settings(config: EnvConfig) -> None:
-    """Refuse what has no effect whatever the domain is.
-
-    Args:
-        config: The settings.
-
-    Raises:
-        InputError: Names the setting and what is missing.
-    """
-    if config.routes and config.simulator != "hybrid":
-        what = f"routes are for the hybrid, and simulator is {config.simulator!r}"
-        raise InputError(what, where="routes", fix="Add simulator='hybrid' (--simulator hybrid).")
-    if config.replay_from is not None and config.simulator != "replay":
-        what = f"a record answers in simulator 'replay' only, and simulator is {config.simulator!r}"
-        raise InputError(what, where="replay_from", fix="Add simulator='replay' (--simulator replay).")
-    if config.votes != 1 and config.judge is None:
-        raise InputError("nobody judges, so nobody votes", where="votes", fix="Add judge='llm' (--judge llm).")
-
-
 def check_effects(
     config: EnvConfig, resources: Resources, domain: Domain, simulator: str, playing: Collection[str]
 ) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.formatting import one_line
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
@@ -13,8 +16,21 @@ from simia_gym.errors import InputError
 from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json
 
 
-def check_domain(path: Path, *, write_tools: bool, write_goals: bool = False, json: bool) -> int:
-    """Check a folder and print the report.
+def check_domain(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of a domain.")],
+    *,
+    write_tools: Annotated[
+        bool, typer.Option("--write-tools", help="Rewrite tools.json from what the world declares.")
+    ] = False,
+    write_goals: Annotated[
+        bool,
+        typer.Option(
+            "--write-goals", help="Write the goals of tasks from their gold actions, where missing or not reached."
+        ),
+    ] = False,
+    json: AsJson = False,
+) -> int:
+    """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser.
 
     Returns:
         The exit code: 0; 1 where a check fails; 2 where the folder cannot be loaded.

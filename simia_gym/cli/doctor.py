@@ -11,13 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
+from typing import Annotated
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.list_envs import describe_environment
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
@@ -62,8 +65,15 @@ class Finding:
     says: str
 
 
-def examine(*, json: bool, model: str | None = None, base_url: str | None = None) -> int:
-    """Look at the installation and at the endpoints of models, and print the verdict and then what was found.
+def examine(
+    *,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Try this model. [default: those that the variables name]")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Its OpenAI-compatible endpoint.")] = None,
+    json: AsJson = False,
+) -> int:
+    """Check this installation, and what the endpoints of models can do.
 
     Args:
         json: Print a value for scripts.

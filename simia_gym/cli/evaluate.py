@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Optional
 
+import typer
 from rich.text import Text
 
-from simia_gym.cli.rollout import Played, RolloutOptions, play_and_show
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.sources import ModelSources
+from simia_gym.cli.options.generate import AsJson, Typed, with_options
+from simia_gym.cli.rollout import play_and_show
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import MARK, make_report
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import read_series
+from simia_gym.rollout.run import Ended, Run, RunSettings
 from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
 
-_OF_ALL = ("seed", "json")
+_PLAY = {"trials": 1, "split": "test"}
 
 
-def evaluate_policy(asked: RolloutOptions, *, report: Path | None) -> int:
-    """Play a policy and report its scores.
-
-    Args:
-        asked: What to play.
-        report: Where the report goes, besides the terminal.
-
-    Returns:
-        The exit code, as of `simia_gym.cli.rollout.run_rollout`.
-
-    Raises:
-        InputError: Something that was typed is wrong.
-    """
+@with_options(RunSettings, EnvConfig, ModelSources, omit=("episodes", "group"), defaults=_PLAY)
+def evaluate(
+    typed: Typed,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ENV | RECORD...",
+            help="What to play: an id from `simia list`, or the folder of a domain. Or records to read and compare.",
+        ),
+    ],
+    report: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Write the report there, as JSON."),
+    ] = None,
+    json: AsJson = False,
+) -> int:
+    """Measure a policy, or compare records: pass@1, pass^k, rewards and turns, with 95% intervals over tasks."""
+    settings = typed.make(RunSettings)
+    if records := records_among(words):
+        for option in typed.changed():
+            if option.name != "seed":
+                fix = "Leave it out, or name an environment to play instead of records."
+                raise InputError("nothing is played where records are read", where=option.flag, fix=fix)
+        return evaluate_records(records, seed=settings.seed, report=report, json=json)
     if report is not None:
-        check_report(report, [asked.out] if asked.out is not None else [])
+        check_report(report, [settings.out] if settings.out is not None else [])
 
-    def show(output: Output, asked: RolloutOptions, played: Played) -> None:
-        series, _ = read_series([played.path])
-        spent = spending_json(played.summary, played.spent)
-        run = {**played.facts, **spent, "reused": played.summary.reused, "seconds": round(played.seconds, 3)}
-        run |= {"record": str(played.path)}
-        _show(output, make_report(series, seed=asked.seed, run=run), report, played.lines)
+    def show(output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
+        series, _ = read_series([ended.path])
+        spent = spending_json(ended.summary, ended.spent)
+        more = {**facts, **spent, "reused": ended.summary.reused, "seconds": round(ended.seconds, 3)}
+        more["record"] = str(ended.path)
+        _show(output, make_report(series, seed=settings.seed, run=more), report, lines)
 
-    return play_and_show(asked, show)
+    return play_and_show(typed, words[0], show, json=json)
 
 
 def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json: bool) -> int:
@@ -92,30 +107,6 @@ def records_among(words: list[str]) -> list[Path]:
         what = f"environments are played one at a time, and here are {len(others)}"
         raise InputError(what, where="ENV | RECORD...", fix="Name one environment, or records to compare.")
     return records
-
-
-def check_alone(typed: dict[str, Any], default: dict[str, Any]) -> None:
-    """Refuse what is about playing where records are only read.
-
-    Args:
-        typed: Fields of `RolloutOptions` as they were typed.
-        default: The same where nothing was.
-
-    Raises:
-        InputError: Names the option.
-    """
-    for name, value in typed.items():
-        if value == default[name] or name in _OF_ALL:
-            continue
-        if name == "models":
-            one, other = dataclasses.asdict(value), dataclasses.asdict(default[name])
-            name = next(key for key in one if one[key] != other[key])
-        option = f"--{name.replace('_', '-')}"
-        raise InputError(
-            "nothing is played where records are read",
-            where=option,
-            fix="Leave it out, or name an environment to play instead of records.",
-        )
 
 
 def check_report(path: Path, records: list[Path]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE
 from simia_gym.common.output import Output, complain
@@ -37,8 +38,8 @@ def describe_environment(env: str) -> dict[str, Any]:
     }
 
 
-def list_environments(*, json: bool) -> int:
-    """Print them.
+def list_environments(*, json: AsJson = False) -> int:
+    """List the environments: tools, tasks, grammar.
 
     Returns:
         The exit code: 2 where an environment does not load.

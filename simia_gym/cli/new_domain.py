@@ -7,7 +7,11 @@ import shlex
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 
@@ -15,8 +19,10 @@ TEMPLATE = "library"
 _NAME = re.compile(r"^name: \w+", re.MULTILINE)
 
 
-def write_domain(path: Path, *, json: bool) -> int:
-    """Write the example domain to a new folder and say what to do next.
+def write_domain(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder to make.")], *, json: AsJson = False
+) -> int:
+    """Write a small, complete, commented domain to start from.
 
     Returns:
         The exit code.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
@@ -14,8 +17,13 @@ from simia_gym.rollout.replay import Proof, replay_file
 _SHOWN = 300
 
 
-def replay_record(file: Path, *, data: str | None, json: bool) -> int:
-    """Replay a record file and print what it proved.
+def replay_record(
+    file: Annotated[Path, typer.Argument(metavar="RECORD", help="A record that `simia rollout` wrote.")],
+    *,
+    data: Annotated[str | None, typer.Option(metavar="DIR", help="Your own data for the domain.")] = None,
+    json: AsJson = False,
+) -> int:
+    """Run a record again and prove it bit for bit, or show the first divergence.
 
     Returns:
         The exit code: 0, or 1 where a record is not proven.

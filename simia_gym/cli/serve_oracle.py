@@ -53,11 +53,11 @@ def serve_oracle(
         bool, typer.Option("--no-json-schema", help="Refuse response_format of type json_schema.")
     ] = False,
     obedient: Annotated[bool, typer.Option("--obedient", help="Obey 'ORACLE: ...' outside data blocks.")] = False,
-    seed: Annotated[int, typer.Option(metavar="S", help="Where all chance comes from.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed.")] = 0,
     json: Annotated[
         bool, typer.Option("--json", help="Print address and counts as JSON lines on standard output.")
     ] = False,
-) -> None:
+) -> int:
     """Serve an OpenAI-compatible endpoint whose model executes the domains' own code, with faults on request."""
     from simia_gym.oracle.options import FAULTS, OracleOptions
 
@@ -86,7 +86,7 @@ def serve_oracle(
         obedient=obedient,
         seed=seed,
     )
-    raise typer.Exit(asyncio.run(_serve(options, Output(json))))
+    return asyncio.run(_serve(options, Output(json)))
 
 
 async def _serve(options: OracleOptions, output: Output) -> int:

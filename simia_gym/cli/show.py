@@ -6,11 +6,13 @@ import json as jsonlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError, did_you_mean
@@ -27,14 +29,14 @@ class _Line(NamedTuple):
     text: str
 
 
-def show_episode(path: Path, task: str | None, *, member: int = 0, json: bool = False) -> int:
-    """Print one episode of a record.
-
-    Args:
-        path: The record.
-        task: The id of its task; by default that of the first episode.
-        member: Which episode of the task.
-        json: Whether a script listens: it gets the record's line.
+def show_episode(
+    path: Annotated[Path, typer.Argument(metavar="RECORD", help="A record that `simia rollout` wrote.")],
+    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task's id; else the first episode.")] = None,
+    *,
+    member: Annotated[int, typer.Option(metavar="N", min=0, help="Which episode of the task.")] = 0,
+    json: AsJson = False,
+) -> int:
+    """Print a recorded episode as a conversation, with its verdict.
 
     Returns:
         The exit code 0.

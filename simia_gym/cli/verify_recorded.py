@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
+from simia_gym.cli.options.generate import AsJson
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
@@ -19,8 +21,14 @@ _LONGEST = 70
 _MOST = 5
 
 
-def verify(domain: str, *, data: Path, rollouts: Path, json: bool) -> int:
-    """Execute recorded rollouts again and print how far they agree.
+def verify(
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="An id from `simia list`, or its short name.")],
+    *,
+    data: Annotated[Path, typer.Option(metavar="DIR", help="The benchmark's own data.")],
+    rollouts: Annotated[Path, typer.Option(metavar="FILE", help="Recorded rollouts, one JSON object a line.")],
+    json: AsJson = False,
+) -> int:
+    """Execute recorded rollouts of the real benchmark again and compare every observation and outcome.
 
     Returns:
         The exit code: 0, or 1 where an observation or an outcome differs.

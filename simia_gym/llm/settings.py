@@ -7,15 +7,15 @@ from arguments and the environment, and nothing of it is ever written.
 from __future__ import annotations
 
 import base64
-import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
@@ -25,132 +25,53 @@ NO_KEY = "none"
 _RESERVED = frozenset({"messages", "stream", "n"})
 _SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|authorization|secret|password|(?:access|auth|bearer)[-_]?token)$", re.I)
 _LEAST_IN_QUERY = 8
-_LONGEST_LABEL = 63
 """Characters of a value in an address's query from which on it may be a key."""
+_LONGEST_LABEL = 63
 
 
-@dataclass(frozen=True)
-class ModelSettings:
-    """How one role uses its model. Holds no secret and no address.
+class ModelSettings(Settings):
+    """How one role uses its model. Holds no secret and no address."""
 
-    Attributes:
-        model: The model's name, as the server knows it.
-        temperature: Sampling temperature; ``None`` leaves it to the server.
-        top_p: Nucleus sampling; ``None`` leaves it to the server.
-        max_tokens: Longest reply in tokens, thinking included; ``None`` leaves it to the server.
-        seed: Whether the seeds of requests are sent.
-        structured: How a reply's form is asked for: ``auto`` tries ``json_schema``, then ``json_object``, then none.
-        timeout: Seconds that one try may take, the reading of the answer included.
-        retries: Further tries after failures that may pass.
-        rereads: How many answers that are worth nothing (empty, or not in the form) are asked for again; never more
-            than `retries`.
-        backoff: Seconds of the first pause before a further try; doubled each time.
-        concurrency: Most requests in flight to this model; ``None`` for no ceiling.
-        price_in: USD per million prompt tokens.
-        price_cached: USD per million prompt tokens that came from the server's cache; else `price_in`.
-        price_out: USD per million completion tokens.
-        extra: Further fields of the request body.
-    """
-
-    model: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    seed: bool = True
-    structured: Structured = "auto"
-    timeout: float = 120.0
-    retries: int = 6
-    rereads: int = 2
-    backoff: float = 0.5
-    concurrency: int | None = None
-    price_in: float | None = None
-    price_cached: float | None = None
-    price_out: float | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    model: str | None = setting(None, "The model's name, as the server knows it.", min_length=1)
+    temperature: int | float | None = setting(None, "Sampling temperature; None leaves it to the server.", ge=0)
+    top_p: int | float | None = setting(None, "Nucleus sampling; None leaves it to the server.", gt=0, le=1)
+    max_tokens: int | None = setting(
+        None, "Longest reply in tokens, thinking included; None leaves it to the server.", ge=1
+    )
+    seed: bool = setting(True, "Whether the seeds of requests are sent.")
+    structured: Structured = setting(
+        "auto", "How a reply's form is asked for: auto tries json_schema, then json_object, then none."
+    )
+    timeout: int | float = setting(120.0, "Seconds that one request may take, reading the answer included.", gt=0)
+    retries: int = setting(6, "Further tries after failures that may pass.", ge=0)
+    rereads: int = setting(
+        2, "How many useless answers (empty, or not in the form) are asked for again; at most `retries`.", ge=0
+    )
+    backoff: int | float = setting(0.5, "Seconds before the first further try; doubled each time.", ge=0)
+    concurrency: int | None = setting(None, "Most requests in flight to this model; None for no limit.", ge=1)
+    price_in: int | float | None = setting(None, "USD per million prompt tokens.", ge=0)
+    price_cached: int | float | None = setting(
+        None, "USD per million prompt tokens from the server's cache; else `price_in`.", ge=0
+    )
+    price_out: int | float | None = setting(None, "USD per million completion tokens.", ge=0)
+    extra: Mapping[str, Any] = setting({}, "Further fields of the request body.")
 
     def __post_init__(self) -> None:
-        self._check("model settings")
-
-    def _check(self, where: str) -> None:
-        def refuse(name: str, want: str) -> None:
-            value = getattr(self, name)
-            raise InputError(f"{name} is {value!r}", where=where, fix=f"It must be {want}.")
-
-        def number(name: str, least: float, *, above: bool = False, most: float = math.inf) -> None:
-            value = getattr(self, name)
-            fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if value is None and name in _OPTIONAL:
-                return
-            if not fits or value < least or value > most or (above and value == least):
-                upper = "" if most == math.inf else f" and at most {most:g}"
-                refuse(name, f"a number {'above' if above else 'of at least'} {least:g}{upper}")
-
-        model: Any = self.model
-        if model is not None and (not isinstance(model, str) or not model):
-            refuse("model", "the name of a model")
-        number("temperature", 0)
-        number("top_p", 0, above=True, most=1)
-        number("timeout", 0, above=True)
-        number("backoff", 0)
-        for name in ("price_in", "price_cached", "price_out"):
-            number(name, 0)
-        for name, least in (("max_tokens", 1), ("retries", 0), ("rereads", 0), ("concurrency", 1)):
-            number(name, least)
-            if getattr(self, name) is not None and not isinstance(getattr(self, name), int):
-                refuse(name, f"a whole number of at least {least}")
-        seed: Any = self.seed
-        if not isinstance(seed, bool):
-            refuse("seed", "true or false")
-        if self.structured not in get_args(Structured):
-            refuse("structured", f"one of {', '.join(get_args(Structured))}")
-        extra: Any = self.extra
-        if not isinstance(extra, Mapping) or not all(isinstance(key, str) for key in extra):
-            refuse("extra", "an object of further fields of the request body")
-        if (secret := _secret_in(self.extra)) is not None:
-            fix = "Settings stand in every record: give keys by api_key or the environment's variables."
-            raise InputError(f"extra holds a secret, {secret!r}", where=where, fix=fix)
-        taken = sorted(_RESERVED & self.extra.keys())
-        if taken:
-            raise InputError(f"extra sets {', '.join(taken)}", where=where, fix="Leave it out: it is set by the suite.")
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str = "model settings") -> ModelSettings:
-        """Read settings.
-
-        Args:
-            data: Any of the attributes.
-            where: Where they stand, for errors.
-
-        Returns:
-            The settings.
+        """Refuse secrets, and what the package sets itself.
 
         Raises:
-            InputError: A name is not known or a value is impossible.
+            InputError: `extra` holds such a field.
         """
-        given: Any = data
-        if not isinstance(given, Mapping):
-            raise InputError(f"{data!r} is no object", where=where, fix='Write {"model": "..."}.')
-        known = [one.name for one in fields(cls)]
-        unknown = [key for key in data if key not in known]
-        if unknown:
-            raise InputError(f"unknown setting {unknown[0]!r}", where=where, fix=f"Known: {', '.join(known)}.")
-        try:
-            return cls(**data)
-        except InputError as error:
-            raise InputError(error.what, where=where, fix=error.fix) from None
-
-    def to_json(self) -> JsonObject:
-        """Write what differs from the defaults; `from_json` reads it back."""
-        plain = ModelSettings()
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        result: JsonObject = {key: value for key, value in found.items() if value != getattr(plain, key)}
-        if "extra" in result:
-            result["extra"] = dict(self.extra)
-        return result
+        if (secret := _secret_in(self.extra)) is not None:
+            fix = "Settings stand in every record: give keys by api_key or environment variables."
+            raise InputError(f"extra holds a secret, {secret!r}", where="extra", fix=fix)
+        taken = sorted(_RESERVED & self.extra.keys())
+        if taken:
+            raise InputError(f"extra sets {', '.join(taken)}", where="extra", fix="Leave it out: the package sets it.")
 
     def to_answers(self) -> JsonObject:
         """The part of `to_json` on which the answers depend; patience, concurrency and prices change none."""
-        return {name: value for name, value in self.to_json().items() if name not in _NO_MATTER}
+        return {name: value for name, value in self.to_json().items() if name not in NO_MATTER}
 
     def price(self, prompt: int, cached: int, completion: int) -> float:
         """What so many tokens cost, in USD; 0 where no price is known."""
@@ -175,10 +96,8 @@ def _secret_in(value: Any) -> str | None:
     return None
 
 
-_NO_MATTER = frozenset({"timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out"})
-_OPTIONAL = frozenset(
-    {"temperature", "top_p", "max_tokens", "concurrency", "price_in", "price_cached", "price_out", "model"}
-)
+NO_MATTER = frozenset({"timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out"})
+"""Settings that change no answer; a run may be continued with others."""
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from simia_gym.actions import Grammar
+from simia_gym.common.settings import setting
+from simia_gym.llm.settings import ModelSettings
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 
@@ -55,41 +57,19 @@ class Policy(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class PolicyOptions:
-    """Settings of the policy that asks a language model.
+class PolicyOptions(ModelSettings):
+    """Settings of the policy that asks a language model: those of every model, and where it is asked."""
 
-    Attributes:
-        model: The model's name; else ``SIMIA_POLICY_MODEL``.
-        base_url: The endpoint, such as ``http://127.0.0.1:8000/v1``; else ``SIMIA_POLICY_BASE_URL`` or
-            ``OPENAI_BASE_URL``.
-        api_key: Its key; else ``SIMIA_POLICY_API_KEY`` or ``OPENAI_API_KEY``. Never shown or stored.
-        temperature: Sampling temperature; ``None`` leaves it to the server.
-        max_tokens: Longest reply; ``None`` leaves it to the server.
-        timeout: Seconds that one request may take.
-        retries: Further tries after a failure that may pass.
-        backoff: Seconds before the first further try; doubled each time.
-        native_tools: Send the tool schemas in the request too, for servers that parse tool calls themselves.
-        extra: Further fields of the request body.
-        client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI`` that is used in place of address and key.
-        concurrency: Most requests in flight to the model; ``None`` for no ceiling.
-        price_in: USD per million prompt tokens.
-        price_cached: USD per million prompt tokens that came from the server's cache; else `price_in`.
-        price_out: USD per million completion tokens.
-    """
-
-    model: str | None = None
-    base_url: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    temperature: float | None = None
-    max_tokens: int | None = None
-    timeout: float = 120.0
-    retries: int = 4
-    backoff: float = 0.5
-    native_tools: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    client: Any = field(default=None, repr=False)
-    concurrency: int | None = None
-    price_in: float | None = None
-    price_cached: float | None = None
-    price_out: float | None = None
+    retries: int = setting(4, "Further tries after a failure that may pass.", ge=0)
+    native_tools: bool = setting(
+        False, "Send the tool schemas in the request too, for servers that parse tool calls themselves."
+    )
+    base_url: str | None = setting(
+        None, "The endpoint; else SIMIA_POLICY_BASE_URL or OPENAI_BASE_URL.", option="", repr=False
+    )
+    api_key: str | None = setting(
+        None, "Its key; else SIMIA_POLICY_API_KEY or OPENAI_API_KEY. Never shown or stored.", option="", repr=False
+    )
+    client: Any = setting(
+        None, "An openai.AsyncOpenAI or AsyncAzureOpenAI, in place of address and key.", option="", repr=False
+    )

@@ -137,27 +137,9 @@ def model_settings(options: PolicyOptions) -> ModelSettings:
     global _latest
     known = _latest
     if known is None or known[0]() is not options:
-        known = _latest = (ref(options), _settings_of(options))
+        plain = ModelSettings(**{name: getattr(options, name) for name in ModelSettings.fields()})
+        known = _latest = (ref(options), plain)
     return known[1]
-
-
-def _settings_of(options: PolicyOptions) -> ModelSettings:
-    return ModelSettings.from_json(
-        {
-            "model": options.model,
-            "temperature": options.temperature,
-            "max_tokens": options.max_tokens,
-            "timeout": options.timeout,
-            "retries": options.retries,
-            "backoff": options.backoff,
-            "concurrency": options.concurrency,
-            "price_in": options.price_in,
-            "price_cached": options.price_cached,
-            "price_out": options.price_out,
-            "extra": options.extra,
-        },
-        where="policy 'llm'",
-    )
 
 
 def action_of(reply: Reply) -> PolicyAction:

@@ -12,12 +12,11 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.tasks import task_hash
 from simia_gym.errors import InputError
+from simia_gym.llm.settings import NO_MATTER
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task
 
 _SEED_BITS = 32
-NO_MATTER = ("timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out")
-"""Settings of a model that change no answer; a run may be continued with others."""
 
 
 @dataclass(frozen=True, slots=True)

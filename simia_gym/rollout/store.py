@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -23,9 +22,7 @@ from simia_gym.rollout.jobs import Plan
 from simia_gym.types import JsonObject
 
 _LONGEST = 300
-_DEFAULTS: JsonObject = {
-    item.name: {} if item.name == "options" else item.default for item in fields(EnvConfig) if item.name != "env"
-}
+_DEFAULTS = EnvConfig.defaults()
 
 
 def sidecar(path: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.cli.extra_commands import extra_commands
+from simia_gym.cli.commands import commands
 
 from .conftest import Simia
 
@@ -57,11 +57,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (site / f"{name}_code.py").write_text(CODE)
         (site / f"{name}_code_leaves.py").write_text("raise SystemExit(0)\n")
         monkeypatch.syspath_prepend(site)
-        extra_commands.cache_clear()
+        commands.cache_clear()
         return f"{name}_code"
 
     yield call
-    extra_commands.cache_clear()
+    commands.cache_clear()
     for name in [name for name in sys.modules if name.startswith("fake")]:
         del sys.modules[name]
 

@@ -454,11 +454,11 @@ def test_the_running_total() -> None:
 
 def test_bad_words_about_models(run: Callable[..., Any]) -> None:
     for words, says in [
-        (("--role", "king.temperature=1"), "roles: simulator, escalation, user, judge, policy"),
+        (("--role", "king.temperature=1"), "Roles: simulator, escalation, user, judge, policy"),
         (("--role", "judge.colour=1"), "unknown setting 'colour'"),
         (("--role", "policy.temperature=1"), "Add --policy llm"),
-        (("--route", "search=maybe"), "TOOL=world or TOOL=llm"),
-        (("--simulator", "llm", "--max-calls", "0"), "max_calls is 0"),
+        (("--route", "search=maybe"), "must be 'world' or 'llm'"),
+        (("--simulator", "llm", "--max-calls", "0"), "'--max-calls'"),
     ]:
         result = run("--simulator", "llm", "--judge", "llm", *words)
         assert (result.code, says in result.err) == (2, True), result.err
@@ -501,7 +501,7 @@ def test_check_looks_at_the_prompts_of_a_domain(desk: str, simia: Simia) -> None
 def test_the_picture_says_who_played(run: Callable[..., Any]) -> None:
     assert run("--simulator", "llm", "--judge", "llm", "--episodes", 1, "--svg", "p.svg").code == 0
     text = Path("p.svg").read_text().replace("&#160;", " ")
-    assert "--episodes 1 --simulator llm --model oracle --judge llm" in " ".join(text.split())
+    assert "--episodes 1 --simulator llm --judge llm --model oracle" in " ".join(text.split())
 
 
 def test_doctor_says_how_long_the_context_is(simia: Simia) -> None:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from simia_gym import env_ids
+from simia_gym.assembly.settings import EnvConfig
 from simia_gym.record.records import read_records
 from simia_gym.rollout.transcript import transcript
 
@@ -137,7 +138,7 @@ BAD: list[tuple[list[Any], str]] = [
     (["rollout", "desk", "--policy", "llm"], "--policy-model"),
     (["rollout", "desk", "--policy-model", "m"], "--policy llm"),
     (["rollout", "desk", "--user", "scripted"], "nobody talks"),
-    (["rollout", "desk", "--simulator", "dice"], "simulator is 'dice'"),
+    (["rollout", "desk", "--simulator", "dice"], "'--simulator'"),
     (["rollout", "desk", "--split", "dev"], "--split"),
     (["rollout", "desk", "--group", "0"], "--group"),
     (["rollout", "desk", "--episodes", "many"], "--episodes"),
@@ -204,13 +205,12 @@ def test_no_secret_is_written(desk: str, simia: Simia, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("policy", ["expert", "random", "claimer"])
 def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, simia: Simia) -> None:
     from simia_gym.assembly.suite import load_suite
-    from simia_gym.cli.rollout import RolloutOptions
     from simia_gym.common.event_loop import run_sync
     from simia_gym.policies import load_policy
     from simia_gym.rollout.play import play
 
     value = simia("rollout", env, "--policy", policy, "--episodes", 4, "--json").json
-    suite = load_suite(RolloutOptions(env=env).config())
+    suite = load_suite(EnvConfig.from_json(next(read_records(value["record"])).config))
     make = load_policy(policy, suite.domain.config.policies, folder=suite.domain.folder)
     for record in read_records(value["record"]):
         episode = suite.episode()
@@ -232,7 +232,7 @@ def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, sim
         (["--svg", "folder.svg"], "folder.svg: cannot be written (Is a directory). Give another --svg."),
         (["--svg", "table.png"], "--svg table.png"),
         (["--option", "foo=1"], "has no option 'foo'. Known:"),
-        (["--generated", "1" + "0" * 20], "'--generated'"),
+        (["--generated", "1" + "0" * 20], "--generated"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(desk: str, simia: Simia, words: list[str], says: str) -> None:

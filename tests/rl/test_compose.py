@@ -17,20 +17,21 @@ from .trl_parts import LIBRARY
 
 need("torch", "verl", "hydra")
 
-from simia_gym.cli.options.models import ModelOptions
 from simia_gym.rl.grpo.checkpoints import check_saving
 from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate
 from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
-from simia_gym.rl.grpo.options import GrpoOptions, make_plan
+from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.overrides import overrides
 from simia_gym.rl.grpo.profile import flat, load_profile, profile_names, quoted
+
+from .grpo_options import grpo_options
 
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
 
 
 def words_of(**options: Any) -> list[str]:
-    asked = GrpoOptions(**{"env": (RETAIL,), **options})
-    plan = make_plan(asked, load_profile(asked.profile))
+    asked = grpo_options(**{"env": (RETAIL,), **options})
+    plan = make_plan(asked, load_profile(asked.launch.profile))
     return overrides(plan, run=Path("/runs/a b"), policy="/models/x", rows=512, environment={"A": "1"})
 
 
@@ -72,7 +73,10 @@ def test_the_learning_rate_rises_in_the_first_steps(steps: int, rising: int) -> 
     [("cpu", None, "hf_server"), ("cpu", "vllm", "vllm_cpu"), ("gpu_1x8", None, "vllm"), ("multi_node", None, "vllm")],
 )
 def test_the_engine_has_verls_name(profile: str, engine: str | None, name: str) -> None:
-    assert compose(words_of(profile=profile, engine=engine)).actor_rollout_ref.rollout.name == name
+    assert (
+        compose(words_of(profile=profile, **({"engine": engine} if engine else {}))).actor_rollout_ref.rollout.name
+        == name
+    )
 
 
 def test_validation_samples_as_training_does_unless_it_is_said_otherwise() -> None:
@@ -87,7 +91,7 @@ def test_validation_samples_as_training_does_unless_it_is_said_otherwise() -> No
     assert sampling(temperature=0.7, overrides=typed) == [(0.6, 0.9, 20)] * 2
     assert sampling(overrides=(f"{key}.val_kwargs.temperature=0.1",)) == [(1.0, 1.0, -1), (0.1, 1.0, -1)]
     for temperature in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(InputError, match="the temperature is"):
+        with pytest.raises(InputError, match="temperature is"):
             words_of(temperature=temperature)
 
 
@@ -103,13 +107,13 @@ def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
         assert not compose(words_of(profile=name)).trainer.v1.sampler.sampler_kwargs.dynamic
     key = "algorithm.filter_groups"
     for options in ({"dynamic_sampling": True}, {"overrides": (f"{key}.enable=true",)}):
-        assert make_plan(GrpoOptions(env=(RETAIL,), **options), load_profile("cpu")).dynamic_sampling
+        assert make_plan(grpo_options(env=(RETAIL,), **options), load_profile("cpu")).dynamic_sampling
         config = compose(words_of(groups=6, **options))
         check_filter(config)
         asked = dict(config.trainer.v1.sampler.sampler_kwargs)
         del asked["poll_interval"]
         assert asked == {"dynamic": True, "groups": 6, "at_once": 1, "most": 20}
-    typed = GrpoOptions(env=(RETAIL,), overrides=(f"{key}.enable=perhaps",))
+    typed = grpo_options(env=(RETAIL,), overrides=(f"{key}.enable=perhaps",))
     with pytest.raises(InputError, match="perhaps"):
         make_plan(typed, load_profile("cpu"))
     with pytest.raises(InputError, match="by their rewards"):
@@ -117,7 +121,7 @@ def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
 
 
 def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
-    asked = GrpoOptions(env=(RETAIL,))
+    asked = grpo_options(env=(RETAIL,))
     plan = make_plan(asked, load_profile("cpu"))
     for plain in (True, False):
         words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, plain_head=plain)
@@ -182,9 +186,9 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
 def test_what_a_profile_may_say_of_the_options(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("inherits: cpu\nlaunch: {turn_tokens: 48}\n", encoding="utf-8")
-    asked = GrpoOptions(env=(RETAIL,))
+    asked = grpo_options(env=(RETAIL,))
     assert make_plan(asked, load_profile(str(path))).turn_tokens == 48
-    assert make_plan(replace(asked, turn_tokens=9), load_profile(str(path))).turn_tokens == 9
+    assert make_plan(replace(asked, training={"turn_tokens": 9}), load_profile(str(path))).turn_tokens == 9
     assert make_plan(asked, load_profile("cpu")).turn_tokens is None
     path.write_text("inherits: cpu\nlaunch: {turn_token: 48, group: 2}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"unknown group, turn_token below launch.*turn_tokens"):
@@ -207,9 +211,9 @@ def test_a_profile_that_is_not_there(name: str, what: str) -> None:
         ({"env": ("simia/retail-v0=x",)}, "the weight"),
         ({"env": (RETAIL, "retail=2")}, "named twice"),
         ({"env": ("simia/nowhere-v0",)}, "there is no environment"),
-        ({"engine": "sglang"}, "there is no engine"),
-        ({"logger": ("mlflow",)}, "there is no logger"),
-        ({"learning_rate": 0.0}, "the learning rate"),
+        ({"engine": "sglang"}, "engine is 'sglang'"),
+        ({"logger": ("mlflow",)}, "logger is"),
+        ({"learning_rate": 0.0}, "learning_rate is"),
         ({"prompt": "short"}, "prompt is 'short'"),
         ({"group_size": 1}, "group_size is 1"),
     ],
@@ -220,7 +224,7 @@ def test_options_that_cannot_be(options: dict[str, Any], what: str) -> None:
 
 
 def test_environments_and_their_weights() -> None:
-    asked = GrpoOptions(env=("retail", f"{WEBSHOP}=2.5"), models=ModelOptions(model="m"), simulator="llm", generated=9)
+    asked = grpo_options(env=("retail", f"{WEBSHOP}=2.5"), model="m", simulator="llm", generated=9)
     plan = make_plan(asked, load_profile("cpu"))
     assert [(config.env, weight) for config, weight in plan.environments] == [(RETAIL, 1.0), (WEBSHOP, 2.5)]
     assert {config.split for config, _ in plan.validation} == {"test"}
@@ -233,11 +237,11 @@ def test_two_domains_of_ones_own_in_one_run(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     for name in ("desk", "shop"):
         shutil.copytree(LIBRARY, tmp_path / name)
-    plan = make_plan(GrpoOptions(env=("./desk", "./shop", RETAIL)), load_profile("cpu"))
+    plan = make_plan(grpo_options(env=("./desk", "./shop", RETAIL)), load_profile("cpu"))
     assert plan.name == "desk-shop-retail-v0-cpu"
-    assert make_plan(GrpoOptions(env=("./desk",)), load_profile("cpu")).name == "custom-v0-cpu"
+    assert make_plan(grpo_options(env=("./desk",)), load_profile("cpu")).name == "custom-v0-cpu"
     with pytest.raises(InputError, match="named twice"):
-        make_plan(GrpoOptions(env=("./desk", str(tmp_path / "desk"))), load_profile("cpu"))
+        make_plan(grpo_options(env=("./desk", str(tmp_path / "desk"))), load_profile("cpu"))
 
 
 def test_the_sizes_of_a_known_model() -> None:

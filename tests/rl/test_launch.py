@@ -31,12 +31,14 @@ from simia_gym.rl.grpo.metrics import (
     summed,
     totals,
 )
-from simia_gym.rl.grpo.options import GrpoOptions, make_plan
+from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.process import MARK, end_marked, mark_of, marked
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import facts_of
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
 from simia_gym.rl.grpo.variables import PLUG_IN, make_ray_folder, variables
+
+from .grpo_options import grpo_options
 
 LINE = EpisodeLine(
     step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",
@@ -62,7 +64,7 @@ def write_verl(path: Path, *steps: int, **data: float) -> None:
 
 
 def plan_of(**options: Any) -> Any:
-    return make_plan(GrpoOptions(**{"env": ("simia/retail-v0",), **options}), load_profile("cpu"))
+    return make_plan(grpo_options(**{"env": ("simia/retail-v0",), **options}), load_profile("cpu"))
 
 
 def test_sums_are_over_valid_episodes_and_count_the_others() -> None:
@@ -356,16 +358,16 @@ def test_a_dry_run_writes_into_no_run(tmp_path: Path) -> None:
     (tmp_path / "verl.yaml").write_text("mine", encoding="utf-8")
     for resume in (False, True):
         with pytest.raises(InputError, match="a training has begun"):
-            run_grpo(GrpoOptions(env=("simia/retail-v0",), out=tmp_path, dry_run=True, resume=resume))
+            run_grpo(grpo_options(env=("simia/retail-v0",), out=tmp_path, dry_run=True, resume=resume))
     assert (tmp_path / "verl.yaml").read_text(encoding="utf-8") == "mine"
 
 
 def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.cli.options.models import ModelOptions
+    from simia_gym.assembly.sources import ModelSources
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    models = ModelOptions(model="m", base_url="http://user:pass@host/v1")
-    text = json.dumps(plan_of(models=models, simulator="llm").to_json())
+    models = ModelSources(base_url="http://user:pass@host/v1")
+    text = json.dumps(plan_of(models=models, model="m", simulator="llm").to_json())
     assert '"model": "m"' in text
     for secret in ("sk-very-secret", "pass", "host"):
         assert secret not in text
@@ -474,11 +476,11 @@ def test_a_policy_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> None:
-    from simia_gym.cli.options.models import ModelOptions
+    from simia_gym.assembly.sources import ModelSources
     from simia_gym.rl.grpo.prepare import addresses
 
-    models = ModelOptions(base_url="http://a/v1", judge_base_url="http://b/v1")
-    asked = GrpoOptions(env=("simia/retail-v0",), models=models)
+    models = ModelSources(base_url="http://a/v1", judge_base_url="http://b/v1")
+    asked = grpo_options(env=("simia/retail-v0",), models=models)
     found = addresses(asked, make_plan(asked, load_profile("cpu")))
     assert found == {
         "SIMIA_SIMULATOR_BASE_URL": "http://a/v1",
@@ -486,10 +488,10 @@ def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> Non
         "SIMIA_JUDGE_BASE_URL": "http://b/v1",
     }
     for typed, place in ((None, "http://a/v1"), ("http://c/v1", "http://c/v1")):
-        stronger = replace(models, role=("escalation.model=m",), escalation_base_url=typed)
+        stronger = replace(models, role={"escalation": {"model": "m"}}, escalation_base_url=typed)
         asked_too = replace(asked, models=stronger)
         plan = make_plan(asked, load_profile("cpu"))
         assert addresses(asked_too, plan) == {**found, "SIMIA_ESCALATION_BASE_URL": place}
     with pytest.raises(InputError, match=r"before `ray start`"):
         addresses(asked, make_plan(asked, load_profile("multi_node")))
-    assert addresses(GrpoOptions(env=("simia/retail-v0",)), plan_of(profile="cpu")) == {}
+    assert addresses(grpo_options(env=("simia/retail-v0",)), plan_of(profile="cpu")) == {}

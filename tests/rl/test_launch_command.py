@@ -61,7 +61,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         (["nowhere"], "there is no environment"),
         (["simia/retail-v0", "--profile", "tpu"], "there is no profile"),
-        (["simia/retail-v0", "--engine", "sglang"], "there is no engine"),
+        (["simia/retail-v0", "--engine", "sglang"], "--engine"),
         (["simia/retail-v0", "--resume"], "no training has begun"),
         (["simia/retail-v0", "--policy", "/nowhere/at/all"], "there is no folder"),
         (["simia/retail-v0", "--simulator", "llm"], "model"),

@@ -17,12 +17,13 @@ from torch.utils.data import SequentialSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from simia_gym.rl.grpo.dataset import Row
-from simia_gym.rl.grpo.options import GrpoOptions, make_plan
+from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.prepare import load_worlds, write_data
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.run_folder import RunFolder
 
 from .agent_worker import WEBSHOP, policy_folder
+from .grpo_options import grpo_options
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def rows(folder: RunFolder, purpose: str) -> list[Row]:
 
 def write(folder: RunFolder, policy: str, **options: Any) -> int:
     given = {"env": (WEBSHOP,), "prompt": "compact", "steps": 2, "groups": 2, "validation_tasks": 3, **options}
-    asked = GrpoOptions(**given)
+    asked = grpo_options(**given)
     plan = make_plan(asked, load_profile("cpu"))
     return write_data(folder, plan, load_worlds(asked, plan), policy)
 

@@ -1,15 +1,20 @@
-"""Commands that other packages bring, through the entry-point group ``simia_gym.commands``.
+"""The commands: those of this package, and those of others by the entry-point group ``simia_gym.commands``.
 
-An entry point names a Typer app or a function. It is loaded when its command runs and not before, so that the help of
-the whole stays quick, and so that a broken package breaks its own command alone.
+Each is a Typer app or a function, named by ``module:name``. It is loaded when it runs and not before, so that the help
+is quick, and so that a broken package breaks its own command alone. Its line in ``--help`` is the first of its
+docstring, read from the source without running it.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -20,32 +25,41 @@ from simia_gym.errors import InputError
 
 GROUP = "simia_gym.commands"
 INTERRUPTED = 130
+OWN = {
+    "list": "list_envs:list_environments",
+    "rollout": "rollout:rollout",
+    "evaluate": "evaluate:evaluate",
+    "replay": "replay:replay_record",
+    "show": "show:show_episode",
+    "verify-recorded": "verify_recorded:verify",
+    "check": "check:check_domain",
+    "new-domain": "new_domain:write_domain",
+    "doctor": "doctor:examine",
+    "serve-oracle": "serve_oracle:serve_oracle",
+}
+"""The commands of this package: module and function in `simia_gym.cli`."""
 
 
 @cache
-def extra_commands() -> dict[str, tuple[EntryPoint, ...]]:
-    """Names of further commands, and who offers them; more than one where packages clash."""
-    found: dict[str, tuple[EntryPoint, ...]] = {}
+def commands() -> dict[str, tuple[EntryPoint, ...]]:
+    """Every command and who offers it, ours first; more than one where packages clash. Nobody replaces ours."""
+    found: dict[str, tuple[EntryPoint, ...]] = {
+        name: (EntryPoint(name, f"simia_gym.cli.{value}", GROUP),) for name, value in OWN.items()
+    }
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point), point.value)):
         offers = found.get(point.name, ())
-        if all((item.value, _package(item)) != (point.value, _package(point)) for item in offers):
+        known = any((item.value, _package(item)) == (point.value, _package(point)) for item in offers)
+        if point.name not in OWN and not known:
             found[point.name] = (*offers, point)
     return found
 
 
 class Commands(TyperGroup):
-    """The commands of this package, and then those of others; nobody replaces ours."""
+    """The group of all commands."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """All names, ours first."""
-        own = list(super().list_commands(ctx))
-        return own + [name for name in extra_commands() if name not in own]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, loaded or still to load."""
-        own = super().get_command(ctx, cmd_name)
-        points = extra_commands().get(cmd_name)
-        return own if own is not None or not points else _Unloaded(cmd_name, points)
+    def __init__(self, **declared: Any) -> None:
+        super().__init__(**declared)
+        self.commands = {name: _Unloaded(name, points) for name, points in commands().items()}
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; one that is interrupted and says nothing about it is said to be."""
@@ -71,13 +85,25 @@ class _Unloaded(TyperCommand):
     """Stands for a command until it runs."""
 
     def __init__(self, name: str, points: tuple[EntryPoint, ...]) -> None:
-        said = f"A command of {' and '.join(map(_package, points))}."
+        said = _summary(points[0]) or f"A command of {' and '.join(map(_package, points))}."
         super().__init__(name=name, help=said, short_help=said)
         self._points = points
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Load the command and let it read its own words."""
         return _load(self.name or "", self._points).make_context(info_name, args, parent, **extra)
+
+
+def _summary(point: EntryPoint) -> str | None:
+    """The first line of a command's docstring, else of its module's; nothing of what cannot be read."""
+    module, _, name = point.value.partition(":")
+    try:
+        spec = find_spec(module)
+        tree = ast.parse(Path((spec.origin if spec else None) or "").read_text(encoding="utf-8"))
+    except Exception:
+        return None
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return (ast.get_docstring(defined[0] if defined else tree) or "").partition("\n")[0] or None
 
 
 def _load(name: str, points: tuple[EntryPoint, ...]) -> Any:
@@ -97,7 +123,7 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> Any:
         app = found if isinstance(found, typer.Typer) else None
         if app is None and callable(found):
             app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            app.command(name)(found)
+            app.command(name, help=inspect.cleandoc(found.__doc__ or "").partition("\n\n")[0])(found)
         command = None if app is None else typer.main.get_command(app)
     except KeyboardInterrupt:
         raise

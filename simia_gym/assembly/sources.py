@@ -1,0 +1,133 @@
+"""Which models play, where they are asked, and what they may take: what a command is told besides the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simia_gym.assembly.resources import ROLES, Resources
+from simia_gym.assembly.settings import MODELS, EnvConfig
+from simia_gym.common.settings import Settings, setting
+from simia_gym.errors import InputError
+from simia_gym.policies.base import PolicyOptions
+
+POLICY = "policy"
+MAX_COST = "--max-cost"
+
+
+class ModelSources(Settings):
+    """Models by role, their addresses, cassettes and limits. Nothing of it is written to a record as it stands."""
+
+    base_url: str | None = setting(
+        None, "OpenAI-compatible endpoint of the models.", metavar="URL", panel=MODELS, also=("client",)
+    )
+    escalation_base_url: str | None = setting(
+        None,
+        "Endpoint of the model of --role escalation.model.",
+        metavar="URL",
+        panel=MODELS,
+        also=("base_urls.escalation",),
+    )
+    user_model: str | None = setting(
+        None, "Another model for the user.", metavar="NAME", panel=MODELS, also=("roles.user",)
+    )
+    user_base_url: str | None = setting(
+        None, "Another endpoint for the user.", metavar="URL", panel=MODELS, also=("base_urls.user",)
+    )
+    judge_model: str | None = setting(
+        None, "Another model for the judge.", metavar="NAME", panel=MODELS, also=("roles.judge",)
+    )
+    judge_base_url: str | None = setting(
+        None, "Another endpoint for the judge.", metavar="URL", panel=MODELS, also=("base_urls.judge",)
+    )
+    role: Mapping[str, Mapping[str, Any]] = setting(
+        {},
+        "Setting of the model of simulator, escalation, user, judge or policy.",
+        metavar="ROLE.KEY=VALUE",
+        panel=MODELS,
+        also=("roles",),
+    )
+    record_cassette: Path | None = setting(None, "Write every model's answers there.", metavar="FILE", panel=MODELS)
+    replay_cassette: Path | None = setting(None, "Take every model's answers from there.", metavar="FILE", panel=MODELS)
+    max_cost: int | float | None = setting(None, "Most that the run may cost.", metavar="USD", panel=MODELS, gt=0)
+    max_calls: int | None = setting(None, "Most requests to models.", metavar="N", panel=MODELS, ge=1)
+    max_tokens: int | None = setting(
+        None, "Most tokens, prompts and replies together.", metavar="N", panel=MODELS, ge=1
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse roles that do not exist, and two cassettes at once.
+
+        Raises:
+            InputError: Names the option.
+        """
+        for role in self.role:
+            if role not in (*ROLES, POLICY):
+                fix = f"Roles: {', '.join((*ROLES, POLICY))}."
+                raise InputError(f"there is no role {role!r}", where="role", fix=fix)
+        if self.record_cassette is not None and self.replay_cassette is not None:
+            what = "a run either records a cassette or replays one"
+            raise InputError(what, where="replay_cassette", fix="Give one of them.")
+
+    @property
+    def replaying(self) -> bool:
+        """Whether answers come from a file, so that no model is asked."""
+        return self.replay_cassette is not None
+
+    def roles(self) -> dict[str, dict[str, Any]]:
+        """Settings of the environment's models by role, as `EnvConfig` has them."""
+        roles = {role: dict(given) for role, given in self.role.items() if role != POLICY}
+        for role, name in (("user", self.user_model), ("judge", self.judge_model)):
+            if name is not None:
+                roles.setdefault(role, {})["model"] = name
+        return roles
+
+    def policy(self, model: str | None = None, base_url: str | None = None) -> PolicyOptions:
+        """Settings of the policy's model.
+
+        Raises:
+            InputError: A setting is unknown or impossible.
+        """
+        given = dict(self.role.get(POLICY, {}))
+        known = [name for name, field in PolicyOptions.fields().items() if field.repr and name != "model"]
+        for name in given:
+            if name not in known:
+                raise InputError(f"unknown setting {name!r}", where="role.policy", fix=f"Known: {', '.join(known)}.")
+        return PolicyOptions.from_json({**given, "model": model, "base_url": base_url}, where="role.policy")
+
+    def check_used(self, config: EnvConfig) -> None:
+        """Refuse what is about models in a run that asks none.
+
+        Raises:
+            InputError: Names the option.
+        """
+        given = {name: getattr(self, name) for name in ("record_cassette", "replay_cassette")}
+        given |= {name: getattr(self, name) for name in ("max_cost", "max_calls", "max_tokens")}
+        for name, value in {**given, "pins": None if config.pins else True}.items():
+            if value is not None:
+                fix = "Say what a model plays (--simulator, --user, --judge or --policy llm), or leave it out."
+                raise InputError("nothing is played by a model", where=name, fix=fix)
+
+    def resources(self, *, resume: bool = False) -> Resources:
+        """The live resources: addresses, cassette, budget.
+
+        Args:
+            resume: A cassette that is there already is continued.
+
+        Raises:
+            InputError: The cassette cannot be read or written.
+        """
+        urls = {"escalation": self.escalation_base_url, "user": self.user_base_url, "judge": self.judge_base_url}
+        budget = cassette = None
+        if any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost)):
+            from simia_gym.llm.budget import Budget
+
+            budget = Budget(max_calls=self.max_calls, max_tokens=self.max_tokens, max_cost=self.max_cost)
+        path = self.replay_cassette or self.record_cassette
+        if path is not None:
+            from simia_gym.llm.cassette.cassette import Cassette
+
+            cassette = Cassette(path, "replay") if self.replaying else Cassette(path, "record", resume=resume)
+        base_urls = {role: url for role, url in urls.items() if url is not None}
+        return Resources(base_url=self.base_url, base_urls=base_urls, budget=budget, cassette=cassette)

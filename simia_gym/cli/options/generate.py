@@ -1,0 +1,249 @@
+"""Options of a command, made of the fields of settings: each is declared where the setting is, and nowhere else."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+import typing
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+from pydantic.fields import FieldInfo
+
+from simia_gym.common.settings import Settings
+from simia_gym.errors import InputError
+
+S = TypeVar("S", bound=Settings)
+MAIN = "Options"
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes:
+        name: The field.
+        field: Its declaration.
+        default: What holds where it is not typed.
+    """
+
+    name: str
+    field: FieldInfo
+    default: Any
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """How the declaration wants it to be shown."""
+        extra = self.field.json_schema_extra
+        return extra if isinstance(extra, dict) else {}
+
+    @property
+    def flag(self) -> str:
+        """The option as it is typed."""
+        return f"--{self.shown.get('option') or self.name.replace('_', '-')}"
+
+    @property
+    def kind(self) -> Any:
+        """The type of one value; a mapping is typed as ``KEY=VALUE`` words."""
+        return next(one for one in _alternatives(self.field.annotation) if one is not type(None))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the option may be given several times."""
+        return _is_mapping(self.kind) or typing.get_origin(self.kind) is tuple
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it may be."""
+        return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
+
+    @property
+    def help(self) -> str:
+        """Its line in ``--help``."""
+        more = " May be repeated." if self.repeated else ""
+        if self.default is None and self.shown["unset"]:
+            more = f" Else {self.shown['unset']}."
+        return f"{self.field.description}{more}"
+
+    def parameter(self) -> inspect.Parameter:
+        """The parameter that Typer makes an option of."""
+        kind, default, declared = self.kind, self.default, [self.flag]
+        if self.repeated:
+            kind, default = list[str], None
+        elif self.choices:
+            names = StrEnum("Choice", {word: word for word in self.choices})  # type: ignore[misc]
+            kind, default = names, None if default is None else names(default)
+        elif kind is bool:
+            declared = [self.flag if default is False else f"{self.flag}/--no-{self.flag[2:]}"]
+        elif float in _alternatives(self.field.annotation):
+            kind = float
+        least = next((item.ge for item in self.field.metadata if hasattr(item, "ge")), None)
+        option = typer.Option(
+            *declared,
+            metavar=None if self.choices else self.shown.get("metavar"),
+            min=least,
+            help=self.help,
+            rich_help_panel=self.shown.get("panel"),
+        )
+        kind = kind | None if default is None else kind
+        return inspect.Parameter(
+            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+        )
+
+    def read(self, typed: Any) -> Any:
+        """The value of the field.
+
+        Raises:
+            InputError: A word is not ``KEY=VALUE``.
+        """
+        if isinstance(typed, StrEnum):
+            return typed.value
+        if not self.repeated:
+            return typed
+        return _read_words(self, typed or ()) if _is_mapping(self.kind) else tuple(typed or ())
+
+
+def options_of(
+    model: type[Settings], *, omit: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+) -> list[Option]:
+    """The options of a model's fields.
+
+    Args:
+        model: The settings.
+        omit: Fields that are no options of the command.
+        defaults: Other defaults than the model's, by field; a field without any default has none here either.
+    """
+    own = {**model.defaults(), **(defaults or {})}
+    found = [Option(name, field, own.get(name)) for name, field in model.fields().items() if name not in omit]
+    return [one for one in found if one.shown.get("option") != "" and one.shown]
+
+
+class Typed:
+    """What was typed for the models of a command.
+
+    Args:
+        options: The options of each model.
+        given: What was typed, by name.
+    """
+
+    def __init__(self, options: Mapping[type[Settings], list[Option]], given: Mapping[str, Any]) -> None:
+        self._options = options
+        self._given = {one.name: one.read(given[one.name]) for listed in options.values() for one in listed}
+
+    def values(self, model: type[Settings]) -> dict[str, Any]:
+        """The fields of a model; without those that were not typed and have no default here."""
+        found = {one.name: self._given[one.name] for one in self._options[model]}
+        default = model.defaults()
+        return {name: value for name, value in found.items() if value is not None or default.get(name, ...) is None}
+
+    def make(self, model: type[S], **more: Any) -> S:
+        """Make a model of what was typed.
+
+        Args:
+            model: The model.
+            **more: Fields that are no options.
+
+        Raises:
+            InputError: A value is impossible.
+        """
+        return model(**self.values(model), **more)
+
+    def changed(self) -> Iterator[Option]:
+        """The options that differ from their default."""
+        for listed in self._options.values():
+            yield from (one for one in listed if self._given[one.name] not in (one.default, {}, ()))
+
+    def words(self) -> list[str]:
+        """What was typed that says what is done; without files, folders and addresses."""
+        found = []
+        for one in self.changed():
+            value = self._given[one.name]
+            if one.kind is bool and value in (True, False):
+                found.append(one.flag if value else f"--no-{one.flag[2:]}")
+            elif not one.repeated and one.shown["metavar"] not in ("FILE", "DIR", "URL"):
+                found += [one.flag, str(value)]
+        return found
+
+    def as_typed(self, error: InputError) -> InputError:
+        """The same error about a setting, under the name that it has on the command line."""
+        name, _, rest = error.where.partition(".")
+        for one in self.changed():
+            if error.where in one.shown["also"]:
+                return InputError(error.what, where=one.flag, fix=error.fix)
+        for one in (one for listed in self._options.values() for one in listed):
+            if name == one.name or name in one.shown["also"]:
+                flag = f"--no-{one.flag[2:]}" if one.default is True else one.flag
+                return InputError(error.what, where=f"{flag} {rest}".rstrip(), fix=error.fix)
+        return error
+
+
+def with_options(
+    *models: type[Settings], omit: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the options of settings.
+
+    Args:
+        *models: The settings; the command's first argument is what was `Typed` for them.
+        omit: Fields that are no options of this command.
+        defaults: Other defaults, by field.
+
+    Returns:
+        A decorator for the command; its own options come first. Errors about a setting name its option.
+    """
+    options = {model: options_of(model, omit=omit, defaults=defaults) for model in models}
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+        generated = [one.parameter() for listed in options.values() for one in listed]
+
+        def run(**given: Any) -> int:
+            names = {one.name for one in generated}
+            typed: Typed | None = None
+            try:
+                typed = Typed(options, {name: given.pop(name) for name in names})
+                return command(typed, **given)
+            except InputError as error:
+                if type(error) is not InputError or typed is None:
+                    raise
+                raise typed.as_typed(error) from error.__cause__
+
+        listed = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *generated)]
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in listed}
+        return run
+
+    return decorate
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return typing.get_args(annotation) if union else (annotation,)
+
+
+def _is_mapping(kind: Any) -> bool:
+    origin = typing.get_origin(kind)
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def _read_words(option: Option, words: Collection[str]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` words, of a mapping of mappings ``KEY.KEY=VALUE``; a value that is JSON is read as JSON."""
+    nested = _is_mapping(typing.get_args(option.kind)[1])
+    found: dict[str, Any] = {}
+    for word in words:
+        place, equals, text = word.partition("=")
+        begin, dot, key = place.partition(".") if nested else ("", ".", place)
+        if not equals or not dot or not key or (nested and not begin):
+            shape = option.shown["metavar"]
+            raise InputError(f"{word!r} is not {shape}", where=option.flag, fix=f"Write {option.flag} {shape}.")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        (found.setdefault(begin, {}) if nested else found)[key] = value
+    return found

@@ -1,0 +1,349 @@
+"""One rollout from its settings to its record: the environment, the policy, the plan, the pool, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import MOST, EnvConfig
+from simia_gym.assembly.sources import POLICY, ModelSources
+from simia_gym.assembly.suite import LLM, load_suite
+from simia_gym.common.settings import Settings, setting
+from simia_gym.errors import InputError
+from simia_gym.llm.accounts import accounts
+from simia_gym.llm.settings import NO_MATTER, resolve_model
+from simia_gym.policies import PolicyOptions, policy_hash, policy_names
+from simia_gym.policies.extra import extra_policies
+from simia_gym.record.records import Record
+from simia_gym.rollout.foreign import foreign_code
+from simia_gym.rollout.jobs import Plan, content_key, plain_config
+from simia_gym.rollout.player import make_player
+from simia_gym.rollout.pool import Pool
+from simia_gym.rollout.pools import Elsewhere, MakePool, load_pool
+from simia_gym.rollout.preflight import Places, check_prices, look_at_models
+from simia_gym.rollout.stopping import run_until_interrupted
+from simia_gym.rollout.store import RecordStore, TakenError, create_store, record_path, resume_store, sidecar
+from simia_gym.rollout.summary import Summary
+from simia_gym.rollout.watch import EndpointLostError, Watch
+from simia_gym.types import JsonObject
+
+EXPERT = "expert"
+CLUSTER = "Cluster"
+MOST_AT_ONCE = 10_000
+
+
+class RunSettings(Settings):
+    """What a rollout plays, how often, and where its record goes."""
+
+    policy: str = setting(EXPERT, "expert, random, null, claimer, refuser, llm, hf, or module:Class.", metavar="P")
+    policy_model: str | None = setting(None, "Model of --policy llm or hf.", metavar="NAME")
+    policy_base_url: str | None = setting(None, "OpenAI-compatible endpoint of --policy llm.", metavar="URL")
+    episodes: int | None = setting(
+        None, "Episodes in total, whole groups.", metavar="N", unset="tasks x group", ge=1, le=MOST
+    )
+    group: int = setting(1, "Episodes per task.", metavar="N", ge=1, le=MOST)
+    trials: int | None = setting(None, "Episodes per task, each in a group of its own.", metavar="K", ge=1, le=MOST)
+    seed: int = setting(0, "Random seed.", metavar="S", ge=0)
+    concurrency: int = setting(8, "Most episodes in flight.", metavar="C", ge=1, le=MOST_AT_ONCE)
+    timeout: int | float | None = setting(None, "Seconds that one episode may take.", metavar="S", gt=0)
+    out: Path | None = setting(None, "The record that is written.", metavar="FILE", unset="a new file in runs/")
+    resume: bool = setting(False, "Continue a record: valid episodes are kept, all others played.")
+    ray: bool = setting(False, "Spread the episodes over a Ray cluster.", panel=CLUSTER)
+    ray_address: str | None = setting(
+        None,
+        "Of a running cluster: auto, or HOST:PORT.",
+        metavar="A",
+        panel=CLUSTER,
+        unset="RAY_ADDRESS, else one of this machine alone",
+    )
+    ray_workers: int | None = setting(
+        None, "Worker processes.", metavar="N", panel=CLUSTER, unset="one per core", ge=1, le=MOST_AT_ONCE
+    )
+
+
+class Display(Protocol):
+    """Shows how far a run is."""
+
+    def progress(self, total: int) -> AbstractContextManager[None]:
+        """Show it while the run goes on."""
+        ...
+
+    def done(self, record: Record) -> None:
+        """Count one episode."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a rollout ended.
+
+    Attributes:
+        path: The record.
+        total: Episodes that were wanted.
+        summary: What came of those that were played.
+        seconds: How long it took.
+        spent: What models took, by role.
+        stopped: Why it ended early: ``budget`` or ``endpoint``.
+        message: One line on it.
+        interrupt: The interrupt that ended it.
+        error: The error that ended it.
+    """
+
+    path: Path
+    total: int
+    summary: Summary
+    seconds: float
+    spent: JsonObject
+    stopped: str | None = None
+    message: str = ""
+    interrupt: KeyboardInterrupt | None = None
+    error: InputError | None = None
+
+
+class Run:
+    """A rollout that is ready to begin.
+
+    Args:
+        config: The environment.
+        settings: What is played.
+        sources: Models and limits.
+        resources: Made of `sources`.
+
+    Attributes:
+        suite: The environment, loaded.
+        policy: The policy as the record names it: with its model, without its address.
+        plan: Which episodes are played.
+        places: Where the policy's model is asked, if one is.
+
+    Raises:
+        InputError: A setting is impossible, or something that it needs is missing.
+    """
+
+    def __init__(self, config: EnvConfig, settings: RunSettings, sources: ModelSources, resources: Resources) -> None:
+        self.settings, self.sources = settings, sources
+        with foreign_code(config.domain or config.env):
+            self.suite = load_suite(config, resources)
+        self.policy, self.options = self._named_policy()
+        own, folder = self.suite.domain.config.policies, self.suite.domain.folder
+        if settings.policy == EXPERT and EXPERT not in policy_names(own):
+            fix = "Give --policy llm, or module:Class of your own."
+            raise InputError(f"{self.suite.domain.name} has no expert", where="policy", fix=fix)
+        self._make_policy = make_player(settings.policy, self.options, self.suite)
+        self.places = self._places()
+        if not self.suite.model_names and settings.policy != LLM:
+            sources.check_used(config)
+        self.plan = Plan(
+            config=plain_config(self.suite),
+            domain_hash=self.suite.domain.hash,
+            policy=self.policy,
+            seed=settings.seed,
+            group=settings.group,
+            episodes=settings.episodes if settings.trials is None else len(self.suite.tasks) * settings.trials,
+            policy_hash=policy_hash(settings.policy, own, folder=folder) or self._model_hash(),
+        )
+        self.path = settings.out or record_path(self.name, self.policy, resume=settings.resume)
+        if sources.max_cost is not None:
+            check_prices({**self.suite.models.places(self.suite.model_names), **self.places})
+
+    @property
+    def name(self) -> str:
+        """The environment's id; of a domain of one's own, the domain's name."""
+        return self.suite.domain.name if self.suite.config.domain is not None else self.suite.config.env
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether any model takes part, the policy's included."""
+        return bool(self.suite.model_names or self.places)
+
+    @cached_property
+    def total(self) -> int:
+        """Episodes in total."""
+        return self.plan.total(len(self.suite.tasks))
+
+    @property
+    def trained_prompt(self) -> str | None:
+        """The system message that the policy was trained with, where it says so."""
+        return getattr(self._make_policy, "trained_prompt", None)
+
+    def look(self) -> list[str]:
+        """Ask every model one short question, unless the record could not be begun anyway.
+
+        Returns:
+            What went wrong and may pass, in a line each.
+
+        Raises:
+            InputError: A model cannot be asked.
+        """
+        return look_at_models(self.suite, self.places) if self.settings.resume or not os.path.exists(self.path) else []
+
+    def play(self, display: Display, begin: Callable[[RecordStore], None]) -> Ended:
+        """Play all episodes, or until something ends the run early.
+
+        Args:
+            display: Shows how far it is.
+            begin: Called with the record before the first episode.
+
+        Raises:
+            InputError: The record cannot be begun or continued.
+        """
+        began = time.monotonic()
+        watch = Watch(self.settings.concurrency)
+
+        def on_done(record: Record) -> None:
+            display.done(record)
+            watch.seen(record)
+
+        pool = self._pool(on_done)
+        interrupt: KeyboardInterrupt | None = None
+        problem: InputError | None = None
+        with self._store() as store:
+            begin(store)
+            watch.begin(pool.halt, store.finished)
+            # A policy of one's own may compute for long, and must be interruptible while it does.
+            waits = self.asks_models and ":" not in self.settings.policy
+            try:
+                with display.progress(pool.total):
+                    run_until_interrupted(pool.run(store), waits=waits)
+            except KeyboardInterrupt as error:
+                interrupt = error
+            except EndpointLostError:
+                pass  # the watch knows
+            except InputError as error:
+                problem = error
+        return Ended(
+            path=store.path,
+            total=pool.total,
+            summary=pool.summary,
+            seconds=time.monotonic() - began,
+            spent=accounts().snapshot(),
+            stopped=watch.stopped,
+            message=watch.message,
+            interrupt=interrupt,
+            error=problem,
+        )
+
+    def _named_policy(self) -> tuple[str, PolicyOptions]:
+        settings = self.settings
+        options = self.sources.policy(settings.policy_model, settings.policy_base_url)
+        if settings.policy == LLM:
+            if self.sources.replaying:
+                options = replace(options, model=resolve_model("policy", options.model))
+            else:
+                from simia_gym.policies.llm import resolve_options
+
+                options = resolve_options(options)
+            return f"llm:{options.model}", options
+        if settings.policy in extra_policies() and settings.policy_base_url is None:
+            return f"{settings.policy}:{options.model}" if options.model else settings.policy, options
+        given: Mapping[str, Any] = {
+            "policy_model": settings.policy_model,
+            "policy_base_url": settings.policy_base_url,
+            "role.policy": self.sources.role.get(POLICY),
+        }
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(
+                    f"it is for the policy llm, not {settings.policy}", where=name, fix="Add --policy llm."
+                )
+        return settings.policy, options
+
+    def _places(self) -> Places:
+        if self.settings.policy != LLM or LLM in self.suite.domain.config.policies or self.sources.replaying:
+            return {}
+        from simia_gym.policies.llm import endpoint_of, model_settings
+
+        return {POLICY: (model_settings(self.options), endpoint_of(self.options))}
+
+    def _model_hash(self) -> str | None:
+        """In the record: which model the policy's is, and how it is used where that differs from the defaults."""
+        given = {name: value for name, value in self.sources.role.get(POLICY, {}).items() if name not in NO_MATTER}
+        content = getattr(self._make_policy, "content_hash", None)
+        if content is not None:
+            return content_key("policy", given, content)[:16]
+        return content_key("policy", given)[:16] if given else None
+
+    def _pool(self, on_done: Callable[[Record], None]) -> Pool:
+        settings = self.settings
+        shared: dict[str, Any] = {"concurrency": settings.concurrency, "timeout": settings.timeout, "on_done": on_done}
+        make_pool = pool_of(settings, self.sources)
+        if make_pool is None:
+            return Pool(self.suite, self.plan, self._make_policy, **shared)
+        elsewhere = Elsewhere(
+            policy=settings.policy,
+            options=self.options,
+            address=settings.ray_address,
+            workers=settings.ray_workers,
+            content_hash=getattr(self._make_policy, "content_hash", None),
+        )
+        return make_pool(self.suite, self.plan, elsewhere, **shared)
+
+    def _store(self) -> RecordStore:
+        """Open the record; a path that nobody has typed and that has just been taken gives way to the next one."""
+        if self.settings.resume:
+            return resume_store(self.path, self.plan)
+        while True:
+            try:
+                return create_store(self.path)
+            except TakenError:
+                if self.settings.out is not None:
+                    raise
+            self.path = record_path(self.name, self.policy, resume=False)
+
+
+@contextmanager
+def prepared(config: EnvConfig, settings: RunSettings, sources: ModelSources) -> Iterator[Run]:
+    """Prepare a rollout. A cassette into which nothing was written is taken away again.
+
+    Args:
+        config: The environment.
+        settings: What is played.
+        sources: Models and limits.
+
+    Raises:
+        InputError: A setting is impossible, or something that it needs is missing.
+    """
+    _check_files(settings, sources)
+    pool_of(settings, sources)
+    resources = sources.resources(resume=settings.resume)
+    try:
+        yield Run(config, settings, sources, resources)
+    finally:
+        cassette = resources.cassette
+        if cassette is not None and cassette.mode == "record":
+            cassette.close()
+            if cassette.path.is_file() and cassette.path.stat().st_size == 0:
+                cassette.path.unlink()
+
+
+def pool_of(settings: RunSettings, sources: ModelSources) -> MakePool | None:
+    """What spreads the episodes over other processes, where that is wanted.
+
+    Raises:
+        InputError: It is not installed, or cannot do what else is asked for.
+    """
+    if not settings.ray:
+        for name in ("ray_address", "ray_workers"):
+            if getattr(settings, name) is not None:
+                raise InputError("it is for runs on Ray", where=name, fix="Add --ray.")
+        return None
+    for name in ("record_cassette", "replay_cassette"):
+        if getattr(sources, name) is not None:
+            what, fix = "a cassette is one file of one process", "Leave --ray or the cassette out."
+            raise InputError(what, where=name, fix=fix)
+    return load_pool("ray")
+
+
+def _check_files(settings: RunSettings, sources: ModelSources) -> None:
+    """Make sure that record and cassette are two files."""
+    out = settings.out
+    for name in ("record_cassette", "replay_cassette"):
+        cassette: Path | None = getattr(sources, name)
+        if out is not None and cassette and cassette.resolve() in (out.resolve(), sidecar(out).resolve()):
+            raise InputError(f"{cassette} is the record of this rollout", where=name, fix="Give another file.")
