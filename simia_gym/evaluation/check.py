@@ -52,7 +52,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What became of one task; ``None`` where a check does not apply.
+    """The results of one task; ``None`` where a check does not apply.
 
     Attributes:
         task: Its id.
@@ -166,7 +166,7 @@ def check_folder(
 
 
 def _collect(report: Report, part: Callable[[], None]) -> None:
-    """Run one part; what it raises is a mistake like any other, and the next part still runs."""
+    """Run one check; an error that it raises is added to the mistakes, and the next check runs."""
     try:
         with foreign_code(report.folder):
             part()
@@ -177,7 +177,7 @@ def _collect(report: Report, part: Callable[[], None]) -> None:
 
 
 def _check_texts(domain: Domain) -> None:
-    """Files that were read and say nothing."""
+    """Find files that are empty."""
     if not domain.policy.strip():
         fix = "Write what the agent is to do and what it must not."
         raise DomainError("the policy text is empty", where=str(domain.folder / domain.config.policy), fix=fix)
@@ -251,7 +251,7 @@ def _short(value: Any) -> str:
 
 
 def _defaults(entries: Iterable[Any], path: Path) -> list[str]:
-    """State every default that fills in for a missing ``x-simia`` part."""
+    """Name every default that replaces a missing part of ``x-simia``."""
     notes = []
     for entry in entries:
         marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
@@ -276,7 +276,7 @@ def _check_state(domain: Domain, report: Report) -> None:
 
 
 def _check_declarations(domain: Domain, report: Report) -> None:
-    """What the tools declare of the state, against the state's tables."""
+    """Compare what tools declare with the tables of the state."""
     path = domain.folder / domain.config.tools
     fix = "Mend its declaration."
     for name, text in declaration_problems(domain):
@@ -288,7 +288,7 @@ def _check_declarations(domain: Domain, report: Report) -> None:
 
 
 def _check_setups(domain: Domain, report: Report) -> None:
-    """The rows that tasks begin with, against the schema."""
+    """Check the rows of each task's initial state against the schema."""
     schema = domain.state_schema
     for split, tasks in domain.tasks.items():
         for task in tasks:
@@ -304,7 +304,7 @@ def _check_setups(domain: Domain, report: Report) -> None:
 
 
 def _check_rubrics(domain: Domain, report: Report) -> None:
-    """The rubric of every task, where no task can be played."""
+    """Check the rubric of every task of a domain without a world."""
     problems = getattr(domain.make_reward(), "problems", None)
     for split, tasks in domain.tasks.items():
         for task in tasks if problems is not None else ():
@@ -346,7 +346,7 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
 
 
 def _rubric(problems: Any, domain: Domain, task: Task, where: str) -> list[InputError]:
-    """What the reward finds wrong with a task; it may be anybody's, and break."""
+    """What the reward finds wrong with a task; an exception of a user's own reward is a mistake, too."""
     try:
         return list(problems(task, domain.tool_entries))
     except Exception as error:

@@ -247,7 +247,7 @@ def _read_recording(value: Any, where: str) -> Recording:
 
 
 def _pair(messages: Sequence[Mapping[str, Any]], where: str) -> list[tuple[ToolCall, str]]:
-    """Put every tool message to its call: by id where it has one that fits, else to the first without an answer."""
+    """Match every tool message with its call: by id if one fits, else the first call without an answer."""
     calls: list[ToolCall] = []
     answers: dict[int, str] = {}
     open_calls: list[int] = []

@@ -1,4 +1,4 @@
-"""Does a tool's declaration say enough for a model to play it? The world can tell.
+"""Whether a tool's declaration suffices for a model to play it, tried in the world.
 
 Run on the slice alone, the world must do what it does on the whole state, and the rendering rule must write what the
 world writes.
@@ -19,7 +19,7 @@ _SHOWN = 120
 
 
 def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
-    """Say what the declarations name that does not exist.
+    """Find names in declarations that do not exist.
 
     Args:
         domain: The domain.

@@ -1,4 +1,4 @@
-"""What a record says of each task: its trials, one after another, and whose they are."""
+"""The trials of each task, counted from records, by policy, settings and seed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Series:
 
 
 class Trials:
-    """Collects the series of records, for each policy, settings and seed one.
+    """Sorts records into series, one for each policy, settings and seed.
 
     Args:
         source: Where the records stand.
@@ -165,7 +165,7 @@ def _torn(path: Path) -> bool:
 
 
 def _label(series: Sequence[Series]) -> None:
-    """Name each by its policy, and by what else it takes to tell them apart."""
+    """Label each series with its policy, and with the settings that distinguish it from the others."""
     facts = {id(one): _facts(one) for one in series}
     settings = sorted({name for one in facts.values() for name in one})
     for names in (["prompt"], ["simulator"], ["seed"], ["file"], ["path"], settings):
@@ -180,7 +180,7 @@ def _label(series: Sequence[Series]) -> None:
 
 
 def _alike(series: Sequence[Series]) -> list[list[Series]]:
-    """Those with the same label together."""
+    """Group the series by label."""
     found: dict[str, list[Series]] = {}
     for one in series:
         found.setdefault(one.label, []).append(one)
@@ -188,7 +188,7 @@ def _alike(series: Sequence[Series]) -> list[list[Series]]:
 
 
 def _facts(one: Series) -> dict[str, str]:
-    """What a label may say, by name: short, and without quotes around a plain text."""
+    """The settings that a label may name, as short texts."""
     settings = {"prompt": "full", "simulator": "world", **one.config, **one.run, "seed": one.seed}
     facts = {}
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""The transcript of a policy as bytes that only grow."""
+"""Encodes the growing transcript of a policy as JSON bytes, each message once."""
 
 from __future__ import annotations
 

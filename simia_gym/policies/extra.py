@@ -21,23 +21,23 @@ class PolicySource(Protocol):
     """What makes the policy of one episode; all that it makes may share a model.
 
     Attributes:
-        content_hash: Says which version it is, so that a record is not continued with another; ``None`` if there is
-            only one.
+        content_hash: Hash of the policy's version, so that a record is not continued with another one; ``None`` if
+            there is only one version.
     """
 
     @property
     def content_hash(self) -> str | None:
-        """Which version it is."""
+        """Hash of the policy's version."""
         ...
 
     def __call__(self) -> Policy:
-        """A new policy."""
+        """Make a new policy."""
         ...
 
 
 @cache
 def extra_policies() -> dict[str, tuple[EntryPoint, ...]]:
-    """Names of further policies, and who offers them; more than one where packages clash."""
+    """The names of further policies with the packages that bring them; more than one package is a conflict."""
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         offers = found.get(point.name, ())

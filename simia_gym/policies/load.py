@@ -13,11 +13,9 @@ from typing import cast
 from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies.base import Policy, PolicyOptions
-from simia_gym.policies.claimer import ClaimerPolicy
 from simia_gym.policies.extra import extra_policies, load_extra_policy
-from simia_gym.policies.null import NullPolicy
+from simia_gym.policies.idle import ClaimerPolicy, NullPolicy, RefuserPolicy
 from simia_gym.policies.random_policy import RandomPolicy
-from simia_gym.policies.refuser import RefuserPolicy
 
 _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
     "null": NullPolicy,

@@ -1,4 +1,4 @@
-"""The policy that acts at random, with arguments that fit the tools in form."""
+"""The policy that draws its actions at random; arguments of calls fit the tools' schemas."""
 
 from __future__ import annotations
 

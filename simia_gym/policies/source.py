@@ -1,4 +1,4 @@
-"""Which version of a policy is it? The content of the files that its class is written in says so."""
+"""The version of a policy: a hash of the source files of its class."""
 
 from __future__ import annotations
 

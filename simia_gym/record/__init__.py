@@ -1,1 +1,1 @@
-"""What is written down about an episode, and how it is read again."""
+"""The record of an episode: ledger, verdict, record files."""

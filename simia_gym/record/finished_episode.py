@@ -22,10 +22,10 @@ TURN_LIMIT = "turn_limit"
 """What `FinishedEpisode.ended` says of an episode that the turn limit cut off."""
 
 TOKEN_LIMIT = "token_limit"
-"""What it says of an episode in which the policy had no tokens left to go on with."""
+"""What `FinishedEpisode.ended` says of an episode whose policy ran out of tokens."""
 
 LIMITS = (TURN_LIMIT, TOKEN_LIMIT)
-"""Everything that cuts an episode off: it came to no end of its own, and is judged as it stands."""
+"""The reasons that truncate an episode; it is judged as it stands."""
 
 
 class CallMade(NamedTuple):
@@ -130,7 +130,7 @@ class FinishedEpisode:
 
     @cached_property
     def agent_turns(self) -> tuple[AgentTurn, ...]:
-        """Everything the agent agent_turns the user, in order: delivered words only, no text beside calls."""
+        """Everything the agent said to the user, in order; text beside calls is not delivered and not here."""
         return self._reading[1]
 
     @cached_property
@@ -140,7 +140,7 @@ class FinishedEpisode:
 
     @cached_property
     def stateless(self) -> bool:
-        """Whether the final state means nothing: the simulator keeps none, or some call was answered without any."""
+        """Whether the final state is unknown: the simulator keeps no state, or answered some call without one."""
         return self._reading[3]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The lines of a record file: what stands in one, and how it is read back."""
+"""The lines of a record file, one for each finished episode, and how they are read."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _short(value: Any) -> str:
 
 
 def is_torn(tail: bytes) -> bool:
-    """Whether a text without an end is the beginning of a line of ours; anything else is somebody's own text."""
+    """Whether a line without its end is the beginning of a record's line, and not another kind of text."""
     return tail.startswith(BEGINNING) or BEGINNING.startswith(tail)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts as data: to JSON and back, and the verdict of an episode that a fault ended."""
+"""Verdicts to JSON and back, and the verdict of an episode that ended with a fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simia_gym.types import CriterionResult, Evidence, FaultInfo, JsonObject, Ve
 
 
 def faulted(fault: Fault) -> Verdict:
-    """The verdict of an episode that a fault ended: no reward, not valid."""
+    """The invalid verdict, without a reward, of an episode that ended with a fault."""
     info = FaultInfo(role=fault.role, kind=fault.kind, message=fault.message)
     return Verdict(reward=None, valid=False, success=False, score=None, basis="none", fault=info, reason=str(fault))
 
