@@ -190,6 +190,12 @@ def run_block(block: Block, runner: Runner, folder: Path, environment: dict[str,
 WITH_TRAINING = [page for page in PAGES if any(block.needs_training for block in blocks(page))]
 
 
+def blocks_to_run(page: Path) -> list[Block]:
+    """A page's blocks about training; one that stands on several pages is run on the last of them."""
+    later = {block.code for other in PAGES[PAGES.index(page) + 1 :] for block in blocks(other)}
+    return [block for block in blocks(page) if block.needs_training and block.code not in later]
+
+
 @pytest.mark.parametrize("page", WITH_TRAINING, ids=page_id)
 def test_code_blocks_run(
     page: Path, tmp_path: Path, runner: Runner, environment: dict[str, str], request: pytest.FixtureRequest
@@ -198,10 +204,10 @@ def test_code_blocks_run(
         runner(tmp_path, environment, code=STAND_INS[page.name])
     address = request.getfixturevalue("cluster").address if page.name == "ray.md" else None
     shown, python = dict(environment), ""
-    for block in blocks(page):
-        if block.needs_training and block.language == "python":
+    for block in blocks_to_run(page):
+        if block.language == "python":
             python += block.code  # in one interpreter, as on the other pages
-        elif block.needs_training:
+        else:
             run_block(block, runner, tmp_path, shown, address)
     if python:
         run_block(Block("python", python, ""), runner, tmp_path, shown, address)
