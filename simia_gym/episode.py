@@ -8,12 +8,12 @@ coroutines finish without suspending, so that a synchronous face needs no event 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeVar
 
 from simia_gym.actions.reading import read_action
-from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
@@ -42,7 +42,7 @@ from simia_gym.types import (
 
 T = TypeVar("T")
 
-_write_arguments = spaced_writer(ensure_ascii=False)
+_write_arguments = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Episode:

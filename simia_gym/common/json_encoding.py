@@ -8,9 +8,8 @@ becomes U+FFFD, NaN and the infinities become null. Reading the bytes back and e
 from __future__ import annotations
 
 import json
-import json.encoder
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
 
@@ -40,20 +39,9 @@ def encode(value: Any) -> bytes:
         return _encode_unusual(value)
 
 
-_NOTHING = sha256()
-
-
 def hash_of(data: bytes) -> str:
-    """SHA-256 in hex digits, of which the values to be hashed are mostly small.
-
-    Setting a hash up takes longer than hashing a small value; a copy of one that is set up is had for half of that.
-
-    Args:
-        data: Bytes, such as those of `encode`.
-    """
-    found = _NOTHING.copy()
-    found.update(data)
-    return found.hexdigest()
+    """SHA-256 of bytes, such as those of `encode`, in hex digits."""
+    return sha256(data).hexdigest()
 
 
 def decode(data: bytes | str) -> Any:
@@ -69,33 +57,6 @@ def decode(data: bytes | str) -> Any:
         ValueError: The text is not JSON.
     """
     return json.loads(data, parse_constant=_refuse_constant)
-
-
-def spaced_writer(*, ensure_ascii: bool = True) -> Callable[[Any], str]:
-    """Make a function that writes JSON as Python's ``json.dumps`` does, with a space after each comma and colon.
-
-    `json.dumps` sets its encoder up anew for each value, which takes longer than a small value itself.
-
-    Args:
-        ensure_ascii: As in ``json.dumps``.
-
-    Returns:
-        A function of a value; it raises what ``json.dumps`` raises.
-    """
-    careful = json.JSONEncoder(ensure_ascii=ensure_ascii)
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return careful.encode
-    write_text = json.encoder.encode_basestring_ascii if ensure_ascii else json.encoder.encode_basestring
-    pieces = make(None, careful.default, write_text, None, ": ", ", ", False, False, True)
-
-    def write(value: Any) -> str:
-        try:
-            return "".join(pieces(value, 0))
-        except RecursionError:
-            return careful.encode(value)  # says of a value that contains itself that it does
-
-    return write
 
 
 def _refuse_constant(name: str) -> NoReturn:

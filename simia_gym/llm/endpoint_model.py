@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from hashlib import sha256
 from typing import Any
 
@@ -31,8 +31,6 @@ from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
 from simia_gym.llm.transport.sdk import Target
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
-_SEED = "\0the seed of the question"
-_MARK = encode({"seed": _SEED})[1:-1]
 _jitter = random.Random()
 
 
@@ -68,7 +66,6 @@ class EndpointModel:
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
         self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
         self._made_target = sdk.Targets(endpoint.client, self.name)
-        self._known: tuple[object, _Fields] | None = None
         self._target = Target(endpoint.address(sdk.CHAT), headers_of(endpoint)) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -89,9 +86,8 @@ class EndpointModel:
             while True:
                 tries += 1
                 mode = self._features.mode
-                fields = self._fields_of(request, form, mode)
-                # In pieces down to the socket: putting them together is a copy of all that was ever said.
-                body = (b'{"messages":[', *request.prompt.chunks, b"],", *fields.encoded(request.seed, worthless))
+                fields = self._fields(request, form, mode, worthless)
+                body = b"".join((b'{"messages":[', *request.prompt.chunks, b"],", encode(fields)[1:]))
                 said: Said | None = None
                 try:
                     said = await self._try(request, body, first=tries == 1)
@@ -102,7 +98,7 @@ class EndpointModel:
                     if said is not None:
                         failure.said = True
                         self._accounts.failed(request.role, failure.kind, answered=True)
-                    if self._features.learn(failure, fields.sent, mode):
+                    if self._features.learn(failure, fields, mode):
                         continue
                     lost = failure
                 if form is not None and lost.status:
@@ -128,16 +124,8 @@ class EndpointModel:
         """Parameters that the server is known to refuse."""
         return self._features.dropped
 
-    def _fields_of(self, request: ChatRequest, form: Form | None, mode: str) -> _Fields:
-        """All of the body but the messages: the same from question to question, but for the seed."""
-        features = self._features
-        state = (form, mode, features.dropped, features.renamed, request.seed is None, request.body)
-        if self._known is None or self._known[0] != state:
-            kept = (*state[:-1], dict(request.body))  # a copy, so that it shows when somebody changes theirs
-            self._known = (kept, _Fields(self._fields(request, form, mode)))
-        return self._known[1]
-
-    def _fields(self, request: ChatRequest, form: Form | None, mode: str) -> dict[str, Any]:
+    def _fields(self, request: ChatRequest, form: Form | None, mode: str, worthless: int) -> dict[str, Any]:
+        """The fields of the request body except the messages."""
         settings, features = self.settings, self._features
         fields: dict[str, Any] = {"model": self.name}
         if settings.temperature is not None:
@@ -147,7 +135,7 @@ class EndpointModel:
         if settings.max_tokens is not None:
             fields["max_tokens"] = settings.max_tokens
         if settings.seed and request.seed is not None:
-            fields["seed"] = _SEED
+            fields["seed"] = seed_of(request.seed, worthless)
         if form is not None and mode != "none":
             fields["response_format"] = form.format[mode]
         if settings.extra:
@@ -160,7 +148,7 @@ class EndpointModel:
             fields["max_completion_tokens"] = fields.pop("max_tokens")
         return fields
 
-    async def _try(self, request: ChatRequest, body: Sequence[bytes], *, first: bool) -> Said:
+    async def _try(self, request: ChatRequest, body: bytes, *, first: bool) -> Said:
         """Send one request, within limit and budget; whatever happens, both get back what they lent."""
         settings = self.settings
         if not self._limit.take():
@@ -181,7 +169,7 @@ class EndpointModel:
             usage = said.usage
             counted = bool(usage.prompt or usage.completion)
             if not counted:
-                usage = estimated(sum(map(len, body)), answer.body, said.message)
+                usage = estimated(len(body), answer.body, said.message)
             cost = settings.price(usage.prompt, usage.cached, usage.completion)
             self._accounts.answered(request.role, usage, cost, time.perf_counter() - began, counted=counted)
             self._limit.answered()
@@ -199,28 +187,28 @@ class EndpointModel:
             if reservation is not None and self._budget is not None:
                 self._budget.settle(reservation, usage.prompt + usage.completion, cost, usage.completion)
 
-    async def _reserve(self, budget: Budget, role: Role, body: Sequence[bytes]) -> Reservation:
+    async def _reserve(self, budget: Budget, role: Role, body: bytes) -> Reservation:
         """Set aside what a request may take; its reply at most, or as the replies before it let one guess."""
         settings = self.settings
-        prompt, completion = sum(map(len, body)) // BYTES_PER_TOKEN, settings.max_tokens
+        prompt, completion = len(body) // BYTES_PER_TOKEN, settings.max_tokens
         if completion is not None:
             return await budget.admit(role, prompt + completion, settings.price(prompt, 0, completion))
         likely = budget.reply_tokens(role)
         guess = Guess(likely, settings.price(0, 0, likely))
         return await budget.admit(role, prompt, settings.price(prompt, 0, 0), guess)
 
-    def _send(self, body: Sequence[bytes]) -> Awaitable[Answer]:
+    def _send(self, body: bytes) -> Awaitable[Answer]:
         client, timeout = self.endpoint.client, self.settings.timeout
         if self._by_sdk:
-            return sdk.send_by_sdk(client, b"".join(body), timeout)
+            return sdk.send_by_sdk(client, body, timeout)
         if not http.usable():
-            return sdk.send_by_sdk(client or sdk.stand_in(self.endpoint), b"".join(body), timeout)
+            return sdk.send_by_sdk(client or sdk.stand_in(self.endpoint), body, timeout)
         target = self._target
         if target is None:
             return self._send_as_client(body, timeout)
         return http.send(target.url, target.headers, body, timeout)
 
-    async def _send_as_client(self, body: Sequence[bytes], timeout: float) -> Answer:
+    async def _send_as_client(self, body: bytes, timeout: float) -> Answer:
         """Send with the key that the caller's client object gives for this request."""
         began = time.monotonic()
         try:
@@ -268,33 +256,6 @@ class EndpointModel:
         times = "1 try" if tries == 1 else f"{tries} tries"
         text = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
         return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
-
-
-class _Fields:
-    """The fields of a body but the messages, encoded once, with a place for the seed.
-
-    Attributes:
-        sent: The fields.
-    """
-
-    __slots__ = ("_parts", "sent")
-
-    def __init__(self, sent: dict[str, Any]) -> None:
-        self.sent = sent
-        whole = encode(sent)[1:]
-        self._parts = whole.split(_MARK, 1) if sent.get("seed") is _SEED else [whole]
-
-    def encoded(self, seed: int | None, attempt: int) -> tuple[bytes, ...]:
-        """The pieces of the encoded fields, without the bracket that opens them.
-
-        Args:
-            seed: The question's.
-            attempt: Answers to it that were worth nothing so far.
-        """
-        parts = self._parts
-        if len(parts) == 1 or seed is None:
-            return (parts[0],)
-        return parts[0], b'"seed":%d' % seed_of(seed, attempt), parts[1]
 
 
 def seed_of(seed: int, attempt: int) -> int:

@@ -7,17 +7,16 @@ for several values: a list counts as its elements, and what does not exist count
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import Row, ToolCall
 
 STAR = "*"
-_to_json = spaced_writer()
 
 
 @dataclass(slots=True)
@@ -175,7 +174,7 @@ def arguments_of(steps: Iterable[Step]) -> Iterator[str]:
 
 def as_text(value: Any) -> str:
     """A value inside a text: texts as they are, anything else as JSON."""
-    return value if isinstance(value, str) else _to_json(value)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _tokens(step: Step, context: Context) -> list[str]:

@@ -10,6 +10,7 @@ A rule is used where the call succeeded. JSON is written as Python's ``json.dump
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -17,7 +18,6 @@ from typing import Any, TypeAlias, cast
 import orjson
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.json_encoding import spaced_writer
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state import FrozenDict, State
 from simia_gym.types import JsonObject, ToolCall
@@ -27,7 +27,6 @@ Renderer: TypeAlias = Callable[[State, ToolCall], str]
 RenderSpec: TypeAlias = str | JsonObject
 
 _KINDS = ("row", "value", "text")
-_to_json = spaced_writer()
 _MOST_KEPT = 4_000_000
 """Most characters of texts that one rule keeps."""
 _FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
@@ -119,17 +118,17 @@ class _Texts:
     def of(self, value: Any) -> str:
         """A value as ``json.dumps`` writes it."""
         if type(value) is not FrozenDict:
-            return _to_json(value)
+            return json.dumps(value)
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
         try:
             content = orjson.dumps(value)
         except TypeError:  # big integers, lone surrogates
-            return _to_json(value)
+            return json.dumps(value)
         text = self._alike.get(content)
         if text is None:
-            text = _to_json(value)
+            text = json.dumps(value)
             self._size += len(text)
             if self._size > _MOST_KEPT:
                 self._known.clear()

@@ -74,7 +74,7 @@ async def test_what_is_in_flight_is_not_spent(server: ChatServer) -> None:
 
 def long_reply(tokens: int) -> Answer:
     usage = {"prompt_tokens": 10, "completion_tokens": tokens}
-    return waits(0.05, lambda asked, body: {**completion("Hello"), "usage": usage})
+    return waits(0.2, lambda asked, body: {**completion("Hello"), "usage": usage})
 
 
 @pytest.mark.parametrize("limits", [{"max_tokens": 2500}, {"max_cost": 2.5}])

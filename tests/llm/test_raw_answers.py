@@ -57,7 +57,7 @@ async def serving(*answers: bytes | Say) -> AsyncIterator[Server]:
 
 
 async def ask(server: Server, timeout: float = 5.0) -> tuple[int, bytes]:
-    status, said, _ = await http.send(server.url, HEADERS, (b"{", b"}"), timeout)
+    status, said, _ = await http.send(server.url, HEADERS, b"{}", timeout)
     return status, said
 
 

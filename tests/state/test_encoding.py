@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import datetime
-import json
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from simia_gym.common.json_encoding import decode, encode, spaced_writer
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.state import freeze
 
@@ -58,31 +57,3 @@ def test_depth_is_bounded_by_a_clear_error() -> None:
 def test_decoding_is_strict(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"JSON|Expecting"):
         decode(text)
-
-
-@pytest.mark.parametrize("ascii_only", [True, False])
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"a": [1, 1.0, -0.0, 1e22, True, None, "ü\n\ud800"], "b": {}, "c": []},
-        freeze({"a": [{"b": "\u2028"}], "n": 2**80}),
-        "a text alone",
-        (1, (2, float("nan"))),
-        7,
-    ],
-)
-def test_spaced_writer_writes_what_json_dumps_writes(value: Any, ascii_only: bool) -> None:
-    write = spaced_writer(ensure_ascii=ascii_only)
-    assert write(value) == json.dumps(value, ensure_ascii=ascii_only)
-    assert write(value) == json.dumps(value, ensure_ascii=ascii_only)
-
-
-def test_spaced_writer_refuses_what_json_dumps_refuses() -> None:
-    write = spaced_writer()
-    circle: list[Any] = []
-    circle.append(circle)
-    with pytest.raises(ValueError, match="Circular"):
-        write(circle)
-    with pytest.raises(TypeError, match="set is not JSON"):
-        write({"a": {1}})
-    assert write([1, 2]) == "[1, 2]"

@@ -66,13 +66,13 @@ def usable() -> bool:
     return not _forked
 
 
-async def send(url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float) -> Answer:
+async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
     """Send one request and read the whole answer. Redirects are not followed.
 
     Args:
         url: The address.
         headers: All headers except those of the protocol, such as ``Content-Length``.
-        body: The body of a POST, in pieces; ``None`` sends a GET.
+        body: The body of a POST; ``None`` sends a GET.
         timeout: Seconds for connecting, sending and reading together.
 
     Returns:
@@ -112,10 +112,10 @@ async def send(url: str, headers: Mapping[str, str], body: Sequence[bytes] | Non
         raise Failure("connection", words, again=not untrusted) from None
 
 
-def _request(url: str, headers: Mapping[str, str], body: Sequence[bytes] | None, timeout: float) -> StreamRequest:
+def _request(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> StreamRequest:
     client = _client()
     try:
-        builder = client.get(url) if body is None else client.post(url).body_bytes(b"".join(body))
+        builder = client.get(url) if body is None else client.post(url).body_bytes(body)
         return builder.headers(headers).timeout(timedelta(seconds=timeout)).build_streamed()
     except BuilderError:
         raise
