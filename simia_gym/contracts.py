@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from simia_gym.common.quick_init import quick_init
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
-from simia_gym.types import Task, ToolCall, Transition
+from simia_gym.types import JsonObject, Task, ToolCall, Transition
 
 T = TypeVar("T")
+
+
+class DomainFacts(Protocol):
+    """What a user or judge that asks a model has to know of a domain."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the domain lies, with its prompt files."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """Content hash of the domain."""
+        ...
+
+    @property
+    def about(self) -> JsonObject:
+        """Name, version and options, as prompts name the domain."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from simia_gym.common.quick_init import quick_init
-
-if TYPE_CHECKING:
-    from simia_gym.state import State
 
 JsonObject: TypeAlias = dict[str, Any]
 Row: TypeAlias = Mapping[str, Any]
@@ -90,7 +87,7 @@ class Transition:
         end: Why the episode ends with this transition (out of band), else ``None``.
         info: Structured public extras, such as a page's clickables.
         meta: Private marks for the record and the rubric (a user's dialogue acts); never shown to the policy.
-        state: The state after ``ops``, where whoever made the transition has it already; it only saves work.
+        state: The `simia_gym.state.State` after ``ops``, where whoever made the transition has it; it only saves work.
     """
 
     observation: str
@@ -102,7 +99,7 @@ class Transition:
     end: str | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
-    state: State | None = field(default=None, compare=False, repr=False)
+    state: Any | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

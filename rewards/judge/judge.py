@@ -134,7 +134,7 @@ class LLMJudge:
         known = self._openings.get(key)
         if known is not None and finished.digest:
             return known
-        about = {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
+        about = domain.about
         parts = (
             self._file.fill(policy=domain.policy.strip()).strip(),
             block("domain", nonce, about),

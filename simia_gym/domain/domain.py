@@ -84,6 +84,11 @@ class Domain:
         """The domain's name."""
         return self.config.name
 
+    @property
+    def about(self) -> JsonObject:
+        """Name, version and options, as prompts name the domain."""
+        return {"name": self.name, "version": self.config.version, "options": dict(self.options)}
+
     @cached_property
     def tools(self) -> list[JsonObject]:
         """OpenAI tool schemas, in the order of declaration; read-only."""

@@ -47,7 +47,7 @@ def ledger_prefix(domain: Domain, context: StepContext, feedback: Feedback) -> P
 
 @lru_cache(maxsize=128)
 def _ledger(domain: Domain, digest: str, feedback: Feedback) -> Prefix:
-    blocks = {"domain": _domain(domain), "tools": list(domain.tool_entries.values())}
+    blocks = {"domain": domain.about, "tools": list(domain.tool_entries.values())}
     schema = _schema(domain)
     if schema is not None:
         blocks["schema"] = schema
@@ -86,7 +86,7 @@ class _Same:
 @lru_cache(maxsize=128)
 def _reference(domain: Domain, task_id: str, digest: str, feedback: Feedback, given: _Same) -> Prefix:
     blocks = {
-        "domain": _domain(domain),
+        "domain": domain.about,
         "task": {"id": task_id, "digest": digest, "split": given.task.split},
         "tools": list(domain.tool_entries.values()),
         "reference": reference_messages(domain, given.task),
@@ -102,10 +102,6 @@ def _made(domain: Domain, name: str, digest: str, feedback: Feedback, blocks: di
     prompt.add("system", "\n\n".join([rules.strip(), *(block(kind, nonce, value) for kind, value in blocks.items())]))
     prompt.mark_static()
     return Prefix(prompt, nonce, prompt.digest)
-
-
-def _domain(domain: Domain) -> JsonObject:
-    return {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
 
 
 def _schema(domain: Domain) -> JsonObject | None:

@@ -82,9 +82,8 @@ def compare(before: State, answer: Transition, truth: Transition) -> JsonObject:
 
 
 def _after(before: State, transition: Transition) -> State:
-    if transition.state is not None:
-        return transition.state
-    return before.apply((*transition.reveals, *(transition.ops or ())))
+    after: State | None = transition.state
+    return after if after is not None else before.apply((*transition.reveals, *(transition.ops or ())))
 
 
 def _changes(before: State, after: State) -> dict[str, Any]:

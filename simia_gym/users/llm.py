@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simia_gym.contracts import StepContext
+from simia_gym.contracts import DomainFacts, StepContext
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import ask
 from simia_gym.llm.blocks import block, make_nonce
@@ -20,9 +20,6 @@ from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.types import JsonObject, Transition
-
-if TYPE_CHECKING:
-    from simia_gym.domain.domain import Domain
 
 MAX_MESSAGE = 4_000
 """Most characters that a customer says at once."""
@@ -67,7 +64,7 @@ class LLMUser:
     name = "llm"
     io = True
 
-    def __init__(self, domain: Domain, model: ChatModel) -> None:
+    def __init__(self, domain: DomainFacts, model: ChatModel) -> None:
         self.domain, self.model = domain, model
         self._file = load_prompt("user", domain.folder)
         self._opening: tuple[tuple[str, str], Prompt] | None = None
@@ -108,10 +105,9 @@ class LLMUser:
         """The instructions and everything that the customer knows: the same for all episodes of the task."""
         domain, task = self.domain, context.task
         rules = self._file.fill(most=str(MAX_MESSAGE)).strip()
-        about = {"name": domain.name, "version": domain.config.version, "options": dict(domain.options)}
         parts = (
             rules,
-            block("domain", self._nonce, about),
+            block("domain", self._nonce, domain.about),
             block("task", self._nonce, {"id": task.id, "digest": context.digest, "split": task.split}),
             block("customer", self._nonce, task.user),
         )

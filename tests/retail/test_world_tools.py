@@ -96,7 +96,7 @@ def fails(name: str, message: str, state: State | None = None, /, **arguments: A
 
 
 def after(transition: Transition) -> State:
-    assert transition.state is not None
+    assert isinstance(transition.state, State)
     return transition.state
 
 
