@@ -15,7 +15,6 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from simia_gym.errors import InputError
-from simia_gym.types import JsonObject
 
 _CONFIG = ConfigDict(strict=True, allow_inf_nan=False, extra="forbid")
 
@@ -77,11 +76,11 @@ class Settings:
         return found
 
     @classmethod
-    def defaults(cls) -> JsonObject:
+    def defaults(cls) -> dict[str, Any]:
         """Defaults by name, of the fields that have one."""
         return {name: field.default for name, field in cls.fields().items() if not field.is_required()}
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values of the fields that differ from their default."""
         default = self.defaults()
         found = {name: getattr(self, name) for name in self.fields()}
