@@ -57,3 +57,13 @@ def test_engine_module_keeps_below(path: Path) -> None:
 def test_upper_floors_are_never_loaded_by_an_import_of_the_engine(folder: str) -> None:
     code = f"import simia_gym, sys; sys.exit(any(m.startswith('simia_gym.{folder}') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_only_the_commands_of_training_import_the_command_line() -> None:
+    rl = Path(simia_gym.__file__).parent / "rl"
+    folder = rl if rl.is_dir() else ENGINE.parent / "rl"
+    found = [path for path in sorted(folder.rglob("*.py")) if path.name != "command.py"]
+    assert found
+    for path in found:
+        names = imported(ast.parse(path.read_text(encoding="utf-8")))
+        assert not [name for name in names if name.startswith("simia_gym.cli")], path

@@ -2,135 +2,65 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import typer
 
+from simia_gym.cli.options.generate import AsJson, Typed, with_options
 from simia_gym.domain.naming import slug
 from simia_gym.errors import InputError
+from simia_gym.rl.sft.settings import SFTSettings
 
 _EVERY = 10.0
 """Seconds between two lines about the progress."""
 
 
+@with_options(SFTSettings)
 def sft(
+    typed: Typed,
     envs: Annotated[
-        list[str] | None,
-        typer.Argument(help="Environments, or folders of domains, whose experts are to be learned from."),
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(metavar="ENV...", help="Environments, or folders of domains, whose experts to learn from."),
     ] = None,
     policy: Annotated[
-        str | None,
-        typer.Option(help="Model to begin with, in the layout of Hugging Face; else a small one is made from nothing."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; else runs/sft-ENV.")] = None,
-    trajectories: Annotated[
-        int | None,
+        Optional[str],  # noqa: UP045
         typer.Option(
-            help="Expert trajectories to learn from, of tasks for training; else 2000, or all that there are where no "
-            "tasks are generated."
+            metavar="MODEL", help="Model to begin with, in the layout of Hugging Face. Else a small one is made."
         ),
     ] = None,
-    expert: Annotated[
-        str, typer.Option(help="Which of the environments' own policies plays; retail has `thinker`, too.")
-    ] = "expert",
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(help="Record file of `simia rollout`, or JSONL or Parquet with `messages`; repeatable."),
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="DIR", help="Folder of the run. Else runs/sft-ENV."),
     ] = None,
-    least_reward: Annotated[float, typer.Option(help="The least reward that is worth learning from.")] = 1.0,
-    fresh_ids: Annotated[
-        bool,
-        typer.Option("--fresh-ids", help="Other ids in every trajectory: the policy learns to copy, not to remember."),
-    ] = False,
-    fresh_words: Annotated[
-        bool,
-        typer.Option("--fresh-words", help="Other words, too, where an expert says what it has read before."),
-    ] = False,
-    first_turns: Annotated[
-        int | None, typer.Option(help="Learn only from so many turns at the beginning of each; else from all.")
-    ] = None,
-    whole_every: Annotated[
-        int | None, typer.Option(help="With --first-turns: keep one of so many whole all the same.")
-    ] = None,
-    held_out: Annotated[
-        int | None,
-        typer.Option(
-            help="Trajectories of further tasks that are only looked at; else 64, but of --data, or where no tasks are "
-            "generated, those of a tenth of the tasks at most."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str, typer.Option(help="System message: full or compact. It is recorded with the policy.")
-    ] = "full",
-    epochs: Annotated[float, typer.Option(help="How often to go through the trajectories.")] = 1.0,
-    steps: Annotated[int | None, typer.Option(help="Steps of the optimizer, in place of --epochs.")] = None,
-    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 1e-3,
-    batch_size: Annotated[int, typer.Option(help="Trajectories a step.")] = 16,
-    micro_batch: Annotated[
-        int | None,
-        typer.Option(help="Trajectories that are computed at once; else all of a step, on a processor about 16."),
-    ] = None,
-    max_length: Annotated[
-        int, typer.Option(help="Most tokens of a trajectory; longer ones are left out and counted.")
-    ] = 2048,
-    precision: Annotated[str, typer.Option(help="fp32, bf16 or auto.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of weights, order and wording.")] = 0,
     size: Annotated[
-        str | None, typer.Option(help="Shape of the model that is made where --policy is left out; else small.")
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="Shape of the model that is made where --policy is left out. Else small."),
     ] = None,
     save_data: Annotated[
-        Path | None, typer.Option(help="Write the trajectories as a data set, too (.jsonl or .parquet).")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any field of trl.SFTConfig; repeatable.")
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Write the trajectories as a data set, too (.jsonl or .parquet)."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")
-    ] = False,
-) -> None:
+    json: AsJson = False,
+) -> int:
     """Train a policy on trajectories of experts, of rollouts or of a data set; only on what the policy said."""
     from simia_gym.common.output import Output
     from simia_gym.rl.extras import require
     from simia_gym.rl.sft.run import check, train_sft
-    from simia_gym.rl.sft.settings import SFTSettings
 
     require("trl", "torch", "transformers", "trl", "datasets")
-    output = Output(as_json)
+    output = Output(json)
     folder = out or Path("runs") / f"sft-{_short(envs or [])}"
     if policy and size:
         raise InputError("it is for a new model", where="--size", fix="Leave out --size or --policy.")
     start = Path(f"{folder if folder.name.strip('.') else folder.resolve()}-start")
-    settings = SFTSettings(
-        envs=tuple(envs or ()),
-        policy=policy or str(start),
-        prompt=prompt,
-        trajectories=trajectories,
-        expert=expert,
-        data=tuple(map(str, data or ())),
-        least=least_reward,
-        fresh_ids=fresh_ids,
-        fresh_words=fresh_words,
-        first_turns=first_turns,
-        whole_every=whole_every,
-        held_out=held_out,
-        epochs=epochs,
-        steps=steps,
-        lr=lr,
-        batch_size=batch_size,
-        micro_batch=micro_batch,
-        max_length=max_length,
-        precision=precision,
-        seed=seed,
-        extra=_extra(set_ or []),
-    )
+    settings = typed.make(SFTSettings, envs=tuple(envs or ()), policy=policy or str(start))
     check(settings, folder, resume)
     if policy is None:
-        _start(start, envs or [], size or "small", seed, expert, output)
+        _start(start, envs or [], size or "small", settings.seed, settings.expert, output)
     finished = train_sft(
         settings,
         folder,
@@ -143,6 +73,7 @@ def sft(
     output.say(f"{finished.steps} steps in {finished.seconds:.0f} s; the policy is in {finished.policy}")
     measured = dict(finished.measured)
     output.result({"policy": str(finished.policy), "steps": finished.steps, "seconds": finished.seconds, **measured})
+    return 0
 
 
 class _Progress:
@@ -207,19 +138,3 @@ def _start(folder: Path, envs: list[str], size: str, seed: int, expert: str, out
 
 def _short(envs: list[str]) -> str:
     return "-".join(slug(env.removeprefix("simia/").rpartition("-v")[0] or env) for env in envs) or "data"
-
-
-def _extra(words: list[str]) -> dict[str, Any]:
-    """Settings given as KEY=VALUE, the value in JSON where it is JSON."""
-    found: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key.isidentifier():
-            raise InputError(
-                f"{word!r} is no setting", where="--set", fix="Write KEY=VALUE, such as max_grad_norm=0.5."
-            )
-        try:
-            found[key] = json.loads(value)
-        except ValueError:
-            found[key] = value
-    return found

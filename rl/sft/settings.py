@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
+from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 
 SETTINGS = "settings.json"
@@ -29,62 +30,62 @@ _OWN_OPTIONS = {
 """Fields of TRL's ``SFTConfig`` that other settings here decide, by the options that set those."""
 
 
-@dataclass(frozen=True)
-class SFTSettings:
-    """Settings of a supervised training.
-
-    Attributes:
-        envs: The environments.
-        policy: The model to begin with.
-        prompt: ``full`` or ``compact`` system message.
-        trajectories: How many expert trajectories to learn from; ``None`` for 2,000, or all that there are of fixed
-            tasks alone. Nothing with ``data``.
-        expert: Which of the environments' own policies plays them.
-        data: Files to learn from instead.
-        least: The least reward that is worth learning from.
-        fresh_ids: Give every trajectory that is learned from ids of its own, so that the policy learns to copy them.
-        fresh_words: Exchange in every one the words that are said only after they were read; see `fresh_words`.
-        first_turns: Learn only from so many turns at the beginning of every one; ``None`` for all.
-        whole_every: One of so many is kept whole all the same; ``None`` for none.
-        held_out: Trajectories of further tasks that are only looked at; ``None`` for 64, and of a data set or of fixed
-            tasks alone those of a tenth of the tasks at most.
-        epochs: How often to go through them; with ``steps`` as far as those lead.
-        steps: Steps of the optimizer; ``None`` follows ``epochs``.
-        lr: Highest learning rate; it rises linearly at the beginning and falls along a cosine to a twentieth.
-        batch_size: Conversations a step.
-        micro_batch: Conversations that are computed at once; ``None`` for all of a step, and on a processor, whose
-            caches hold no more, for about 16, a divisor of the batch. The gradient is the same.
-        max_length: Most tokens of a conversation; longer ones are left out.
-        precision: ``fp32``, or ``bf16`` for the computation (weights stay in float32), or ``auto``: where the machine
-            computes in bfloat16.
-        seed: Seed of order and wording.
-        extra: Further settings of TRL's ``SFTConfig``.
-    """
+class SFTSettings(Settings):
+    """What a supervised training learns from, and how."""
 
     envs: tuple[str, ...]
-    policy: str
-    prompt: str = "full"
-    trajectories: int | None = None
-    expert: str = "expert"
-    data: tuple[str, ...] = ()
-    least: float = 1.0
-    fresh_ids: bool = False
-    fresh_words: bool = False
-    first_turns: int | None = None
-    whole_every: int | None = None
-    held_out: int | None = None
-    epochs: float = 1.0
-    steps: int | None = None
-    lr: float = 1e-3
-    batch_size: int = 16
-    micro_batch: int | None = None
-    max_length: int = 2048
-    precision: str = "auto"
-    seed: int = 0
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    policy: str = setting("", "The model to begin with.", option="")
+    prompt: Literal["full", "compact"] = setting("full", "System message; it is recorded with the policy.")
+    trajectories: int | None = setting(
+        None,
+        "Expert trajectories to learn from, of training tasks.",
+        metavar="N",
+        unset="2000, or all of the fixed tasks where none are generated",
+    )
+    expert: str = setting("expert", "Which of the environments' own policies plays.", metavar="P")
+    data: tuple[str, ...] = setting(
+        (), "Record of `simia rollout`, or JSONL or Parquet with `messages`, to learn from.", metavar="FILE"
+    )
+    least: float = setting(1.0, "The least reward that is worth learning from.", option="least-reward", metavar="R")
+    fresh_ids: bool = setting(False, "Other ids in every trajectory: the policy learns to copy, not to remember.")
+    fresh_words: bool = setting(False, "Other words, too, where an expert says what it has read before.")
+    first_turns: int | None = setting(
+        None, "Learn only from so many turns at the beginning of each trajectory.", metavar="N", unset="from all", ge=1
+    )
+    whole_every: int | None = setting(
+        None, "With --first-turns: one of so many is kept whole.", metavar="N", unset="none", ge=1
+    )
+    held_out: int | None = setting(
+        None,
+        "Trajectories of further tasks to validate on.",
+        metavar="N",
+        unset="64; of --data, or of fixed tasks alone, those of a tenth of the tasks at most",
+        ge=0,
+    )
+    epochs: float = setting(1.0, "How often to go through the trajectories.", metavar="X", gt=0)
+    steps: int | None = setting(None, "Steps of the optimizer.", metavar="N", unset="those of --epochs", ge=1)
+    lr: float = setting(
+        1e-3, "Highest learning rate; it rises linearly and falls along a cosine to a twentieth.", metavar="X", gt=0
+    )
+    batch_size: int = setting(16, "Trajectories a step.", metavar="N", ge=1)
+    micro_batch: int | None = setting(
+        None,
+        "Trajectories that are computed at once; the gradient is the same.",
+        metavar="N",
+        unset="all of a step, on a processor about 16",
+        ge=1,
+    )
+    max_length: int = setting(
+        2048, "Most tokens of a trajectory; longer ones are left out and counted.", metavar="N", ge=1
+    )
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "auto", "Of the computation: auto is bf16 where the machine computes in it; weights stay in float32."
+    )
+    seed: int = setting(0, "Random seed of weights, order and wording.", metavar="S")
+    extra: Mapping[str, Any] = setting({}, "Any field of trl.SFTConfig.", option="set", metavar="KEY=VALUE")
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Refuse settings that contradict each other.
 
         Raises:
             InputError: Names the setting.
@@ -97,26 +98,9 @@ class SFTSettings:
             raise InputError("nobody plays where files are learned from", where="expert", fix=fix)
         if not self.envs and not self.data:
             raise InputError("no environment is named", where="env", fix="Such as simia/webshop-v0.")
-        for name in ("batch_size", "micro_batch", "max_length"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}", where=name, fix="Use 1 or more.")
-        for name in ("lr", "epochs"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}", where=name, fix="Use more than 0.")
-        if self.held_out is not None and self.held_out < 0:
-            raise InputError(f"held_out is {self.held_out}", where="held_out", fix="Use 0 or more.")
-        for name in ("steps", "first_turns", "whole_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}", where=name, fix="Use 1 or more.")
         if self.whole_every and not self.first_turns:
             fix = "Give --first-turns, too, or leave it out."
             raise InputError("all trajectories are whole", where="whole_every", fix=fix)
-        if self.prompt not in ("full", "compact"):
-            raise InputError(f"prompt is {self.prompt!r}", where="prompt", fix="Use full or compact.")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise InputError(f"precision is {self.precision!r}", where="precision", fix="Use auto, fp32 or bf16.")
         if self.micro_batch is not None and self.batch_size % self.micro_batch:
             what = f"batches of {self.batch_size} cannot be computed in parts of {self.micro_batch}"
             raise InputError(what, where="micro_batch", fix="Use a divisor.")

@@ -1,0 +1,45 @@
+"""Tables of options for the documentation, made of the settings that the options are made of.
+
+A page has a table between ``<!-- options module:Class -->`` and ``<!-- end of options -->``. This brings all tables of
+pages up to date: ``python -m simia_gym.cli.options.tables docs/*.md``
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from simia_gym.cli.options.generate import Option, options_of
+
+_MARKED = re.compile(r"(<!-- options ([\w.]+):(\w+) -->\n)(.*?)(<!-- end of options -->)", re.DOTALL)
+
+
+def with_tables(page: str) -> str:
+    """A page with its tables as the settings are now.
+
+    Args:
+        page: Its text.
+    """
+
+    def table(found: re.Match[str]) -> str:
+        options = options_of(getattr(import_module(found[2]), found[3]))
+        return f"{found[1]}\n| option | default | |\n|---|---|---|\n{''.join(map(_row, options))}\n{found[5]}"
+
+    return _MARKED.sub(table, page)
+
+
+def _row(option: Option) -> str:
+    unset, value = option.shown["unset"], option.default
+    default = "" if value is None or value is False or value in ({}, ()) else f"`{'on' if value is True else value}`"
+    flag = f"{option.flag}`, `--no-{option.flag[2:]}" if value is True else option.flag
+    shape = ", ".join(option.choices) or option.shown["metavar"] or ""
+    typed = f"{flag} {shape}" if shape and not option.choices else flag
+    says = f"{option.field.description} ({shape})" if option.choices else option.field.description
+    return f"| `{typed}` | {default or unset or ''} | {says} |\n"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        Path(name).write_text(with_tables(Path(name).read_text(encoding="utf-8")), encoding="utf-8")
