@@ -349,7 +349,7 @@ class Episode:
             if transition.info:
                 info["world"] = dict(transition.info)
             self._messages.append(frozen_dict((message,)))
-            end = transition.end or self._state_end(transition)
+            end = transition.end or (self.domain.end_of(self.state) if transition.ops else None)
             if end is not None:
                 return end
         return None
@@ -397,18 +397,6 @@ class Episode:
         if transition.reveals:
             fields["reveals"] = transition.reveals
         self.ledger.add("transition", fields)
-
-    def _state_end(self, transition: Transition) -> str | None:
-        """Whether the state now holds a value that the domain declares as the end."""
-        if not transition.ops:
-            return None
-        for rule in self.domain.config.ends:
-            try:
-                if self.state.at(rule.path) == rule.value:
-                    return rule.reason
-            except PatchError:
-                continue
-        return None
 
     async def _finish(
         self, task: Task, ended: str, truncated: bool, new: tuple[Message, ...], info: JsonObject

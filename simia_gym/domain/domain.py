@@ -22,7 +22,7 @@ from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import task_hash
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
-from simia_gym.errors import InputError, did_you_mean
+from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import State
@@ -194,6 +194,16 @@ class Domain:
                     return task
         fix = did_you_mean(task_id, fixed) or f"Such as {', '.join([*fixed][:3])}."
         raise InputError(f"there is no task {task_id!r} in {self.name}", where="task", fix=fix.strip())
+
+    def end_of(self, state: State) -> str | None:
+        """The reason to end an episode in a state that holds a value of ``ends`` in ``domain.yaml``."""
+        for rule in self.config.ends:
+            try:
+                if state.at(rule.path) == rule.value:
+                    return rule.reason
+            except PatchError:
+                continue
+        return None
 
     @cached_property
     def state_schema(self) -> StateSchema | None:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World
-from simia_gym.errors import PatchError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.ledger import read_call, run
 from simia_gym.oracle.prefixes import Conversations
@@ -58,7 +57,7 @@ class Reference:
         )
         if last is None:
             raise Refused("the prompt has no call")
-        done = last.end is not None or (bool(last.ops) and ends(domain, state))
+        done = last.end is not None or (bool(last.ops) and domain.end_of(state) is not None)
         return {
             "outcome": last.outcome,
             "error_code": last.error_code,
@@ -75,14 +74,3 @@ def beginning(domain: Domain, world: World, task: Task) -> State:
         world.opening(draft, task)
         state, _ = draft.commit()
     return state
-
-
-def ends(domain: Domain, state: State) -> bool:
-    """Whether the state holds a value that the domain declares as the end."""
-    for rule in domain.config.ends:
-        try:
-            if state.at(rule.path) == rule.value:
-                return True
-        except PatchError:
-            continue
-    return False
