@@ -14,7 +14,7 @@ from simia_gym.oracle.judge import JudgePart
 from simia_gym.oracle.ledger import answer_ledger
 from simia_gym.oracle.mistakes import make_mistakes
 from simia_gym.oracle.obeying import obey, orders
-from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.options import FAULTS, OracleOptions
 from simia_gym.oracle.plain import instance_of, plain_text
 from simia_gym.oracle.prefixes import PrefixCache
 from simia_gym.oracle.reading import Asked, Refused, read_request
@@ -101,9 +101,10 @@ class Oracle:
             self._attempts.popitem(last=False)
         options = self.options
         chance = Random(f"{options.seed}:{attempt}:{key.hex()}")
-        fault = None
+        fault: str | None = None
         if options.fault_rate and chance.random() < options.fault_rate:
-            fault = options.faults[chance.randrange(len(options.faults))]
+            kinds = options.faults or FAULTS
+            fault = kinds[chance.randrange(len(kinds))]
         delay = options.latency_ms / 1000
         if options.latency_sigma:
             delay *= chance.lognormvariate(0.0, options.latency_sigma)

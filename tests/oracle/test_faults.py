@@ -10,18 +10,18 @@ from collections import Counter
 import openai
 import pytest
 
-from simia_gym.oracle import FAULTS, OracleOptions, OracleServer, serve_in_thread
+from simia_gym.oracle import FAULTS, FaultKind, OracleOptions, OracleServer, serve_in_thread
 
 from .asking import Got, ask, ledger_prompt, retail
 
 PROMPT = ledger_prompt(retail(), {}, "get_order_details", {"order_id": "#W1"})
 
 
-def always(kind: str, hang: float = 0.2) -> OracleOptions:
+def always(kind: FaultKind, hang: float = 0.2) -> OracleOptions:
     return OracleOptions(data_free=True, fault_rate=1.0, faults=(kind,), hang=hang)
 
 
-def broken(kind: str) -> Got:
+def broken(kind: FaultKind) -> Got:
     with serve_in_thread(always(kind)) as server:
         got = ask(server, PROMPT)
         assert server.counts["faults"] == {kind: 1}
@@ -37,7 +37,7 @@ def broken(kind: str) -> Got:
         ("cut", 200, '{"id"', True),
     ],
 )
-def test_a_fault_as_it_is_answered(kind: str, status: int, begins: str, is_json: bool) -> None:
+def test_a_fault_as_it_is_answered(kind: FaultKind, status: int, begins: str, is_json: bool) -> None:
     got = broken(kind)
     assert got.status == status
     assert got.headers["Content-Type"].startswith("application/json")
@@ -66,7 +66,7 @@ def test_server_error_is_500_or_503() -> None:
     ("kind", "error"),
     [("truncated", http.client.IncompleteRead), ("reset", ConnectionResetError), ("hang", ConnectionError)],
 )
-def test_a_fault_of_the_connection(kind: str, error: type[Exception]) -> None:
+def test_a_fault_of_the_connection(kind: FaultKind, error: type[Exception]) -> None:
     with serve_in_thread(always(kind)) as server, pytest.raises(error):
         ask(server, PROMPT)
 
@@ -82,7 +82,7 @@ def outcomes(server: OracleServer, number: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kinds", [("rate_limit",), ("rate_limit", "server_error")])
-def test_the_rate_is_met_and_repeats_with_the_seed(kinds: tuple[str, ...]) -> None:
+def test_the_rate_is_met_and_repeats_with_the_seed(kinds: tuple[FaultKind, ...]) -> None:
     options = OracleOptions(data_free=True, fault_rate=0.2, faults=kinds, seed=5)
     runs, faults = [], []
     for _ in range(2):

@@ -177,7 +177,7 @@ def test_a_port_that_is_taken_is_said_so() -> None:
         ({"fault_rate": 1.5}, "fault_rate"),
         ({"missed_write_rate": -1}, "missed_write_rate"),
         ({"faults": ("smoke",)}, "smoke"),
-        ({"faults": (), "fault_rate": 0.1}, "faults"),
+        ({"context_tokens": 0}, "context_tokens"),
         ({"latency_ms": -1.0}, "latency_ms"),
         ({"port": 70000}, "port"),
     ],

@@ -21,7 +21,7 @@ from simia_gym.domain.registration import env_ids
 from simia_gym.errors import EpisodeOver, Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget
-from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.options import FaultKind, OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.record.records import read_records
@@ -137,7 +137,7 @@ def test_a_client_object_is_asked_with_its_own_key() -> None:
 
 
 @pytest.mark.parametrize(("fault", "kind"), FAULTS)
-def test_exhausted_retries_end_an_episode_that_counts_for_nothing(fault: str, kind: str) -> None:
+def test_exhausted_retries_end_an_episode_that_counts_for_nothing(fault: FaultKind, kind: str) -> None:
     patience = {"timeout": 0.2 if fault == "hang" else 10.0, "retries": 1, "backoff": 0.01}
     with serve_in_thread(OracleOptions(fault_rate=1.0, faults=(fault,))) as server:
         settings: dict[str, Any] = {"model": MODEL, "base_url": server.base_url, "roles": {"simulator": patience}}

@@ -11,7 +11,7 @@ import pytest
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.options import FaultKind, OracleOptions
 from simia_gym.oracle.server import OracleServer
 from simia_gym.oracle.thread import serve_in_thread
 from simia_gym.policies import load_policy
@@ -39,7 +39,7 @@ def roll(config: EnvConfig, base_url: str, path: Path, **plan: Any) -> None:
 
 def test_an_episode_ends_once_though_its_judge_fails() -> None:
     patience = {"timeout": 2.0, "retries": 0}
-    kinds = ("rate_limit", "server_error")
+    kinds: tuple[FaultKind, ...] = ("rate_limit", "server_error")
     with serve_in_thread(OracleOptions(fault_rate=0.2, faults=kinds, seed=3)) as server:
         suite = suite_of(ENV, server.base_url, simulator="world", judge="llm-all", roles={"judge": patience})
         played = play_all(suite, list(suite.tasks)[:12])
