@@ -1,9 +1,9 @@
 """Attention of many conversations in one forward pass, each over its own keys and values.
 
-The new tokens of all conversations are laid end to end in one row, so that no layer computes padding. Only attention
-must know where one conversation ends: this module is an attention function for transformers (the interface behind
-``attn_implementation``) that writes the new keys and values into the conversations' slots and attends, piece by piece,
-over what each slot holds.
+The new tokens of all conversations are concatenated in one row, so that no layer computes padding. Only attention
+depends on where a conversation ends: this module is an attention function for transformers (the interface behind
+``attn_implementation``) that writes the new keys and values into the conversations' slots and attends to each slot
+separately.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Segment:
     """New tokens of one conversation.
 
     Attributes:
-        slot: Where its keys and values are.
-        start: Number of tokens that are there already.
+        slot: Index of the slot of its keys and values.
+        start: Number of tokens whose keys and values are cached.
         ids: The new tokens.
-        wanted: Whether the logits after the last of them are wanted.
+        wanted: Whether to return the logits after the last token.
     """
 
     slot: int
@@ -38,7 +38,7 @@ class Segment:
 
 
 class UnsupportedError(Exception):
-    """The model's attention needs more than this function computes."""
+    """The model's attention uses a feature that this function does not implement."""
 
 
 class Slots:
@@ -46,7 +46,7 @@ class Slots:
 
     Args:
         count: Number of slots.
-        length: Most tokens in one.
+        length: Maximum tokens of a slot.
     """
 
     def __init__(self, count: int, length: int) -> None:
@@ -55,14 +55,14 @@ class Slots:
         self._rows: dict[int, tuple[Sequence[Any], Sequence[Any]]] = {}
 
     def layer(self, index: int, key: Any, value: Any) -> tuple[Any, Any]:
-        """A layer's tensors, allocated when the first keys and values come. Memory is used as slots fill up."""
+        """A layer's tensors, allocated at their first use. Memory is used as slots fill up."""
         if index not in self._layers:
             made = tuple(
                 torch.empty(self.count, like.shape[1], self.length, like.shape[3], dtype=like.dtype, device=like.device)
                 for like in (key, value)
             )
             self._layers[index] = (made[0], made[1])
-            # Views of each slot, made once: at every step one is needed for each conversation and layer.
+            # Views of each slot, created once: every step needs one for each conversation and layer.
             self._rows[index] = (made[0].split(1), made[1].split(1))
         return self._layers[index]
 
@@ -77,13 +77,13 @@ class Slots:
                 tensor[target, :, :count] = tensor[source, :, :count]
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._layers.clear()
         self._rows.clear()
 
 
 class Plan:
-    """What attention must know about one forward pass.
+    """The layout of one forward pass.
 
     Args:
         slots: Keys and values.
@@ -112,7 +112,7 @@ class Plan:
         self._masks: dict[tuple[int, int, int | None], Any] = {}
 
     def mask(self, start: int, count: int, window: int | None, device: Any) -> Any:
-        """Which of the slot's tokens each of several new ones sees: count x (start + count), true where it does."""
+        """Attention mask of new tokens over a slot's tokens: count x (start + count), true where attended."""
         key = (start, count, window)
         if key not in self._masks:
             mask = torch.ones(count, start + count, dtype=torch.bool, device=device).tril(start)
@@ -127,7 +127,7 @@ _current = threading.local()
 
 @contextmanager
 def planned(plan: Plan) -> Iterator[None]:
-    """Attention in this thread follows a plan."""
+    """Set the plan of the forward passes in this thread."""
     _current.plan = plan
     try:
         yield
@@ -154,17 +154,17 @@ def attend(
         query: 1 x heads x tokens x size.
         key: 1 x key heads x tokens x size; of the new tokens alone.
         value: The same.
-        attention_mask: Not used; the plan says who sees what.
+        attention_mask: Must be ``None``; the plan defines the masks.
         scaling: Factor of the scores.
-        sliding_window: How many tokens back the layer sees, its own included.
+        sliding_window: Number of tokens that the layer attends to, including the current one.
         dropout: Not used.
-        **more: What some models need besides.
+        **more: Further arguments of some models.
 
     Returns:
         1 x tokens x heads x size, and no weights.
 
     Raises:
-        UnsupportedError: The model needs scores to be changed in a way that is not known here.
+        UnsupportedError: The model changes the attention scores in a way that is not implemented.
     """
     plan: Plan | None = getattr(_current, "plan", None)
     changed = [name for name in ("softcap", "s_aux", "position_bias") if more.get(name) is not None]
@@ -181,7 +181,7 @@ def attend(
     out = []
     single = plan.single
     if single:
-        # Heads that share a key stand as so many queries of it, so that each key is read once.
+        # Heads that share a key are treated as several queries of one head, so that each key is read once.
         one = query[0, :, :single].transpose(0, 1).reshape(single, groups, heads // groups, -1).split(1)
         parts = []
         for place, segment in enumerate(plan.segments[:single]):
@@ -211,7 +211,7 @@ def attend(
 
 
 def _window(length: int, window: int | None) -> tuple[int, int]:
-    """First token that the last one sees, and how many from there."""
+    """First token that the last token attends to, and the number of tokens from there."""
     first = 0 if window is None else max(0, length - window)
     return first, length - first
 

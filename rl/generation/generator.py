@@ -1,4 +1,4 @@
-"""A language model that many conversations share: turns are sampled together, in a thread of its own."""
+"""Samples turns of many conversations from one model, with continuous batching in a thread of its own."""
 
 from __future__ import annotations
 
@@ -30,32 +30,30 @@ class GenerationError(SimiaError):
 class Generator:
     """Samples turns of many conversations at once.
 
-    Requests join and leave at every step, so that no turn waits for a longer one. What a conversation's earlier turns
-    have left is kept in its slot, and only new tokens are computed; a beginning that two conversations share is
-    computed once and copied. All that is by content: a prompt that goes on from what a slot holds uses it, under
-    whatever id it comes.
+    Requests join and leave at every step, so that no turn waits for a longer one. The keys and values of a conversation
+    are kept in its slot, so only new tokens are computed; a prefix that two conversations share is computed once and
+    copied. Slots are matched by content, not by the conversation's id.
 
-    A turn depends on its prompt, its settings and its seed, and not on what is sampled beside it, up to rounding: sums
-    over other shapes round otherwise in the last bits, which can change a token only where two are as good as equally
-    likely (or where a random number falls on the edge between two).
+    A turn depends only on its prompt, its settings and its seed, up to rounding: batches of other shapes differ in the
+    last bits of the logits, which can change a token only if two tokens are almost equally likely (or if a random
+    number falls on the edge between two).
 
     Args:
-        model: A causal language model of transformers, on whatever device. It is not changed, except by `load_weights`:
-            what samples is a copy in evaluation mode that shares its parameters. Where these are trained in place, call
-            `clear` before sampling goes on.
+        model: A causal language model of transformers, on any device. Only `load_weights` changes it: sampling uses a
+            copy in evaluation mode that shares its parameters. After training them in place, call `clear`.
         end_ids: Tokens that end every turn.
-        max_length: Most tokens of a conversation, prompt and turn together.
-        slots: Most conversations whose turns are sampled at the same time, and whose keys and values are kept.
-        seed: Seed of all chance; see `Sampling.seed`.
-        chunk: Most tokens of prompts in one step.
-        threads: Threads of torch within this generator's thread; ``None`` for torch's own number.
+        max_length: Maximum tokens of a conversation, prompt and turn together.
+        slots: Maximum number of conversations that are sampled at the same time and whose keys and values are kept.
+        seed: Random seed; see `Sampling.seed`.
+        chunk: Maximum prompt tokens in one step.
+        threads: Number of torch threads for this generator; ``None`` for torch's default.
 
     Attributes:
-        packed: Whether turns of different conversations are computed together. Models whose attention is of another
-            kind are computed one conversation at a time, which is slow.
+        packed: Whether turns of different conversations are computed together. Models with another kind of attention
+            are computed one conversation at a time, which is slow.
 
     Raises:
-        InputError: A number is not sound, or the model cannot have positions up to that length.
+        InputError: A number is out of range.
     """
 
     def __init__(
@@ -92,20 +90,20 @@ class Generator:
 
     @property
     def max_length(self) -> int:
-        """Most tokens of a conversation."""
+        """Maximum tokens of a conversation."""
         return self._length
 
     @property
     def statistics(self) -> Statistics:
-        """What has been done so far; the numbers go on changing."""
+        """Counts so far; the object keeps changing."""
         return self._scheduler.statistics
 
     async def generate(self, request_id: str, prompt_ids: Sequence[int], sampling: Sampling | None = None) -> Sampled:
         """Sample one turn. May be called from any event loop.
 
         Args:
-            request_id: The conversation; turns of the same one go on in the same slot.
-            prompt_ids: All its tokens so far.
+            request_id: Id of the conversation; its turns use the same slot.
+            prompt_ids: All tokens of the conversation so far.
             sampling: How to sample.
 
         Returns:
@@ -140,7 +138,7 @@ class Generator:
         return await waiter
 
     async def load_weights(self, named: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> int:
-        """Take new weights; everything that was computed with the old ones is dropped.
+        """Load new weights; cached keys and values are dropped.
 
         Args:
             named: Parameters by the names of the model's ``state_dict``.
@@ -154,37 +152,37 @@ class Generator:
         return int(await self.call(lambda: self._load(named)))
 
     async def checksum(self) -> dict[str, int]:
-        """One number for each parameter, from all its bits: equal numbers, equal weights."""
+        """A checksum of each parameter; see `weights_sum`."""
         found: dict[str, int] = await self.call(lambda: weights_sum(self._model.state_dict().items()))
         return found
 
     async def abort(self) -> list[str]:
-        """End all turns that are under way, with what they have.
+        """End all current turns with the tokens sampled so far.
 
         Returns:
-            Their conversations.
+            Ids of their conversations.
         """
         aborted: list[str] = await self.call(self._scheduler.abort)
         return aborted
 
     async def pause(self) -> None:
-        """Sample nothing more; requests wait until `resume`."""
+        """Pause sampling; requests wait until `resume`."""
         await self.call(lambda: self._set_paused(True))
 
     async def resume(self) -> None:
-        """Go on."""
+        """Resume sampling."""
         await self.call(lambda: self._set_paused(False))
 
     async def clear(self, *, free: bool = False) -> None:
-        """Drop what is kept of conversations.
+        """Drop all cached keys and values.
 
         Args:
-            free: Give the memory back, too, until it is needed again.
+            free: Whether to free their memory, too.
         """
         await self.call(lambda: self._clear(free))
 
     async def call(self, work: Callable[[], Any]) -> Any:
-        """Have something done in the generator's thread, between two steps."""
+        """Run a function in the generator's thread, between two steps."""
         done: Future[Any] = Future()
 
         def run() -> None:
@@ -197,21 +195,21 @@ class Generator:
         return await asyncio.wrap_future(done)
 
     def begin_update(self) -> WeightUpdate:
-        """Weights that come in parts; to be copied within `call`, while the generator is paused, and then `stale`."""
+        """Start an update with weights that arrive in parts; copy them with `call` while paused, then call `stale`."""
         return WeightUpdate(self._model)
 
     def stale(self) -> None:
-        """What is kept was computed with other weights; to be called within `call`."""
+        """Drop what was computed with the old weights; must run within `call`."""
         self._scheduler.stale()
         self._scheduler.statistics.weights += 1
 
     def forget(self, request_id: str) -> None:
-        """A conversation is over; its slot is used again first. Needs no waiting for, and no running loop."""
+        """Free the slot of a finished conversation. Returns at once and needs no running loop."""
         with suppress(GenerationError):
             self._put(lambda: self._scheduler.forget(request_id))
 
     def close(self) -> None:
-        """End the thread. Turns under way fail with a `GenerationError`. May be called twice."""
+        """End the thread. Current turns fail with a `GenerationError`. May be called twice."""
         with self._lock:
             if self._gone is None:
                 self._gone = GenerationError("the generator is closed")
@@ -247,7 +245,7 @@ class Generator:
         self._end(self._gone or GenerationError("the generator is closed"))
 
     def _serve(self) -> bool:
-        """Do what is asked, then one step."""
+        """Execute the queued calls, then one step; False when the generator is closed."""
         scheduler = self._scheduler
         while True:
             self._tell_all()
@@ -266,7 +264,7 @@ class Generator:
         return True
 
     def _end(self, error: BaseException) -> None:
-        """Nobody may wait for ever."""
+        """Fail all requests, so that no caller waits for ever."""
         with self._lock:
             self._gone = self._gone or error
         while True:
@@ -283,7 +281,7 @@ class Generator:
         self._outbox.setdefault(loop, []).append((waiter, outcome))
 
     def _tell_all(self) -> None:
-        """Wake each loop once for all turns that ended in a step: waking it costs more than a token."""
+        """Wake each loop once for all turns that ended in a step; waking a loop costs more than sampling a token."""
         for loop, news in self._outbox.items():
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(_settle, news)

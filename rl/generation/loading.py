@@ -1,4 +1,4 @@
-"""A model and its tokenizer from a folder or the hub, and what they are made of as a hash."""
+"""Loads a model and its tokenizer from a folder or the hub, and hashes their files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 1 << 22
 _GIVE = "Give a model's folder, or its name on the hub."
 _DEFAULT_LENGTH = 32_768
 _MOST_MEMORY = 0.25
-"""Share of the machine's (or the card's free) memory that keys and values may take."""
+"""Share of the machine's memory, or of the GPU's free memory, that keys and values may use."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Loaded:
         model: The model, on its device.
         tokenizer: Its tokenizer.
         end_ids: Tokens that end a turn.
-        length: Most tokens that it has positions for.
+        length: Context length in tokens.
     """
 
     model: Any
@@ -104,9 +104,8 @@ def load_model(folder: Path, tokenizer: Any, *, device: str | None = None, dtype
     Args:
         folder: Where it is.
         tokenizer: Its tokenizer.
-        device: Where it goes; by default a graphics card if there is one.
-        dtype: Precision, such as ``bfloat16``; by default that of the weights on a graphics card and ``float32`` on a
-            processor.
+        device: The device; by default a GPU if there is one.
+        dtype: Precision, such as ``bfloat16``; by default that of the weights on a GPU and ``float32`` on a CPU.
 
     Returns:
         The model.
@@ -139,14 +138,14 @@ def end_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
 
 
 def longest(model: Any) -> int:
-    """Most tokens that a model has positions for."""
+    """A model's context length in tokens."""
     config = model.config.get_text_config()
     found = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     return int(found or _DEFAULT_LENGTH)
 
 
 def fitting_slots(model: Any, wanted: int, length: int) -> int:
-    """How many conversations' keys and values may be kept without filling the memory, at least one."""
+    """Number of slots whose keys and values fit into memory, at least 1 and at most ``wanted``."""
     import os
 
     import torch

@@ -1,4 +1,4 @@
-"""Forward passes over many conversations at once, for models that take attention functions from outside."""
+"""Forward passes over many conversations at once, for models with exchangeable attention functions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class PackedRunner:
     """Runs the new tokens of all conversations in one pass without padding.
 
     Args:
-        model: A causal language model of transformers. It is not changed: what runs is a copy with the same parameters.
+        model: A causal language model of transformers. It is not changed: a copy with the same parameters runs.
         slots: Number of conversations whose keys and values are kept.
-        length: Most tokens in one.
+        length: Maximum tokens of a slot.
 
     Attributes:
-        shares: Whether one conversation's beginning can be copied to another.
+        shares: Whether a prefix can be copied from one slot to another.
     """
 
     shares = True
@@ -46,7 +46,7 @@ class PackedRunner:
             segments: At most one for each slot, in any order.
 
         Returns:
-            Logits after the last token of each segment that wants them, in their order: rows x vocabulary.
+            Logits after the last token of each segment with ``wanted``, in their order: rows x vocabulary.
         """
         ordered = sorted(segments, key=lambda segment: len(segment.ids) > 1)
         plan = Plan(self.slots, ordered, self.model.device)
@@ -67,21 +67,21 @@ class PackedRunner:
         self.slots.copy(source, target, count)
 
     def forget(self, slot: int) -> None:
-        """A slot's content is of no use any more; it will be written over."""
+        """Nothing to do: the slot is overwritten."""
 
     def clear(self) -> None:
-        """All content is of no use any more."""
+        """Nothing to do: the slots are overwritten."""
 
     def free(self) -> None:
-        """Give the memory back; it is taken again when it is needed."""
+        """Free the memory; it is allocated again when it is needed."""
         self.slots.free()
 
 
 def own_copy(model: Any) -> Any:
-    """A copy of a model in evaluation mode that shares its parameters and buffers, with settings of its own.
+    """A copy of a model in evaluation mode with its own configuration, which shares parameters and buffers.
 
-    The model may be in training, and in use by another thread; how attention is computed here is nobody else's matter.
-    A forward that a trainer has put into its place is left out: it may hand on to the model that the copy was made of.
+    The model itself may be in training mode and in use by another thread. A ``forward`` that a trainer has patched in
+    is removed from the copy, since it may call the original model.
     """
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     made = copy.deepcopy(model, shared).eval()
@@ -92,10 +92,10 @@ def own_copy(model: Any) -> Any:
 
 
 def supports_packing(model: Any) -> bool:
-    """Whether a model computes the same packed as alone; tried out on a few tokens.
+    """Whether packed and separate computation of a model agree, tested on a few tokens.
 
-    Models whose attention looks at more than keys, values and positions (ALiBi, recurrent layers, attention sinks) do
-    not, and some do not take attention functions at all.
+    They do not for models whose attention depends on more than keys, values and positions (ALiBi, recurrent layers,
+    attention sinks) or cannot be exchanged.
     """
     vocabulary = model.get_input_embeddings().num_embeddings
     ids = [(7 * place + 3) % vocabulary for place in range(24)]
@@ -109,29 +109,29 @@ def supports_packing(model: Any) -> bool:
         with torch.inference_mode():
             pairs = [(packed.forward(step), plain.forward(step)) for step in steps]
             return all(_close(ours, theirs, half=_in_half(model)) for ours, theirs in pairs)
-    except Exception:  # whatever else its code does, it cannot be packed
+    except Exception:  # any error means that it cannot be packed
         return False
 
 
 @cache
 def tell_of_slowness(kind: str) -> None:
-    """Say, once for each kind of model, that it cannot be packed."""
-    logger.warning("%s computes something else packed than alone: it samples one conversation at a time, slowly", kind)
+    """Log, once for each kind of model, that it cannot be packed."""
+    logger.warning("%s cannot be packed: it samples one conversation at a time, slowly", kind)
 
 
 def _in_half(model: Any) -> bool:
-    """Whether a model, or some of it, computes in half precision, whatever the type of what comes out."""
+    """Whether a part of a model computes in half precision, regardless of the dtype of its output."""
     wrapped = hasattr(model, "_original_forward") or torch.is_autocast_enabled(model.device.type)
     return wrapped or any(one.dtype in (torch.bfloat16, torch.float16) for one in model.parameters())
 
 
 def _close(ours: Any, theirs: Any, *, half: bool) -> bool:
-    # In half precision the order of sums shows; a model that cannot be packed is off by whole units.
+    # In half precision sums depend on their order; the logits of a model that cannot be packed differ by whole units.
     tolerance = 0.1 if half or theirs.dtype != torch.float32 else 1e-4
     return bool(torch.allclose(ours.float(), theirs.float(), rtol=tolerance, atol=tolerance))
 
 
 def _configs(model: Any) -> list[Any]:
-    """The model's settings and those of its parts, each once."""
+    """The configurations of the model and its submodules, each once."""
     found = {id(part.config): part.config for part in model.modules() if hasattr(part, "config")}
     return [config for config in found.values() if hasattr(config, "_attn_implementation")]

@@ -1,4 +1,4 @@
-"""Forward passes for any model: one conversation at a time, with the cache that the model itself makes."""
+"""Forward passes for any model: one conversation at a time, with the model's own cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simia_gym.rl.generation.attention import Segment
 
 
 class PlainRunner:
-    """Runs each conversation by itself. Slow, but asks nothing of the model except a cache.
+    """Runs each conversation separately. Slow, but works for every model with a cache.
 
     Args:
         model: A causal language model of transformers.
@@ -22,11 +22,10 @@ class PlainRunner:
         length: Most tokens in one.
 
     Raises:
-        InputError: The model has no cache of the usual kind.
+        InputError: The model takes no ``past_key_values``.
 
     Attributes:
-        shares: Whether one conversation's beginning can be copied to another. Here it cannot: what a recurrent layer
-            keeps has no beginning.
+        shares: Whether a prefix can be copied from one slot to another; not from the state of a recurrent layer.
     """
 
     shares = False
@@ -64,12 +63,12 @@ class PlainRunner:
         return torch.stack(rows) if rows else torch.empty(0, 0)
 
     def copy(self, source: int, target: int, count: int) -> None:
-        """Not possible; nobody asks for it, since `shares` says so.
+        """Not supported, see `shares`.
 
         Raises:
             RuntimeError: Always.
         """
-        raise RuntimeError("a beginning cannot be copied between caches that a model makes for itself")
+        raise RuntimeError("a model's own cache cannot be copied in part")
 
     def forget(self, slot: int) -> None:
         """Drop a slot's cache."""
@@ -83,17 +82,17 @@ class PlainRunner:
 
 
 def arguments_of(model: Any) -> Collection[str]:
-    """Names of what a model's forward takes. An adapter of peft hands on to its base model what it does not name."""
+    """Names of the arguments of a model's ``forward``; of the base model if there is a peft adapter."""
     return inspect.signature(base_of(model).forward).parameters.keys()
 
 
 def base_of(model: Any) -> Any:
-    """The model below an adapter of peft, or the model itself."""
+    """The base model of a peft adapter, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def precision_of(model: Any) -> AbstractContextManager[Any]:
-    """What a model computes in: the autocast of a training in mixed precision, which accelerate leaves a mark of."""
+    """The autocast context of a model that accelerate has prepared for mixed precision; else an empty context."""
     if not hasattr(model, "_original_forward"):
         return nullcontext()
     from accelerate.utils import get_mixed_precision_context_manager

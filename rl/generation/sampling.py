@@ -1,4 +1,4 @@
-"""How tokens are drawn, one row of logits per conversation."""
+"""Draws tokens, one row of logits for each conversation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Sampling:
     """How one turn is sampled.
 
     Attributes:
-        temperature: Divides the logits; 0 takes the most probable token.
-        top_p: Only the most probable tokens that together have this share are drawn from; 1 for all.
-        top_k: Only so many of the most probable tokens are drawn from; 0 for all.
-        max_tokens: Most tokens of the turn.
+        temperature: Divides the logits; 0 is greedy.
+        top_p: Draw from the most probable tokens with this total probability; 1 for all tokens.
+        top_k: Draw from this number of most probable tokens; 0 for all tokens.
+        max_tokens: Maximum tokens of the turn.
         stop_token_ids: Tokens that end the turn, besides those that end every turn.
-        seed: Seed of this turn's chance. Without one it follows from the generator's seed, the conversation's id and
-            the number of the turn in it.
+        seed: Random seed of this turn. By default derived from the generator's seed, the conversation's id and the
+            number of the turn.
     """
 
     temperature: float = 1.0
@@ -37,7 +37,7 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be sampled with."""
+        """Check the values."""
         checks = (
             ("temperature", self.temperature, self.temperature >= 0, "Give 0 or more."),
             ("top_p", self.top_p, 0 < self.top_p <= 1, "Give a number above 0 and at most 1."),
@@ -55,8 +55,8 @@ class Sampled:
 
     Attributes:
         token_ids: The sampled tokens; the one that ended the turn is the last of them.
-        logprobs: The natural logarithm of each token's probability under the temperature, over the whole vocabulary:
-            ``top_p`` and ``top_k`` do not change it, as in a trainer. With temperature 0 it is that of temperature 1.
+        logprobs: Log-probability of each token under the temperature, over the whole vocabulary: as in a trainer,
+            ``top_p`` and ``top_k`` do not change it. With temperature 0 it is that of temperature 1.
         stop: Why the turn ended: a token that ends turns, the length, or an abort.
     """
 
@@ -66,7 +66,7 @@ class Sampled:
 
 
 def chance(seed: int, request_id: str, turn: int) -> random.Random:
-    """The chance of one turn: the same wherever and beside whatever it is sampled."""
+    """The random number generator of one turn, which depends on no other request."""
     digest = hashlib.sha256(f"{seed}/{turn}/{request_id}".encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))
 
@@ -74,14 +74,14 @@ def chance(seed: int, request_id: str, turn: int) -> random.Random:
 def draw(logits: Any, how: Sequence[Sampling], chances: Sequence[random.Random]) -> tuple[list[int], list[float]]:
     """Draw one token for each row.
 
-    Each row is drawn by inverting its own cumulative distribution at one number of its own chance. What is drawn for a
-    row thus depends on no other row; only the rounding of the logits, which depends on the shape of the batch, can
-    change a draw that falls on the very edge between two tokens.
+    Each row is drawn by inverting its cumulative distribution at one random number of its own generator, so it depends
+    on no other row; only the rounding of the logits, which depends on the shape of the batch, can change a draw that
+    falls on the edge between two tokens.
 
     Args:
         logits: Tensor of rows x vocabulary.
         how: Settings of each row.
-        chances: Where each row's numbers come from.
+        chances: Random number generator of each row.
 
     Returns:
         The tokens and their log-probabilities.

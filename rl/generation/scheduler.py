@@ -1,4 +1,4 @@
-"""What is computed next: requests join at every step, and leave when their turn is done."""
+"""Continuous batching: requests join at every step, and leave when their turn is finished."""
 
 from __future__ import annotations
 
@@ -18,43 +18,37 @@ class Runner(Protocol):
 
     @property
     def shares(self) -> bool:
-        """Whether one conversation's beginning can be copied to another."""
-        ...
+        """Whether a prefix can be copied from one slot to another."""
 
     def forward(self, segments: Sequence[Segment]) -> Any:
-        """Compute new tokens; gives the logits that are wanted."""
-        ...
+        """Compute new tokens; return the requested logits."""
 
     def copy(self, source: int, target: int, count: int) -> None:
         """Copy the first tokens of a slot to another."""
-        ...
 
     def forget(self, slot: int) -> None:
-        """A slot's content is of no use any more."""
-        ...
+        """Drop a slot's content."""
 
     def clear(self) -> None:
-        """All content is of no use any more."""
-        ...
+        """Drop the content of all slots."""
 
     def free(self) -> None:
-        """Give the memory back."""
-        ...
+        """Free the memory."""
 
 
 @dataclass(eq=False)
 class Request:
-    """One turn that is wanted.
+    """A request for one turn.
 
     Attributes:
-        id: The conversation.
-        prompt: All its tokens so far.
+        id: Id of the conversation.
+        prompt: All tokens of the conversation so far.
         sampling: How to sample.
-        room: Most tokens that may be sampled.
+        room: Maximum number of sampled tokens.
         ends: Tokens that end the turn.
         finish: Called once with the turn.
-        fail: Called once in its place, with what went wrong.
-        dropped: Whether nobody waits for it any more.
+        fail: Called once with the error, if there is no turn.
+        dropped: Whether the caller has been cancelled.
     """
 
     id: str
@@ -73,16 +67,16 @@ class Request:
 
 @dataclass
 class Statistics:
-    """What has been done so far.
+    """Counts since the start.
 
     Attributes:
-        requests: Turns that came to their end.
+        requests: Finished turns.
         steps: Forward passes.
-        sampled: Tokens sampled.
-        prefilled: Tokens of prompts that were computed.
-        reused: Tokens of prompts that were there already, because the conversation goes on.
-        copied: Tokens of prompts that were copied from another conversation.
-        weights: Times that weights were loaded.
+        sampled: Sampled tokens.
+        prefilled: Prompt tokens that were computed.
+        reused: Prompt tokens whose keys and values were in the slot already.
+        copied: Prompt tokens whose keys and values were copied from another slot.
+        weights: Number of weight updates.
     """
 
     requests: int = 0
@@ -95,14 +89,14 @@ class Statistics:
 
 
 class Scheduler:
-    """Decides step by step; runs in one thread.
+    """Chooses the tokens of each step; runs in one thread.
 
     Args:
-        runner: What computes.
+        runner: Computes the forward passes.
         slots: Number of slots.
-        length: Most tokens in one.
-        seed: Seed of all chance.
-        chunk: Most tokens of prompts in one step.
+        length: Maximum tokens of a slot.
+        seed: Random seed.
+        chunk: Maximum prompt tokens in one step.
     """
 
     def __init__(self, runner: Runner, slots: int, length: int, *, seed: int, chunk: int) -> None:
@@ -115,11 +109,11 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether there are no requests."""
         return not self._waiting and not self._active
 
     def add(self, request: Request) -> None:
-        """Take a request."""
+        """Add a request."""
         if request.sampling.seed is not None:
             request.chance = random.Random(request.sampling.seed)
         else:
@@ -131,10 +125,10 @@ class Scheduler:
         self._waiting.append(request)
 
     def step(self) -> None:
-        """Compute one step: one more token for every turn that is being sampled, and some of the waiting prompts.
+        """Compute one step: the next token of every current turn, and a part of the new prompts.
 
         Raises:
-            Exception: Whatever the model raises; the requests are then still there.
+            Exception: An error of the model; the requests are kept.
         """
         self._drop()
         self._admit()
@@ -151,10 +145,10 @@ class Scheduler:
         self._sample(logits, wanted)
 
     def abort(self) -> list[str]:
-        """End all turns where they are.
+        """End all turns with the tokens sampled so far.
 
         Returns:
-            The conversations.
+            Ids of the conversations.
         """
         everyone = [*self._active, *self._waiting]
         for request in self._active:
@@ -165,7 +159,7 @@ class Scheduler:
         return [request.id for request in everyone]
 
     def fail(self, error: BaseException) -> None:
-        """Give up all turns, and whatever was computed."""
+        """Fail all requests and drop all cached keys and values."""
         everyone = [*self._active, *self._waiting]
         for request in self._active:
             self.table.release(request.slot)
@@ -175,19 +169,19 @@ class Scheduler:
             request.fail(error)
 
     def stale(self) -> None:
-        """The weights have changed. Turns that are under way are computed anew and go on with the new ones."""
+        """Drop what was computed with the old weights; current turns are recomputed and continue with the new ones."""
         self.table.stale()
         self.runner.clear()
 
     def forget(self, request_id: str) -> None:
-        """A conversation is over."""
+        """Free the slot of a finished conversation."""
         self._turns.pop(request_id, None)
         slot = self.table.forget(request_id)
         if slot is not None and not self.runner.shares:
             self.runner.forget(slot)
 
     def _drop(self) -> None:
-        """Let go of turns that nobody waits for."""
+        """Remove the requests of cancelled callers."""
         gone = [request for request in self._active if request.dropped()]
         for request in gone:
             self.table.release(request.slot)
@@ -196,20 +190,20 @@ class Scheduler:
             self._waiting = deque(request for request in self._waiting if not request.dropped())
 
     def _admit(self) -> None:
-        """Give slots to waiting requests; those that can wait for another's prompt stay where they are in the line."""
+        """Assign slots to waiting requests, except those that wait for a shared prefix to be computed."""
         kept: deque[Request] = deque()
         while self._waiting and self.table.free:
             request = self._waiting.popleft()
-            place = self.table.find(request.id, request.prompt)
-            if place is None:
+            found = self.table.find(request.id, request.prompt)
+            if found is None:
                 kept.append(request)
                 continue
-            if place.source is not None:
-                self.runner.copy(place.source, place.slot, place.copied)
-                self.statistics.copied += place.copied - place.kept
-            self.statistics.reused += place.kept
-            self.table.take(place, request.id, request.prompt)
-            request.slot = place.slot
+            if found.source is not None:
+                self.runner.copy(found.source, found.slot, found.copied)
+                self.statistics.copied += found.copied - found.kept
+            self.statistics.reused += found.kept
+            self.table.take(found, request.id, request.prompt)
+            request.slot = found.slot
             self._active.append(request)
         self._waiting.extendleft(reversed(kept))
 
@@ -264,4 +258,4 @@ class Scheduler:
 
 
 _MOST_CONVERSATIONS = 100_000
-"""So many conversations' numbers of turns are remembered."""
+"""Maximum number of conversations whose number of turns is remembered."""

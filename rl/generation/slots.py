@@ -1,4 +1,4 @@
-"""Which conversation's tokens are in which slot, and where a new prompt finds its longest beginning computed."""
+"""Which tokens are cached in which slot, and which slot has the longest common prefix with a new prompt."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WORTH_COPYING = 16
-"""Fewer tokens than these are computed again rather than copied."""
+"""Minimum number of tokens to copy from another slot; fewer are computed again."""
 
 _WORTH_WAITING = 8
-"""A prompt waits for another one that is just being computed if they share so many tokens more than are there yet."""
+"""Minimum number of shared tokens for which a prompt waits while another prompt is being computed."""
 
 
 _PATIENCE = 0.25
@@ -21,14 +21,14 @@ _PATIENCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a prompt is computed.
+class SlotMatch:
+    """The slot for a prompt.
 
     Attributes:
-        slot: The slot.
-        kept: Number of the prompt's tokens that the slot holds already.
-        source: Slot from which further tokens are to be copied, or ``None``.
-        copied: Number of the prompt's tokens that are there after copying.
+        slot: Index of the slot.
+        kept: Number of the prompt's tokens that are cached in the slot.
+        source: Slot from which further tokens are copied, or ``None``.
+        copied: Number of the prompt's tokens that are cached after copying.
     """
 
     slot: int
@@ -38,12 +38,12 @@ class Place:
 
 
 class SlotTable:
-    """The books of the slots; the keys and values themselves are the runner's.
+    """The tokens of all slots; the runner holds the keys and values.
 
     Args:
         count: Number of slots.
-        length: Most tokens in one.
-        shares: Whether a slot's first tokens can be used for another conversation.
+        length: Maximum tokens of a slot.
+        shares: Whether a prefix can be copied from one slot to another.
     """
 
     def __init__(self, count: int, length: int, *, shares: bool) -> None:
@@ -63,7 +63,7 @@ class SlotTable:
         """Number of slots that no request is using."""
         return self.count - int(self._busy.sum())
 
-    def find(self, request_id: str, prompt: Sequence[int]) -> Place | None:
+    def find(self, request_id: str, prompt: Sequence[int]) -> SlotMatch | None:
         """Choose a slot for a prompt.
 
         Args:
@@ -71,7 +71,7 @@ class SlotTable:
             prompt: All its tokens.
 
         Returns:
-            The place; ``None`` if there is none now, or if it is better to wait for a prompt that is being computed.
+            The slot; ``None`` if none is free, or if it is better to wait for a prompt that is being computed.
         """
         wanted = np.asarray(prompt, dtype=np.int32)
         last = len(wanted) - 1  # of the last token the logits are needed, so it is computed in any case
@@ -79,15 +79,15 @@ class SlotTable:
         if own is not None and not self._busy[own]:
             common = self._common(own, wanted[:last])
             if common == self._computed[own] or (self._shares and common == last):
-                return Place(own, common)
+                return SlotMatch(own, common)
         shared = self._all_common(wanted[:last])
         there = np.minimum(shared, self._computed)
         whole = np.flatnonzero(~self._busy & (there == self._computed) & (self._computed > 0))
         if len(whole):
-            # A conversation that went on under another name: its slot goes on with it.
+            # The conversation continues under another id: it keeps its slot.
             best = int(whole[there[whole].argmax()])
             if not self._shares or there[best] >= there.max():
-                return Place(best, int(there[best]))
+                return SlotMatch(best, int(there[best]))
         idle = np.flatnonzero(~self._busy)
         if not len(idle):
             return None
@@ -95,18 +95,18 @@ class SlotTable:
         if target != own and self._comes_back(target):
             return None
         if not self._shares:
-            return Place(target, 0)
+            return SlotMatch(target, 0)
         if int(shared.max()) - int(there.max()) >= _WORTH_WAITING:
             return None  # only busy slots have tokens that are not computed yet, so the wait ends
         source = int(there.argmax())
         kept = int(there[target])
         if there[source] - kept < _WORTH_COPYING:
-            return Place(target, kept)
-        return Place(target, kept, source, int(there[source]))
+            return SlotMatch(target, kept)
+        return SlotMatch(target, kept, source, int(there[source]))
 
-    def take(self, place: Place, request_id: str, prompt: Sequence[int]) -> None:
-        """A request begins to use a slot."""
-        slot = place.slot
+    def take(self, match: SlotMatch, request_id: str, prompt: Sequence[int]) -> None:
+        """Assign a slot to a request."""
+        slot = match.slot
         previous = self._owner[slot]
         if previous is not None:
             self._slot_of.pop(previous, None)
@@ -117,24 +117,24 @@ class SlotTable:
         self._slot_of[request_id] = slot
         self._tokens[slot, : len(prompt)] = prompt
         self._planned[slot] = len(prompt)
-        self._computed[slot] = max(place.kept, place.copied)
+        self._computed[slot] = max(match.kept, match.copied)
         self._busy[slot] = True
 
     def computed(self, slot: int) -> int:
-        """Number of tokens of a slot whose keys and values are there."""
+        """Number of tokens of a slot whose keys and values are cached."""
         return int(self._computed[slot])
 
     def advance(self, slot: int, count: int) -> None:
-        """So many tokens more have been computed."""
+        """Note that further tokens have been computed."""
         self._computed[slot] += count
 
     def append(self, slot: int, token: int) -> None:
-        """A token was sampled."""
+        """Append a sampled token."""
         self._tokens[slot, self._planned[slot]] = token
         self._planned[slot] += 1
 
     def release(self, slot: int) -> None:
-        """No request uses the slot any more; what it holds is kept until another one needs it."""
+        """Free a slot; its content is kept until another conversation needs it."""
         self._clock += 1
         self._busy[slot] = False
         self._used[slot] = self._clock
@@ -142,10 +142,10 @@ class SlotTable:
         self._planned[slot] = self._computed[slot]
 
     def forget(self, request_id: str) -> int | None:
-        """A conversation is over: its slot is the next to be used.
+        """Make the slot of a finished conversation the next to be reused.
 
         Returns:
-            Its slot, unless it has none, or a request is using it.
+            The slot; ``None`` if the conversation has none, or a request is using it.
         """
         slot = self._slot_of.get(request_id)
         if slot is None or self._busy[slot]:
@@ -156,16 +156,16 @@ class SlotTable:
         return slot
 
     def stale(self) -> None:
-        """The weights have changed: nothing that was computed holds any more."""
+        """Drop all cached tokens, since the weights have changed."""
         idle = ~self._busy
         self._computed[:] = 0
         self._planned[idle] = 0
         self._used[idle] = 0  # the same slots are used first again, so that no more memory is touched than needed
 
     def _comes_back(self, slot: int) -> bool:
-        """Whether a slot's conversation is probably only hearing an answer, and other work need not wait for that.
+        """Whether a slot's conversation probably continues soon, after the environment's answer.
 
-        Without this, where there are more conversations than slots, each would lose its slot to the one before it.
+        Otherwise, with more conversations than slots, each would lose its slot to another one between its turns.
         """
         alive = self._owner[slot] is not None and self._computed[slot] > 0
         return alive and bool(self._busy.any()) and time.monotonic() - float(self._since[slot]) < _PATIENCE
@@ -176,7 +176,7 @@ class SlotTable:
         return int(different[0]) if len(different) else size
 
     def _all_common(self, wanted: NDArray[np.int32]) -> NDArray[np.int64]:
-        """For each slot, with how many of its tokens a prompt begins."""
+        """For each slot, the length of its common prefix with a prompt."""
         size = len(wanted)
         if not size:
             return np.zeros(self.count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""New weights for a model, and a number that tells whether two have the same."""
+"""Updates a model's weights in parts, and computes checksums of weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WHOLE: dict[int, Any] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torc
 
 
 class WeightUpdate:
-    """Weights that come in parts.
+    """An update with weights that arrive in parts.
 
     Args:
         model: The model; its parameters are written in place.
@@ -47,12 +47,12 @@ class WeightUpdate:
             self.count += 1
 
     def finish(self) -> None:
-        """Make sure that nothing is missing.
+        """Check that all parameters were copied.
 
-        Parameters that share their memory, such as tied embeddings, are there when one of them is.
+        Of parameters that share memory, such as tied embeddings, one is enough.
 
         Raises:
-            InputError: A parameter did not come.
+            InputError: A parameter is missing.
         """
         missing = [name for name, own in self._own.items() if own.data_ptr() not in self._got and own.numel()]
         if missing:
@@ -60,14 +60,14 @@ class WeightUpdate:
             raise InputError(what, where="weights", fix="Give all of them.")
 
     def sums(self, names: Iterable[str]) -> dict[str, int]:
-        """The sums of the model's own parameters of these names."""
+        """Checksums of the model's parameters with these names."""
         return weights_sum((name, self._own[name]) for name in names)
 
 
 def weights_sum(named: Iterable[tuple[str, Any]]) -> dict[str, int]:
-    """Sum the bit patterns of each parameter: equal for equal weights, and unequal for almost all others.
+    """A checksum of each parameter: equal for equal weights, and different for almost all others.
 
-    A factor that changes along the parameter makes the sum depend on the order of its elements.
+    It is a weighted sum of the elements' bit patterns, so that it depends on their order.
     """
     sums: dict[str, int] = {}
     for name, tensor in named:

@@ -15,8 +15,8 @@ import orjson
 from simia_gym.actions import get_grammar
 from simia_gym.common.files import parse_json
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.trajectories import Trajectory
 from simia_gym.rl.extras import require
-from simia_gym.rl.sft.trajectories import Trajectory
 from simia_gym.types import Calls, Message, ToolCall
 
 PARQUET = ".parquet"

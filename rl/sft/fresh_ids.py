@@ -12,7 +12,7 @@ import string
 from collections.abc import Iterable, Sequence, Set
 from random import Random
 
-from simia_gym.rl.sft.trajectories import rewritten
+from simia_gym.rl.chat.trajectories import rewritten
 from simia_gym.types import Message
 
 _MIXED = "(?=[{0}0-9]*[{0}])(?=[{0}0-9]*[0-9])[{0}0-9]{{6,}}"

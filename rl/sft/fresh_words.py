@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from simia_gym.rl.sft.trajectories import rewritten
+from simia_gym.rl.chat.trajectories import rewritten
 from simia_gym.types import Message
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{3,}(?![A-Za-z0-9])")

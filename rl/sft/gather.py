@@ -1,4 +1,4 @@
-"""What there is to learn from: experts at play, record files, data sets. All of it from tasks for training."""
+"""Gathers trajectories from experts, record files and data sets, of tasks of the train split only."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite
 from simia_gym.rl.sft.files import read_trajectories
 from simia_gym.rl.sft.recorded import is_record_file, recorded_trajectories
-from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_suite
 
 TRAJECTORIES = 2_000
-"""Expert trajectories where nobody says how many."""
+"""Default number of expert trajectories."""
 HELD_OUT = 64
-"""Trajectories that are held out where nobody says how many; where tasks run out, those of a tenth of them at most."""
+"""Default number of held-out trajectories; without a generator, of a tenth of the tasks at most."""
 _SPARE = 2
-"""Tasks that are kept apart for each trajectory that is held out, since not every expert is always right."""
+"""Tasks that are reserved for each held-out trajectory, since experts may fail."""
 
 
 @dataclass
 class Gathered:
-    """Trajectories, and what was left out.
+    """Trajectories, and counts of those left out.
 
     Attributes:
-        train: Those to learn from.
-        held_out: Those that are only looked at, of tasks that none of ``train`` is of.
-        below: Number of those with too little reward.
-        faults: Number of episodes that a fault left without a verdict.
+        train: Trajectories for training.
+        held_out: Trajectories for evaluation, of other tasks than ``train``.
+        below: Number of trajectories whose reward was too low.
+        faults: Number of episodes with a fault.
     """
 
     train: list[Trajectory] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Gathered:
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many there are to learn from, by environment and kind of task."""
+        """Number of training trajectories by environment and kind of task."""
         return dict(sorted(Counter(f"{item.env}/{item.kind}" for item in self.train).items()))
 
 
@@ -57,18 +57,18 @@ def from_experts(
     expert: str = "expert",
     on_one: Callable[[], None] = lambda: None,
 ) -> Gathered:
-    """Let the experts of environments play tasks for training, fixed ones first, then as many generated ones as needed.
+    """Play tasks of the train split with the environments' experts: fixed tasks first, then generated ones.
 
     Args:
-        envs: The environments' ids, or folders of domains; each gives an equal part.
-        number: Trajectories to learn from, of all environments together; ``None`` for `TRAJECTORIES`, or as many as
-            there are where the tasks run out.
-        held_out: Trajectories of other tasks to look at only. From run to run they are the same ones. ``None`` for
-            `HELD_OUT`, or of a tenth of the tasks where they run out.
+        envs: Ids of environments, or folders of domains; each contributes the same number.
+        number: Number of training trajectories over all environments; ``None`` for `TRAJECTORIES`, or as many as there
+            are if a domain has no generator.
+        held_out: Number of held-out trajectories, of the same tasks in every run. ``None`` for `HELD_OUT`, or of a
+            tenth of the tasks if a domain has no generator.
         prompt: ``full`` or ``compact``.
         seed: Seed of the episodes; it decides the experts' wording.
-        least: The least reward that is worth learning from.
-        expert: Which of their policies plays.
+        least: The least reward of a trajectory to learn from.
+        expert: Name of the domains' policy that plays.
         on_one: Called after each episode.
 
     Raises:
@@ -108,10 +108,10 @@ def _one(
     expert: str,
     on_one: Callable[[], None],
 ) -> None:
-    """Play one environment; generated tasks never run out, so what falls short is made up for. Fixed ones do.
+    """Play one environment; if an episode fails, a further generated task replaces it.
 
-    What is held out is always of the same tasks, the first that are generated, and no training learns from them: the
-    next one, which goes on with this one's policy, looks at what that has not seen, either.
+    The held-out tasks are always the first generated ones, and no training learns from them: a later training that
+    continues with this policy evaluates on tasks that the policy has never seen.
     """
     fixed = len(suite.tasks) - suite.config.generated
     looked_at: Sequence[int] = range(fixed)[::-1]
@@ -122,7 +122,7 @@ def _one(
         looked_at, learned = range(fixed, kept_apart), (*range(fixed), *range(kept_apart, most))
 
     def play(tasks: Sequence[int], wanted: int) -> tuple[list[Trajectory], int]:
-        """So many trajectories, and how many tasks that took."""
+        """A number of trajectories, and how many tasks were played for them."""
         kept: list[Trajectory] = []
         tried = 0
         for done in expert_play(suite, tasks, seed=seed, least=least, policy=expert) if wanted else ():
@@ -161,15 +161,15 @@ def from_files(
 
     Args:
         paths: The files.
-        held_out: How many to look at only: whole tasks, taken from the end. ``None`` for `HELD_OUT`, of a tenth of the
-            tasks at most. A row that names no task is a task of its own.
-        least: The least reward that is worth learning from. Rows of data sets that name no reward count as good.
+        held_out: Number of held-out trajectories: all those of the last tasks. ``None`` for `HELD_OUT`, of a tenth of
+            the tasks at most. A row without a task is a task of its own.
+        least: The least reward of a trajectory to learn from. Rows without a reward count as 1.
         prompt: Which system message a row without one gets: ``full`` or ``compact``.
-        envs: Environments that rows may name besides the installed ones; a row that names none is of the one that
-            stands here, where it is only one.
+        envs: Environments that rows may name besides the installed ones; if there is one, rows that name no environment
+            belong to it.
 
     Raises:
-        InputError: A file cannot be read, or nothing in it is worth learning from.
+        InputError: A file cannot be read, or no conversation has enough reward.
     """
     found = Gathered()
     system = _system_messages(envs, prompt)
@@ -185,7 +185,7 @@ def from_files(
                 found.below += 1
     if not kept:
         names = ", ".join(map(str, paths))
-        raise InputError("no conversation in it is worth learning from", where=names, fix="Lower --least-reward.")
+        raise InputError("no conversation in it has enough reward", where=names, fix="Lower --least-reward.")
     task_of = [(item.env, item.task, 0 if item.task else place) for place, item in enumerate(kept)]
     sizes = Counter(task_of)
     most = len(sizes) - 1 if held_out is not None else len(sizes) // 10
@@ -208,7 +208,7 @@ def _read(path: Path, system: Callable[[str], str | None], prompt: str) -> Itera
 
 
 def _system_messages(envs: Sequence[str], prompt: str) -> Callable[[str], str | None]:
-    """Give the system message of an environment by its id, its short name, or the name of its domain."""
+    """A function from an environment's id, short name or domain name to its system message."""
 
     def domain_of(env: str) -> Domain:
         return training_suite(env, generated=1, prompt=prompt).domain

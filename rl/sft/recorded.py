@@ -11,7 +11,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.errors import InputError
 from simia_gym.record.records import BEGINNING, read_records
-from simia_gym.rl.sft.trajectories import Trajectory, conversation
+from simia_gym.rl.chat.trajectories import Trajectory, conversation
 
 
 def is_record_file(path: Path | str) -> bool:

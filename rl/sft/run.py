@@ -11,13 +11,13 @@ from random import Random
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.trajectories import Trajectory
 from simia_gym.rl.sft import metrics, trainer
 from simia_gym.rl.sft.files import write_trajectories
 from simia_gym.rl.sft.fresh_ids import FreshIds
 from simia_gym.rl.sft.fresh_words import FreshWords
 from simia_gym.rl.sft.gather import Gathered, from_experts, from_files
 from simia_gym.rl.sft.settings import SFTSettings
-from simia_gym.rl.sft.trajectories import Trajectory
 from simia_gym.rl.small.card import Card, read_card, write_card
 
 POLICY = "policy"

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite
 from simia_gym.rl.extras import require
-from simia_gym.rl.sft.trajectories import Trajectory, expert_play, training_suite
 from simia_gym.rl.small.card import Card, write_card
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import DEFAULT_VOCAB, train_tokenizer

@@ -1,4 +1,4 @@
-"""Processors as one of verl's platforms. verl 0.9.1 brings CUDA, NPU and ROCm, and a registry for others."""
+"""CPU as a platform of verl. verl 0.9.1 has CUDA, NPU and ROCm, and a registry for others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _no_bytes(*given: object, **named: object) -> int:
 
 
 def _device_module() -> types.ModuleType:
-    """What ``torch.cuda`` is there: the same names, about memory and queues that do not exist here."""
+    """A stand-in for ``torch.cuda`` without device memory and streams."""
     module = types.ModuleType("simia_gym_cpu_device")
     for name in ("synchronize", "empty_cache", "set_device", "ipc_collect", "current_stream"):
         setattr(module, name, _nothing)
@@ -47,33 +47,33 @@ def _device_module() -> types.ModuleType:
 
 
 class CPUPlatform(PlatformBase):
-    """Processors: gloo between processes, shared memory for weights, no device to choose."""
+    """CPU: gloo between processes, shared memory for weights, no devices to choose from."""
 
     device_name = NAME
     vendor_name = NAME
     device_module = _device_module()
 
     def is_available(self) -> bool:
-        """There is always one."""
+        """Always available."""
         return True
 
     def is_platform_available(self, use_smi_check: bool = False) -> bool:
-        """Only where it is asked for: processors are everywhere, and no reason to leave a graphics card alone."""
+        """Only on request: every machine has a CPU, also one with a GPU to train on."""
         return os.environ.get("VERL_PLATFORM", "").strip().lower() == NAME
 
     def current_device(self) -> torch.device:
-        """As a device: an index, as other platforms give it, would mean a graphics card to torch."""
+        """The device itself: an index, which other platforms return, would mean a GPU to torch."""
         return torch.device(NAME)
 
     def device_count(self) -> int:
-        """One a process."""
+        """One for each process."""
         return 1
 
     def set_device(self, device_index: int) -> None:
-        """Nothing to choose."""
+        """Nothing to do."""
 
     def synchronize(self, device_index: int | None = None) -> None:
-        """Nothing runs besides."""
+        """Nothing to do: the CPU computes synchronously."""
 
     def manual_seed(self, seed: int) -> None:
         """Seed torch."""
@@ -84,21 +84,21 @@ class CPUPlatform(PlatformBase):
         torch.manual_seed(seed)
 
     def set_allocator_settings(self, settings: str) -> None:
-        """The allocator has none."""
+        """Nothing to do: the allocator has no settings."""
 
     def empty_cache(self) -> None:
-        """There is none."""
+        """Nothing to do: there is no cache."""
 
     def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
-        """None that verl knows."""
+        """No compute capability."""
         return None, None
 
     def communication_backend_name(self) -> str:
-        """What processes talk by."""
+        """Backend of torch.distributed."""
         return "gloo"
 
     def visible_devices_envvar(self) -> str:
-        """A name that hides nothing here."""
+        """A variable that has no effect here."""
         return "CUDA_VISIBLE_DEVICES"
 
     @contextmanager
@@ -113,7 +113,7 @@ class CPUPlatform(PlatformBase):
         """No profiler."""
 
     def ray_resource_name(self) -> str:
-        """What the placement asks for; Ray is told of so many, which exist by declaration alone."""
+        """Resource that verl's placement asks for; Ray is started with a declared number of them."""
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:
@@ -121,7 +121,7 @@ class CPUPlatform(PlatformBase):
         return []
 
     def is_ipc_supported(self) -> bool:
-        """No; verl then hands weights over in shared memory."""
+        """No; verl then passes weights through shared memory."""
         return False
 
     def cudart(self) -> None:
@@ -130,5 +130,5 @@ class CPUPlatform(PlatformBase):
 
 
 def register() -> None:
-    """Make it known to verl under the name ``cpu``."""
+    """Register the platform with verl under the name ``cpu``."""
     PlatformRegistry.register(platform=NAME)(CPUPlatform)

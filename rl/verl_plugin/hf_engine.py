@@ -1,4 +1,4 @@
-"""The server behind the rollout engine ``hf_server``: what verl asks of a server, answered by a `Generator`."""
+"""The server of the rollout engine ``hf_server``: verl's server interface on top of `Generator`."""
 
 from __future__ import annotations
 
@@ -30,27 +30,31 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "ignore_eos": (False, None),
     "stop": (None, (), []),
 }
-"""What is not computed here, and the values with which that makes no difference."""
+"""Sampling parameters that are not supported, and the values that have no effect."""
 _TAKEN = frozenset(
     (
         *("temperature", "top_p", "top_k", "max_tokens", "max_new_tokens", "logprobs", "seed", "stop_token_ids"),
-        *("skip_special_tokens", "spaces_between_special_tokens", "detokenize"),  # of text, which is not made here
+        *(
+            "skip_special_tokens",
+            "spaces_between_special_tokens",
+            "detokenize",
+        ),  # about text, which this server does not return
     )
 )
 
 
 class HFServer:
-    """Samples for verl's agent loops. Made as a Ray actor; all its methods run on one event loop.
+    """Samples for verl's agent loops. A Ray actor, all of whose methods run on one event loop.
 
     Args:
-        config: verl's settings of the rollout. ``engine_kwargs.hf_server`` may hold ``slots`` (conversations whose keys
-            and values are kept), ``chunk`` (tokens of prompts in one step) and ``threads``.
-        model_config: verl's settings of the model.
-        replica_rank: Number of the replica.
-        devices: Graphics cards of the trainer's process beside this one; the first is used.
+        config: verl's rollout configuration. ``engine_kwargs.hf_server`` may hold ``slots`` (conversations whose keys
+            and values are kept), ``chunk`` (prompt tokens in one step) and ``threads``.
+        model_config: verl's model configuration.
+        replica_rank: Index of the replica.
+        devices: GPUs of the trainer's process on this node; the first is used.
 
     Raises:
-        InputError: The model or a setting is not sound.
+        InputError: The model cannot be loaded, or a setting is wrong.
     """
 
     def __init__(self, config: Any, model_config: Any, replica_rank: int = 0, devices: Sequence[str] = ()) -> None:
@@ -86,7 +90,7 @@ class HFServer:
         self._mixed = False
 
     async def ready(self) -> bool:
-        """Answers when the model is loaded."""
+        """Return when the model is loaded."""
         return True
 
     async def generate(
@@ -100,16 +104,16 @@ class HFServer:
         mm_processor_kwargs: Any = None,
         **more: Any,
     ) -> TokenOutput:
-        """Sample one turn, token in, token out.
+        """Sample one turn, tokens in and tokens out.
 
         Args:
             prompt_ids: The conversation so far.
             sampling_params: verl's: temperature, top_p, top_k, max_tokens or max_new_tokens, logprobs, seed,
                 stop_token_ids.
-            request_id: verl makes a new one for each turn; the conversation is found by its tokens.
-            image_data: Not taken.
-            video_data: Not taken.
-            audio_data: Not taken.
+            request_id: verl's id, new for each turn; the conversation is found by its tokens.
+            image_data: Not supported.
+            video_data: Not supported.
+            audio_data: Not supported.
             mm_processor_kwargs: Not used.
             **more: Not used.
 
@@ -117,10 +121,10 @@ class HFServer:
             The turn; its log-probabilities are under the temperature, as the trainer computes them.
 
         Raises:
-            InputError: The prompt leaves no room, or it is asked for something that is not computed here.
+            InputError: The prompt leaves no room, or a parameter is not supported.
         """
         if any(data is not None and len(data) for data in (image_data, video_data, audio_data)):
-            raise InputError("it reads text alone", where="rollout.name=hf_server", fix="Use vllm.")
+            raise InputError("only text is supported", where="rollout.name=hf_server", fix="Use vllm.")
         while not self._open.is_set():
             if self._rejecting:
                 return self._output([], None, "aborted")
@@ -134,15 +138,15 @@ class HFServer:
         return self._output(turn.token_ids, logprobs, "aborted" if turn.stop == "aborted" else "completed")
 
     async def begin_weights(self) -> None:
-        """New weights are about to come: nothing is sampled until they are all there."""
+        """Start a weight update; sampling pauses until it is complete."""
         await self.generator.pause()
         self._update, self._mixed = self.generator.begin_update(), False
 
     async def take_weights(self, packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> dict[str, int]:
-        """Take some of them.
+        """Copy a part of the weights.
 
         Returns:
-            The sums of the model's parameters as they are now, by name.
+            Checksums of the copied parameters in the model, by name.
         """
         update = self._updating()
         named = unpack(packed)
@@ -159,16 +163,16 @@ class HFServer:
         return sums
 
     async def end_weights(self, global_steps: int | None = None) -> int:
-        """All have come.
+        """Complete a weight update.
 
         Args:
-            global_steps: The step that they are of.
+            global_steps: The training step of the weights.
 
         Returns:
             Number of parameters.
 
         Raises:
-            InputError: Some have not.
+            InputError: A parameter is missing.
         """
         update = self._updating()
         try:
@@ -184,40 +188,40 @@ class HFServer:
         return update.count
 
     async def _give_up(self) -> None:
-        """Some weights are new and some old: nothing is sampled with such a model, and nobody waits for it."""
+        """After a failed update the weights are inconsistent: fail all requests until an update succeeds."""
         self._mixed = True
         await self.generator.abort()
         await self.generator.resume()
 
     async def set_global_steps(self, global_steps: int) -> None:
-        """The step that the weights are of."""
+        """Set the training step of the weights."""
         self.global_steps = global_steps
 
     async def wake_up(self, tags: Sequence[str] | None = None) -> None:
-        """Sampling begins soon; memory is taken when it does."""
+        """Nothing to do: memory is allocated when it is needed."""
 
     async def sleep(self) -> None:
-        """Give the memory of keys and values to the trainer. Weights stay where they are."""
+        """Free the memory of keys and values for the trainer; the weights stay."""
         if self.config.free_cache_engine:
             await self.generator.clear(free=True)
 
     async def clear_kv_cache(self) -> None:
-        """Forget what was computed."""
+        """Drop all cached keys and values."""
         await self.generator.clear()
 
     async def release_kv_cache(self) -> None:
-        """Forget what was computed, and give its memory back."""
+        """Drop all cached keys and values and free their memory."""
         await self.generator.clear(free=True)
 
     async def resume_kv_cache(self) -> None:
-        """Memory is taken again when it is needed."""
+        """Nothing to do: memory is allocated when it is needed."""
 
     async def abort_all_requests(self, reset_prefix_cache: bool = True, reject_request: bool = False) -> dict[str, Any]:
-        """End all turns with what they have. Later ones wait for `resume_generation`.
+        """End all turns with the tokens sampled so far. Later requests wait for `resume_generation`.
 
         Args:
-            reset_prefix_cache: Forget what was computed, too.
-            reject_request: Later ones are given back at once, as aborted.
+            reset_prefix_cache: Whether to drop cached keys and values, too.
+            reject_request: Whether later requests return at once, as aborted.
 
         Returns:
             ``aborted_count`` and ``request_ids``.
@@ -230,26 +234,26 @@ class HFServer:
         return {"aborted_count": len(aborted), "request_ids": aborted}
 
     async def resume_generation(self) -> None:
-        """Go on."""
+        """Accept requests again."""
         self._rejecting = False
         self._open.set()
 
     async def start_profile(self, **more: Any) -> None:
-        """Nothing is recorded here; verl asks all servers."""
+        """Not supported; verl calls it on all servers."""
 
     async def stop_profile(self) -> None:
-        """As `start_profile`."""
+        """Not supported; see `start_profile`."""
 
     async def checksum(self) -> dict[str, int]:
-        """One number for each parameter, from all its bits."""
+        """A checksum of each parameter."""
         return await self.generator.checksum()
 
     async def statistics(self) -> dict[str, int]:
-        """What has been done so far."""
+        """Counts of the generator."""
         return dataclasses.asdict(self.generator.statistics)
 
     async def close(self) -> None:
-        """End the generator."""
+        """Close the generator."""
         await asyncio.to_thread(self.generator.close)
 
     def _updating(self) -> WeightUpdate:
@@ -269,7 +273,7 @@ class HFServer:
     def _sampling(self, given: Mapping[str, Any], prompt_length: int) -> Sampling:
         for name, value in given.items():
             if name not in _TAKEN and value not in _NEUTRAL.get(name, (None,)):
-                what = f"{name}={value!r} is not computed here"
+                what = f"{name}={value!r} is not supported"
                 raise InputError(what, where="rollout.name=hf_server", fix="Leave it out, or use vllm.")
         config = self.config
         most = given.get("max_tokens", given.get("max_new_tokens"))
@@ -278,7 +282,7 @@ class HFServer:
         return Sampling(
             temperature=float(given.get("temperature", 1.0)),
             top_p=float(given.get("top_p") or 1.0),
-            top_k=max(0, int(given.get("top_k") or 0)),  # -1 means all of them, in vLLM's words
+            top_k=max(0, int(given.get("top_k") or 0)),  # -1 means all tokens, as in vLLM
             max_tokens=max(1, int(most)),
             stop_token_ids=tuple(given.get("stop_token_ids") or ()),
             seed=given.get("seed"),
@@ -286,20 +290,20 @@ class HFServer:
 
 
 def target_type(name: str) -> Any:
-    """The type of the server's weights.
+    """The dtype of the server's weights.
 
     Raises:
-        InputError: There is none of that name.
+        InputError: There is no dtype of that name.
     """
     short = {"bf16": "bfloat16", "fp32": "float32", "fp16": "float16", "half": "float16", "float": "float32"}
     dtype = getattr(torch, short.get(name, name), None)
     if not isinstance(dtype, torch.dtype):
-        raise InputError(f"{name!r} is no type of numbers", where="rollout.dtype", fix="Give float32 or bfloat16.")
+        raise InputError(f"{name!r} is no floating-point dtype", where="rollout.dtype", fix="Give float32 or bfloat16.")
     return dtype
 
 
 def pack(named: Sequence[tuple[str, Any]]) -> list[tuple[str, str, tuple[int, ...], Any]]:
-    """Tensors as bytes of numpy's, which Ray moves between processes through shared memory, in any precision."""
+    """Tensors as numpy arrays of bytes, which Ray passes through shared memory, in any precision."""
     return [
         (name, str(tensor.dtype)[6:], tuple(tensor.shape), tensor.contiguous().view(-1).view(torch.uint8).numpy())
         for name, tensor in named
@@ -307,7 +311,7 @@ def pack(named: Sequence[tuple[str, Any]]) -> list[tuple[str, str, tuple[int, ..
 
 
 def unpack(packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> list[tuple[str, Any]]:
-    """The reverse of `pack`; the tensors are copies."""
+    """Undo `pack`; the tensors are copies."""
     return [
         (name, torch.from_numpy(np.array(data)).view(getattr(torch, dtype)).view(shape))
         for name, dtype, shape, data in packed
@@ -315,9 +319,9 @@ def unpack(packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> list[tupl
 
 
 def _device(devices: Sequence[str]) -> str:
-    """The device of this process: the graphics card of the trainer's process beside it, or a processor."""
+    """The device of this process: the GPU of the trainer's process on this node, or the CPU."""
     platform = get_platform()
     if platform.device_name == "cpu" or not devices:
         return "cpu"
-    os.environ[platform.visible_devices_envvar()] = devices[0]  # before torch looks for devices for the first time
+    os.environ[platform.visible_devices_envvar()] = devices[0]  # before torch initialises its devices
     return f"{platform.device_name}:0"

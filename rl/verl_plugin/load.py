@@ -1,11 +1,11 @@
-"""What verl imports, in each of its processes, to learn of what is ours; importing this module registers it.
+"""verl's plug-in: verl imports this module in each of its processes, which registers our classes.
 
-verl finds it by the entry point ``verl.plugins`` of this package. A plug-in that fails there is passed over in
-silence, so the launch also names this module in ``VERL_USE_EXTERNAL_MODULES``, where a failure ends the process.
+verl finds it by this package's entry point ``verl.plugins``. verl ignores a plug-in that fails to import, so the launch
+also names this module in ``VERL_USE_EXTERNAL_MODULES``, where a failure ends the process.
 
-Names are registered everywhere: the rollout engines ``hf_server`` and ``vllm_cpu`` and the advantage ``simia_grpo`` do
-nothing until a configuration names them. The platform and the patches for processors are there only where
-``VERL_PLATFORM`` is ``cpu``; one patch is there wherever the installed TRL is one that verl cannot read.
+The rollout engines ``hf_server`` and ``vllm_cpu`` and the advantage ``simia_grpo`` are always registered and have no
+effect until a configuration names them. The platform and the patches for CPU are installed only if ``VERL_PLATFORM`` is
+``cpu``; one patch is installed if verl cannot import the installed TRL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VLLM_CPU = "vllm_cpu"
 
 
 def on_cpu() -> bool:
-    """Whether verl is told to train on processors."""
+    """Whether verl trains on CPU."""
     return os.environ.get("VERL_PLATFORM", "").strip().lower() == CPU
 
 

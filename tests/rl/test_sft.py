@@ -13,11 +13,11 @@ import pytest
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.cli.app import run as main
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.trajectories import Trajectory
 from simia_gym.rl.sft.files import read_trajectories, write_trajectories
 from simia_gym.rl.sft.gather import from_experts, from_files
 from simia_gym.rl.sft.recorded import recorded_trajectories
 from simia_gym.rl.sft.settings import SFTSettings
-from simia_gym.rl.sft.trajectories import Trajectory
 
 from .libraries import need
 
@@ -215,7 +215,7 @@ def test_records_of_a_rollout_give_what_was_said_word_for_word(tmp_path: Path) -
         assert item.source == "expert"
     both = from_files([path, tmp_path / "bad.jsonl"], held_out=1)
     assert (len(both.train), len(both.held_out), both.below) == (4, 1, 5)
-    with pytest.raises(InputError, match="no conversation in it is worth learning from"):
+    with pytest.raises(InputError, match="no conversation in it has enough reward"):
         from_files([tmp_path / "bad.jsonl"])
 
 
