@@ -1,8 +1,7 @@
-"""The rows of a TRL dataset: each is the start of an episode, and says so in a way that reaches no model.
+"""The rows of a TRL dataset: each names environment, task and seed of an episode group, hidden from the model.
 
-TRL hands a rollout function the prompts and nothing else, and an environment the columns. So what a row stands for is
-written down twice: in the column ``episode``, and under the key ``episode`` of the prompt's last message, beside role
-and content. Chat templates do not look at that key.
+TRL passes only the prompts to a rollout function, and only the columns to an environment. So a row holds them twice: in
+the column ``episode``, and under the key ``episode`` of the prompt's last message, which chat templates ignore.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ KEY = "episode"
 """Name of the column, and of the key in the prompt's last message."""
 
 Source = str | Suite
-"""An environment: its id, or a loaded one."""
+"""The id of an environment, or a loaded one."""
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Where an episode begins: the same for all members of a group.
+    """Environment, task and seed of an episode; the same for all members of a group.
 
     Attributes:
-        env: The environment's name, as of `Beginnings.suites`.
-        task: What it is about.
-        seed: Where all variety within it comes from.
-        text: All of this as the text that stands in the dataset.
+        env: The environment's name in `Beginnings.suites`.
+        task: The task.
+        seed: Random seed.
+        text: Their encoding in the dataset.
     """
 
     env: str
@@ -45,23 +44,22 @@ class Begin:
     text: str
 
     def group(self, round_: int | None = None) -> str:
-        """Id of the episodes that share a world: those of one beginning, in one round of training where it is known."""
+        """Id of the group, whose episodes share a world; ``round_`` tells the steps of a training apart."""
         group = f"{self.env}:{self.task.id}:{self.seed}"
         return group if round_ is None else f"{group}@{round_}"
 
 
 class Beginnings:
-    """Writes the rows of some environments, and finds again what a row stands for.
+    """Encodes the rows of environments, and decodes them.
 
     Args:
-        suites: The environments, each another one.
+        suites: The environments.
 
     Attributes:
-        suites: The environments by their ids; where several domains of one's own are among them, these by their
-            folders' names.
+        suites: The environments by id; several domains that are loaded from folders by the folders' names.
 
     Raises:
-        InputError: There is none, or two are the same.
+        InputError: There is no environment, or two are the same.
     """
 
     def __init__(self, suites: Sequence[Suite]) -> None:
@@ -83,14 +81,13 @@ class Beginnings:
         seed: int = 0,
         tasks: Iterable[Task] | None = None,
     ) -> list[JsonObject]:
-        """Write rows, those of several environments in turns.
+        """Create rows, alternating between environments.
 
         Args:
-            prompt: Makes the messages of a row's prompt from the suite and the task.
-            rows: How many, over all environments; by default as many as there are tasks. More than that begin again
-                with the first task and other seeds.
-            seed: The seed that those of the episodes come from.
-            tasks: Tasks of your own, for one environment, in place of those of the split.
+            prompt: Creates the messages of a row's prompt from suite and task.
+            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds.
+            seed: Random seed, from which the seeds of the episodes are derived.
+            tasks: Your own tasks instead of those of the split, with one environment.
 
         Returns:
             Dictionaries with the columns ``prompt``, ``environment`` and ``episode``.
@@ -108,13 +105,13 @@ class Beginnings:
         ]
 
     def find(self, text: Any) -> Begin:
-        """Find what a row stands for.
+        """Decode a row.
 
         Args:
             text: The value of its column ``episode``, or of that key in its prompt.
 
         Raises:
-            InputError: It is no such text, or speaks of an environment or a task that is not here.
+            InputError: It was not encoded here, or names an unknown environment or task.
         """
         try:
             said = json.loads(text)
@@ -128,7 +125,7 @@ class Beginnings:
         return Begin(env, self._task(env, task), seed, text)
 
     def find_in_prompt(self, prompt: Any) -> Begin:
-        """Find what a row stands for from its prompt alone.
+        """Decode a row from its prompt alone.
 
         Raises:
             InputError: As `find`.
@@ -161,10 +158,10 @@ def suites_of(sources: Sequence[Source], settings: Mapping[str, Any]) -> list[Su
 
     Args:
         sources: Their ids, or loaded ones.
-        settings: As for ``gymnasium.make``, for all that are not loaded yet.
+        settings: As for ``gymnasium.make``, for those that are not loaded yet.
 
     Raises:
-        InputError: A setting is wrong, or there are settings and all are loaded.
+        InputError: A setting is wrong, or all environments are loaded and there are settings.
     """
     loaded = [source for source in sources if isinstance(source, Suite)]
     if settings and len(loaded) == len(sources) > 0:
@@ -181,7 +178,7 @@ def to_dataset(rows: Sequence[JsonObject]) -> Any:
 
 
 def _turns(chosen: Mapping[str, Sequence[Task]], total: int, once: bool) -> list[tuple[str, int]]:
-    """Which environment each row is of, and its number within it: in turns, each only once round where asked."""
+    """Environment and index of each row, alternating between environments; ``once`` repeats no task."""
     found: list[tuple[str, int]] = []
     number = 0
     while len(found) < total:

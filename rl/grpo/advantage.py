@@ -1,8 +1,8 @@
-"""GRPO's advantage over the episodes that count.
+"""GRPO's advantage over valid episodes.
 
-verl's own estimator takes every row of a group into the baseline, and gives the only row of a group its raw reward as
-advantage. Here an episode that a fault ended has no token of the policy in its mask: it enters no baseline and gets no
-advantage. A group with fewer than two episodes that count says nothing about what is better, and teaches nothing.
+verl's own estimator includes every row of a group in the baseline, and a row that is alone in its group gets its raw
+reward as advantage. Here an episode with a fault, whose mask is empty, is left out of the baseline and has advantage 0.
+A group with fewer than two valid episodes has advantage 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from verl.trainer.ppo.core_algos import register_adv_est
 
 NAME = "simia_grpo"
-"""What ``algorithm.adv_estimator`` is to be."""
+"""Value of verl's ``algorithm.adv_estimator``."""
 
 
 @register_adv_est(NAME)
@@ -30,15 +30,14 @@ def group_advantage(
     """Compute the advantages of a batch.
 
     Args:
-        token_level_rewards: Rewards, shape (rows, tokens); a row's reward is their sum. Rows without a mask may hold
-            anything, also NaN.
+        token_level_rewards: Rewards, shape (rows, tokens); a row's reward is their sum. Rows with an empty mask may
+            hold NaN.
         response_mask: 1 where the policy sampled the token, shape (rows, tokens).
         index: The group of each row, shape (rows,).
         epsilon: Keeps the division by the standard deviation finite.
         config: The settings ``algorithm`` of verl. ``norm_adv_by_std_in_grpo`` (default true) divides by the group's
-            standard deviation. ``loss_agg_mode`` is the actor's: where it averages over sequences, verl divides by all
-            rows, those that are masked too, and the advantages are scaled so that the loss is the mean over the rows
-            that count.
+            standard deviation. ``loss_agg_mode`` is the actor's: if it averages over sequences, verl divides by all
+            rows, also masked ones, and the advantages are scaled so that the loss is the mean over unmasked rows.
 
     Returns:
         Advantages and returns, which are the same, shape (rows, tokens); 0 wherever the mask is.
@@ -66,7 +65,7 @@ def group_advantage(
 
 
 def _groups(index: np.ndarray[Any, Any]) -> list[torch.Tensor]:
-    """The row numbers of each group, in the order in which the groups begin."""
+    """Row indices of each group, in order of first occurrence."""
     rows: dict[Any, list[int]] = {}
     for row, name in enumerate(index):
         rows.setdefault(name, []).append(row)

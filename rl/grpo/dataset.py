@@ -1,8 +1,8 @@
-"""From tasks to the dataset that verl reads: one row a task, everything that an episode needs in it.
+"""Writes verl's dataset: one row for each episode group, with everything that its episodes need.
 
-Training takes the tasks of the train split and validation those of the test split, fixed ones and generated ones; the
-two never share a task. A row's prompt is what the policy will read first. It is measured here with the policy's own
-tokenizer, and one that is too long is refused: verl would cut its beginning off, which is where the rules stand.
+Training uses tasks of the train split and validation those of the test split, fixed and generated ones; they never
+share a task. A row's prompt is the initial prompt of the episode. Its length is measured with the policy's tokenizer,
+and a prompt that is too long is refused: verl would truncate its beginning, which holds the rules.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _CHUNK = 2_000
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """What a dataset holds.
+    """Statistics of a dataset.
 
     Attributes:
-        rows: How many rows.
-        by_env: How many of each environment.
-        tasks: How many distinct tasks.
-        longest: Tokens of the longest prompt.
+        rows: Number of rows.
+        by_env: Number of rows of each environment.
+        tasks: Number of distinct tasks.
+        longest: Length of the longest prompt in tokens.
     """
 
     rows: int
@@ -48,15 +48,15 @@ class DatasetFacts:
 
 @dataclass(frozen=True)
 class Row:
-    """What the agent loop reads of a row.
+    """A row's data for the agent loop.
 
     Attributes:
-        index: The row's number, from 0.
-        env: The environment, as `simia_gym.rl.labels.labels` names it.
+        index: Index of the row, from 0.
+        env: The environment's name from `simia_gym.rl.labels.labels`.
         task: The task.
-        seed: The seed that the dataset was made with.
+        seed: Random seed of the dataset.
         config: The JSON text of the `EnvConfig`.
-        purpose: What the row is played for.
+        purpose: ``train`` or ``val``.
     """
 
     index: int
@@ -68,15 +68,15 @@ class Row:
 
     @property
     def prompt(self) -> str:
-        """How much the system message says: ``full`` or ``compact``."""
+        """Kind of the system message: ``full`` or ``compact``."""
         return str(json.loads(self.config).get("prompt", "full"))
 
     @classmethod
     def of(cls, extra: JsonObject) -> Row:
-        """Read ``extra_info``.
+        """Decode ``extra_info``.
 
         Raises:
-            InputError: It is none of ours.
+            InputError: The row was not written by `write_dataset`.
         """
         try:
             index, env, purpose = int(extra["index"]), str(extra["env"]), extra["purpose"]
@@ -86,7 +86,7 @@ class Row:
             return cls(index, env, task, int(extra["seed"]), str(extra["config"]), purpose)
         except (KeyError, TypeError, ValueError) as error:
             fix = "Write the dataset with simia_gym.rl.grpo.dataset.write_dataset."
-            raise InputError(f"a row is none of ours: {error!r}", where="extra_info", fix=fix) from None
+            raise InputError(f"a row was not written by this package: {error!r}", where="extra_info", fix=fix) from None
 
 
 def write_dataset(
@@ -101,21 +101,20 @@ def write_dataset(
 ) -> DatasetFacts:
     """Write a dataset.
 
-    For training, rows are drawn in the proportion of the weights, evenly over the whole file, each environment's tasks
-    in an order of their own; where one has fewer tasks than its share they come again. For validation every task stands
-    there once, and the weights do not matter.
+    For training, environments alternate in proportion to their weights, each with its tasks in shuffled order, which
+    are repeated if there are fewer than rows. For validation every task occurs once, and weights are ignored.
 
     Args:
         path: The parquet file.
-        sources: The environments with their weights; their tasks are those of their settings.
-        tokenizer: The policy's.
+        sources: The environments with their weights.
+        tokenizer: The policy's tokenizer.
         purpose: ``train`` or ``val``.
-        max_prompt_length: Most tokens of a prompt.
-        seed: Seed of the order.
-        rows: How many rows; by default as many as there are tasks.
+        max_prompt_length: Maximum tokens of a prompt.
+        seed: Random seed of the order.
+        rows: Number of rows; by default as many as there are tasks.
 
     Returns:
-        What stands in it.
+        Statistics of the dataset.
 
     Raises:
         InputError: A prompt is too long, a weight is not positive, or there is no task.
@@ -129,7 +128,7 @@ def write_dataset(
             raise InputError(f"the weight is {weight}", where=suite.config.env, fix=fix)
     if not sources or (rows is not None and rows < 1):
         raise InputError("there is nothing to play", where=str(path), fix="Name an environment and at least one row.")
-    openings = [InitialPrompts(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
+    prompts = [InitialPrompts(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
     names = labels([suite.config for suite, _ in sources])
     configs = [encode(played_config(suite).to_json()).decode() for suite, _ in sources]
     chosen = list(evenly(sources, rows)) if purpose == "val" else list(mixed(sources, rows, seed))
@@ -141,7 +140,7 @@ def write_dataset(
             written = []
             for index, (source, position) in enumerate(chosen[first : first + _CHUNK], first):
                 suite = sources[source][0]
-                task, messages, length = openings[source].of(position)
+                task, messages, length = prompts[source].of(position)
                 if longest is None or length > longest[0]:
                     longest = (length, suite, task)
                 extra = {"index": index, "env": names[source], "task": encode(task_to_json(task)).decode()}
@@ -160,7 +159,7 @@ def write_dataset(
 
 
 def played_config(suite: Suite) -> EnvConfig:
-    """The settings as another process needs them: paths from the root, who plays is said, models have their names."""
+    """The settings for another process: with absolute paths, the resolved simulator, and the models of all roles."""
     config = suite.config
     paths = {name: getattr(config, name) for name in ("data", "domain", "replay_from")}
     found: dict[str, Any] = {name: str(Path(value).resolve()) for name, value in paths.items() if value is not None}
@@ -181,7 +180,7 @@ def _row(task: Task, messages: Sequence[Message], extra: JsonObject) -> JsonObje
 
 
 def _schema(pa: Any) -> Any:
-    """The columns; the same for every file, whatever is in it."""
+    """The columns of every dataset."""
     text, number = pa.string(), pa.int64()
     extra = {"index": number, "env": text, "task": text, "seed": number, "config": text, "purpose": text}
     return pa.schema(

@@ -1,4 +1,4 @@
-"""What a policy made here says of itself, in ``simia.json`` beside its weights."""
+"""The card of a policy, ``simia.json`` in its folder: how it was created and trained."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ CARD = "simia.json"
 
 @dataclass(frozen=True)
 class Card:
-    """What a policy is and how it came about.
+    """How a policy was created and trained.
 
     Attributes:
-        envs: The environments whose text its tokenizer knows, or that it was trained on.
-        prompt: The system message it was trained with, ``full`` or ``compact``; ``None`` before any training. It has
-            never seen another.
-        made: How it was made: shape, seed, what the tokenizer was trained on.
-        trained: One entry for each training since, the last one last.
-        turn_tokens: Most tokens of a turn in its last training; ``None`` where none is known.
+        envs: The environments that its tokenizer or the policy itself was trained on.
+        prompt: The system message it was trained with, ``full`` or ``compact``; ``None`` before any training.
+        made: How it was created: shape, seed, data of the tokenizer.
+        trained: One entry for each training, in order.
+        turn_tokens: Maximum tokens of a turn in its last training; ``None`` if unknown.
     """
 
     envs: tuple[str, ...] = ()
@@ -41,10 +40,10 @@ def read_card(folder: Path | str) -> Card | None:
         folder: The policy's folder, or the name of a model elsewhere.
 
     Returns:
-        The card; ``None`` for a model that was made otherwise.
+        The card; ``None`` if the model has none.
 
     Raises:
-        InputError: The file is there and cannot be read.
+        InputError: The card cannot be read.
     """
     path = Path(folder) / CARD
     if not path.is_file():

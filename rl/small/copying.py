@@ -1,16 +1,16 @@
-"""Heads that can copy from the start.
+"""Initialises attention heads that copy.
 
-An agent copies: ids, names and options go from a page into an action. From random weights that takes two layers that
-work together, one that notes at each token which token stood before it, and one that finds where the present token
-stood before and takes over what followed (an "induction head", Olsson et al. 2022, arXiv 2209.11895). Gradients find
-such a pair late: a model of a million weights reads tens of millions of tokens before it copies what it has never seen,
-and until then it remembers ids instead. Here the pair is written into the first heads of the first two layers.
+Agents copy ids, names and options from an observation into an action. In a transformer that takes two layers: one
+stores at each token which token precedes it, the other finds an earlier occurrence of the current token and predicts the
+token that followed it (an "induction head", Olsson et al. 2022, arXiv 2209.11895). Training finds such a pair late: a
+model of a million weights needs tens of millions of tokens before it copies unknown ids, and memorises ids until then.
+Here the pair is written into the first heads of the first two layers.
 
-What an agent copies has a beginning, too: a search begins with the word after "find me a". Heads of the third layer
-read what stood one, two or three tokens before each token and can take over what they find. What they look for is left
-to training; their attention begins so broad that gradients reach every token.
+Copying also needs a start: a search starts with the word after "find me a". Heads of the third layer read the one, two
+or three tokens before each token and can copy the token. What they look for is learned; their attention is initially so
+broad that gradients reach every token.
 
-Nothing of a domain goes into this, and training changes these weights as it does all others.
+The initialisation depends on no domain, and training changes these weights like all others.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 PAIRS = 5
-"""Pairs of dimensions that turn fastest with the position; by these heads find the tokens before."""
+"""Number of the fastest pairs of rotary dimensions, by which heads find the preceding tokens."""
 MOST_NOTES = 3
-"""Up to how far back a token is told what stood before it, where there is room."""
+"""Maximum number of preceding tokens that are stored at a token."""
 _NEAR, _FAR = 3.0, 2.5
 """Weights of the normalisation, which sharpen attention: where a head looks back, and where alike tokens meet."""
 _SPREAD = 0.1
@@ -29,19 +29,19 @@ _SPREAD = 0.1
 _FORM = 0.15
 """How a word's embedding differs, in two dimensions, with a space before it and with a capital."""
 _NOTED, _TAKEN, _OFFERED = 0.3, 2.0, 0.1
-"""How loud heads speak beside the tokens themselves: of what stood before, of what follows, of what may be wanted."""
+"""Output scales of the heads of the first, second and third layer."""
 
 
 def notes(width: int, size: int) -> int:
-    """How many tokens back can be noted: three heads' worth of the width is for the token itself."""
+    """Number of preceding tokens that can be stored; the width of three heads is reserved for the token itself."""
     return min(MOST_NOTES, width // size - 3)
 
 
 def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
-    """Write heads that copy into a model with random weights.
+    """Write copying heads into a model with random weights.
 
-    Tokens that are one word in different forms, with or without a space before it and with or without a capital, get
-    embeddings that are almost the same: a word is found where it stands at the beginning of a title, too.
+    Tokens of the same word in different forms, with or without a leading space or a capital letter, get almost equal
+    embeddings, so that a word is also found at the start of a title.
 
     Args:
         model: A ``Qwen3ForCausalLM`` of at least two layers whose width is at least four times that of a head; its
@@ -56,7 +56,7 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
     group = config.num_attention_heads // config.num_key_value_heads
     back = min(notes(width, size), config.num_key_value_heads)
     generator = torch.Generator().manual_seed(seed)
-    # The residual stream: a constant, what stood before, and the token itself.
+    # The residual stream: a constant, the preceding tokens, and the token itself.
     told = 1 + back * size
     noted = [slice(1 + place * size, 1 + (place + 1) * size) for place in range(back)]
     own = slice(told, width)
@@ -72,7 +72,7 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
                 tokens[place, -2] = _FORM if word != text else -_FORM
                 tokens[place, -1] = _FORM if word != word.lower() else -_FORM
         random = torch.randn(width - told, size, generator=generator)
-        codes = torch.linalg.qr(random).Q.T  # a head's worth of directions in which tokens differ
+        codes = torch.linalg.qr(random).Q.T  # as many directions as a head has dimensions
         for layer in layers:
             for written in (layer.self_attn.o_proj, layer.mlp.down_proj):
                 written.weight[:told] = 0.0
@@ -91,7 +91,7 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
         for norm in (layers[0].self_attn.q_norm, layers[0].self_attn.k_norm):
             norm.weight[fast] = norm.weight[fast + size // 2] = _NEAR
 
-        # Positions hardly turn these dimensions, so that a token is found however far away it stands.
+        # These dimensions hardly depend on the position, so that a token is found at any distance.
         slow = torch.cat([torch.arange(size // 4, size // 2), torch.arange(3 * size // 4, size)])
         kept = torch.zeros(size, 1)
         kept[slow] = 1.0
@@ -108,7 +108,7 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
 
 
 def _angles(config: Any, size: int) -> Any:
-    """By how much each pair of dimensions turns from one position to the next."""
+    """Rotation of each pair of dimensions from one position to the next, in radians."""
     import torch
 
     theta = float(config.rope_parameters["rope_theta"])
@@ -125,7 +125,7 @@ def _reading(rows: Any, place: slice, width: int) -> Any:
 
 
 def _write(attention: Any, place: int, group: int, size: int, query: Any, key: Any, value: Any, output: Any) -> None:
-    """Write one head; where several share keys and values, the first of those that share the ones at this place."""
+    """Write one head; of several heads that share keys and values, the first one."""
     head, shared = slice(place * group * size, (place * group + 1) * size), slice(place * size, (place + 1) * size)
     attention.q_proj.weight[head] = query
     attention.k_proj.weight[shared] = key

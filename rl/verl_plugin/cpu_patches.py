@@ -1,6 +1,6 @@
-"""What has to be otherwise in verl 0.9.1 for processors, where no registry has a place for it.
+"""Patches of verl 0.9.1 for CPU that no registry of verl allows to replace.
 
-Each patch is as small as it can be, and has a test that fails when verl does without it.
+Each patch has a test that fails as soon as verl no longer needs it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ BACKEND = "cpu:gloo"
 
 
 def one_backend(module: ModuleType) -> None:
-    """Name the backend of processors once.
+    """Initialise torch.distributed with one backend for CPU.
 
-    verl asks for ``cpu:gloo`` besides that of the device, which here is the same; torch refuses to be told twice.
+    verl asks for ``cpu:gloo`` and for the backend of the device, which is the same here; torch refuses a duplicate.
     """
     original = module.initialize_global_process_group_ray
 
@@ -29,7 +29,7 @@ def one_backend(module: ModuleType) -> None:
 
 
 def no_pinned_memory(module: ModuleType) -> None:
-    """Keep the reference model in ordinary memory; pinning it is a service of a graphics card's driver."""
+    """Keep the reference model in ordinary memory; pinned memory needs a GPU driver."""
     original = module.CPUOffloadPolicy
 
     @functools.wraps(original, updated=())
@@ -40,6 +40,6 @@ def no_pinned_memory(module: ModuleType) -> None:
 
 
 def install() -> None:
-    """Put them in as verl's modules are imported."""
+    """Patch verl's modules when they are imported."""
     after_import("verl.utils.distributed", one_backend)
     after_import("verl.workers.engine.fsdp.transformer_impl", no_pinned_memory)

@@ -1,11 +1,11 @@
-"""Training on processors computes logits only where the policy spoke, and looks only to the left.
+"""Training on CPU computes logits only at the policy's tokens, with causal attention and no padding mask.
 
-A policy's own tokens are a few in a hundred of a trajectory, the rest is what the world said. verl's engine scores
-every position, which on a processor costs more than the model itself, and it hands over a mask of what is padding, for
-which attention on a processor gives up its causal half. Padding stands at the right here, where nobody looks.
+The policy's tokens are a few percent of a trajectory; the rest are messages of the environment. verl's engine computes
+logits at every position, which on a CPU costs more than the model itself. It also passes a padding mask, with which
+attention on a CPU computes the upper triangle too. Padding is on the right here, where causal attention never looks.
 
-verl has a seam for this: with ``use_fused_kernels`` a model's forward pass returns log-probabilities and entropies in
-place of logits. The forward pass here is one more of that kind; values where nothing is scored are zeros.
+With ``use_fused_kernels``, verl lets a model's forward pass return log-probabilities and entropies instead of logits.
+This module adds such a forward pass; at positions without a policy token the values are 0.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from simia_gym.rl.verl_plugin.after_import import after_import
 
 SCORED = "scored"
 _INPUTS = {"input_ids", "attention_mask", "position_ids", "temperature", "return_dict"}
-"""What verl hands to a model of text; with anything else it is left to verl."""
+"""Inputs of a text model; with other inputs verl's own forward pass is used."""
 
 
 def scored_mask(input_ids: Any, response_mask: Any) -> Any:
-    """Which positions predict a token of the policy.
+    """Positions that predict a token of the policy.
 
     Args:
         input_ids: Token ids of prompts and responses, a jagged nested tensor of ``batch`` rows.
-        response_mask: 1 at the policy's tokens of the responses, jagged as well; each row no longer than its ids.
+        response_mask: 1 at the policy's tokens of the responses, jagged; each row at most as long as its ids.
 
     Returns:
         A boolean tensor of shape ``(batch, longest row)``; position ``t`` is the one whose logits predict ``t + 1``.
@@ -42,7 +42,7 @@ def scored_mask(input_ids: Any, response_mask: Any) -> Any:
 
 
 def _forward(original: Any) -> Any:
-    """A forward pass in the place of verl's own for ``impl_backend: torch``."""
+    """A forward pass that replaces verl's own for ``impl_backend: torch``."""
     import torch
     from verl.models.transformers.dense_common import CausalLMOutputForPPO
     from verl.utils.torch_functional import entropy_from_logits
@@ -66,12 +66,12 @@ def _forward(original: Any) -> Any:
 
 
 def own_forward(module: ModuleType) -> None:
-    """Put the forward pass where verl's choice of backends finds it."""
+    """Replace verl's forward pass of the torch backend."""
     module.forward_with_torch_backend = _forward(module.forward_with_torch_backend)  # type: ignore[attr-defined]
 
 
 def own_inputs(module: ModuleType) -> None:
-    """Let the engine say which positions are scored, and leave out the mask of what is padding."""
+    """Let verl's engine pass the scored positions, and no padding mask."""
     engine = module.FSDPEngineWithLMHead
     original = engine.prepare_model_inputs
 
@@ -89,6 +89,6 @@ def own_inputs(module: ModuleType) -> None:
 
 
 def install() -> None:
-    """Put both in as verl's modules are imported."""
+    """Patch verl's modules when they are imported."""
     after_import("verl.models.transformers.dense_common", own_forward)
     after_import("verl.workers.engine.fsdp.transformer_impl", own_inputs)

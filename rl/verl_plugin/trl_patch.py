@@ -1,7 +1,7 @@
-"""verl 0.9.1 beside a TRL that has moved on, on every platform.
+"""Lets verl 0.9.1 run with newer versions of TRL, on every platform.
 
-Where TRL is installed, verl takes a class of value heads from it that TRL 1.16 no longer has, and ends. Nothing here
-needs that class, so verl is told that there is no TRL; where TRL still has it, everything is as it was.
+If TRL is installed, verl imports a class of value heads that TRL 1.16 no longer has, and fails. We do not need that
+class, so verl is told that TRL is not installed; if TRL has the class, nothing changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLASS = "AutoModelForCausalLMWithValueHead"
 
 @functools.cache
 def has_value_head() -> bool:
-    """Whether the installed TRL has the class, where verl looks for it."""
+    """Whether the installed TRL has the class that verl imports."""
     for name in ("trl.experimental.ppo", "trl"):
         try:
             if hasattr(importlib.import_module(name), CLASS):
@@ -28,12 +28,12 @@ def has_value_head() -> bool:
 
 
 def without_value_head(module: ModuleType) -> None:
-    """Let a module of verl use TRL only if it has the class."""
+    """Let a module of verl use TRL only if TRL has the class."""
     original = module.is_trl_available
     module.is_trl_available = lambda: original() and has_value_head()  # type: ignore[attr-defined]
 
 
 def install() -> None:
-    """Put it in as verl's modules are imported."""
+    """Patch verl's modules when they are imported."""
     after_import("verl.models.transformers.monkey_patch", without_value_head)
     after_import("verl.utils.model", without_value_head)

@@ -165,5 +165,5 @@ def test_a_weight_that_is_none_is_refused(weight: float, tmp_path: Path) -> None
 
 
 def test_a_row_of_somebody_else_is_refused() -> None:
-    with pytest.raises(InputError, match="none of ours"):
+    with pytest.raises(InputError, match="not written by this package"):
         Row.of({"index": 3})
