@@ -1,10 +1,10 @@
 """Initialises attention heads that copy.
 
 Agents copy ids, names and options from an observation into an action. In a transformer that takes two layers: one
-stores at each token which token precedes it, the other finds an earlier occurrence of the current token and predicts the
-token that followed it (an "induction head", Olsson et al. 2022, arXiv 2209.11895). Training finds such a pair late: a
-model of a million weights needs tens of millions of tokens before it copies unknown ids, and memorises ids until then.
-Here the pair is written into the first heads of the first two layers.
+stores at each token which token precedes it, the other finds an earlier occurrence of the current token and predicts
+the token that followed it (an "induction head", Olsson et al. 2022, arXiv 2209.11895). Training finds such a pair late:
+a model of a million weights needs tens of millions of tokens before it copies unknown ids, and memorises ids until
+then. Here the pair is written into the first heads of the first two layers.
 
 Copying also needs a start: a search starts with the word after "find me a". Heads of the third layer read the one, two
 or three tokens before each token and can copy the token. What they look for is learned; their attention is initially so
