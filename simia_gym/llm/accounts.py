@@ -1,4 +1,4 @@
-"""What the models took: calls, failures, tokens, cost and waiting, per role, for the whole process."""
+"""Usage of models per role, for the whole process: calls, failures, tokens, cost and latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_MS = 0.1
 
 @dataclass(slots=True)
 class _Account:
-    """Of one role. Waiting is kept as counts in classes 5% wide: bounded memory, good enough for percentiles."""
+    """Usage of one role. Latencies are counted in classes 5% wide: bounded memory, sufficient for percentiles."""
 
     calls: int = 0
     tries: int = 0
@@ -37,7 +37,7 @@ class _Account:
     waits: Counter[int] = field(default_factory=Counter)
 
     def percentile(self, share: float) -> float | None:
-        """Milliseconds under which that share of the answers came."""
+        """Latency in milliseconds that this share of the answers does not exceed."""
         total = sum(self.waits.values())
         reached = 0
         for index in sorted(self.waits):
@@ -80,7 +80,7 @@ class Accounts:
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
-        """A new process has taken nothing yet."""
+        """Start with empty counts in a forked process."""
         self._lock = threading.Lock()
         self._roles = {}
 
@@ -144,13 +144,13 @@ class Accounts:
             return {role: account.to_json() for role, account in sorted(self._roles.items())}
 
     def drain(self) -> dict[str, _Account]:
-        """Take all counts out, so that another process can add them to its own."""
+        """Return all counts and reset them, so that another process can `add` them to its own."""
         with self._lock:
             taken, self._roles = self._roles, {}
         return taken
 
     def add(self, taken: Mapping[str, _Account]) -> None:
-        """Add what `drain` took out elsewhere."""
+        """Add the counts that `drain` returned elsewhere."""
         with self._lock:
             for role, more in taken.items():
                 account = self._of(role)

@@ -1,8 +1,8 @@
-"""A model behind an OpenAI-compatible endpoint: the way of every question, from bytes to a checked reply or a fault.
+"""A model behind an OpenAI-compatible endpoint: sends requests and returns a checked reply or raises a fault.
 
-Two kinds of further tries are counted apart. A try that failed on the way (429, 5xx, timeouts, resets, bodies that are
-no chat completion) is made again after a pause, up to ``retries`` times. What the model said but is worth nothing
-(empty, not in the form that was asked for) is asked for again up to ``rereads`` times, with another seed.
+Two kinds of retries are counted separately. A request that failed (429, 5xx, timeout, reset, a body that is not a chat
+completion) is repeated after a pause, up to ``retries`` times. An unusable reply (empty, or not in the requested form)
+is requested again at once with another seed, up to ``rereads`` times.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _jitter = random.Random()
 
 
 class EndpointModel:
-    """Asks one model for one role.
+    """Sends the requests of one role to one model.
 
     Args:
-        role: Who asks; its faults carry it.
-        settings: The model and how it is used.
-        endpoint: Where it is.
-        accounts: Where to count; else the process's.
-        budget: What may be used; else no limit.
+        role: The role; faults carry it.
+        settings: The model's name and parameters.
+        endpoint: Address and key.
+        accounts: Usage statistics to add to; default those of the process.
+        budget: Limits on calls, tokens and cost; ``None`` for no limits.
 
     Raises:
         InputError: No model is named, neither in the settings nor in the environment.
@@ -108,7 +108,7 @@ class EndpointModel:
                 allowed = self.settings.retries
                 if not lost.again or failed > allowed or worthless > min(allowed, self.settings.rereads):
                     raise self._fault(lost, tries, request.role)
-                if not lost.said:  # else the server is well, and there is nothing to wait for
+                if not lost.said:  # an unusable reply shows that the server works: no need to wait
                     await asyncio.sleep(self._pause(lost, failed))
         except Fault as fault:
             self._accounts.gave_up(request.role, fault.kind)
@@ -116,12 +116,12 @@ class EndpointModel:
 
     @property
     def structured_mode(self) -> str:
-        """How replies in a form are asked for, as far as the server is known."""
+        """How structured replies are requested, as far as the server's abilities are known."""
         return self._features.mode
 
     @property
     def refused(self) -> frozenset[str]:
-        """Parameters that the server is known to refuse."""
+        """Parameters that the server refused."""
         return self._features.dropped
 
     def _fields(self, request: ChatRequest, form: Form | None, mode: str, worthless: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class EndpointModel:
         return fields
 
     async def _try(self, request: ChatRequest, body: bytes, *, first: bool) -> Said:
-        """Send one request, within limit and budget; whatever happens, both get back what they lent."""
+        """Send one request within the concurrency limit and the budget; both are released whatever happens."""
         settings = self.settings
         if not self._limit.take():
             await self._limit.acquire()
@@ -188,7 +188,7 @@ class EndpointModel:
                 self._budget.settle(reservation, usage.prompt + usage.completion, cost, usage.completion)
 
     async def _reserve(self, budget: Budget, role: Role, body: bytes) -> Reservation:
-        """Set aside what a request may take; its reply at most, or as the replies before it let one guess."""
+        """Reserve the tokens and the cost of a request; without ``max_tokens`` the reply's length is estimated."""
         settings = self.settings
         prompt, completion = len(body) // BYTES_PER_TOKEN, settings.max_tokens
         if completion is not None:
@@ -209,7 +209,7 @@ class EndpointModel:
         return http.send(target.url, target.headers, body, timeout)
 
     async def _send_as_client(self, body: bytes, timeout: float) -> Answer:
-        """Send with the key that the caller's client object gives for this request."""
+        """Send with the key that the caller's client object provides for this request."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(timeout):
@@ -220,7 +220,7 @@ class EndpointModel:
         return await http.send(target.url, target.headers, body, left)
 
     def _judge(self, said: Said, form: Form | None) -> Reply:
-        """Make a reply of what was said, if it is worth anything."""
+        """Turn a completion into a reply, or raise why it is unusable."""
         raw, reason, data = said.content, said.finish_reason, None
         usable = raw.strip()
         if form is None:
@@ -245,25 +245,25 @@ class EndpointModel:
         return Reply(strip_thinking(raw), raw, data, said.message, reason, said.model or self.name, said.usage)
 
     def _pause(self, failure: Failure, number: int) -> float:
-        """Seconds before the next try: what the server asks for, or a share of a bound that doubles."""
+        """Seconds before the next try: what the server asks for, or exponential backoff with full jitter."""
         bound = min(MAX_WAIT, self.settings.backoff * 2.0 ** min(number - 1, 30))
         if failure.wait is not None:
             return float(failure.wait + min(0.1, bound) * _jitter.random())
         return float(bound * _jitter.random())
 
     def _fault(self, failure: Failure, tries: int, role: Role) -> Fault:
-        """Say where it failed and how often it was tried, without secrets."""
+        """The fault of a request that is given up: host, model and number of tries, without secrets."""
         times = "1 try" if tries == 1 else f"{tries} tries"
         text = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
         return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
 
 
 def seed_of(seed: int, attempt: int) -> int:
-    """The seed of a further attempt at the same question; the first attempt has the question's own.
+    """The seed of an attempt; the first attempt uses the seed of the request.
 
     Args:
-        seed: The question's.
-        attempt: Answers that were worth nothing so far.
+        seed: The seed of the request.
+        attempt: Unusable replies so far.
     """
     if attempt == 0:
         return seed
@@ -271,7 +271,7 @@ def seed_of(seed: int, attempt: int) -> int:
 
 
 def _empty(reason: str | None) -> Failure:
-    """The model ended its turn without a word: its own doing, unless somebody else stopped it."""
+    """The failure of an empty reply. The model is to blame unless the server stopped it."""
     kind = "empty_reply" if reason in ("stop", "length") else "bad_reply"
     if reason == "content_filter":
         kind = "content_filter"

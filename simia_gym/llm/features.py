@@ -1,4 +1,4 @@
-"""What an endpoint takes: learned from what it refuses, once per endpoint and model, for the whole process."""
+"""Parameters that an endpoint supports, learned from its refusals once per endpoint and model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DROPPABLE = ("temperature", "top_p", "seed")
 
 
 class Features:
-    """What one model behind one endpoint is known to take.
+    """Known abilities of one model behind one endpoint.
 
     Attributes:
         mode: How replies in a form are asked for.
@@ -42,11 +42,11 @@ class Features:
         self.sure = False
 
     def after_fork(self) -> None:
-        """What was learned stays."""
+        """Keep what was learned; replace the lock, which the parent may have held."""
         self._lock = threading.Lock()
 
     def learn(self, failure: Failure, sent: Mapping[str, Any], mode: str) -> bool:
-        """Draw a lesson from a refusal.
+        """Learn from a refusal.
 
         Args:
             failure: What the server said.
@@ -91,7 +91,7 @@ class Features:
             self.sure = True
 
     def forget_doubt(self) -> None:
-        """Not even the plainest request was taken: what was given up on the way was not the reason."""
+        """The plainest request was refused, too, so the form of replies was not the reason; try it again next time."""
         with self._lock:
             if not self.sure and not self._fixed:
                 self.mode = _LADDER[0]

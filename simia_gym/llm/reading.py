@@ -1,4 +1,4 @@
-"""From the body of an answer to the assistant's message: only what is needed, nothing taken on trust."""
+"""Read the assistant's message from the body of an answer; every field is checked."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _complaint(data: Any) -> str:
 
 
 def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:
-    """What an answer took whose server does not count: four bytes a token, as far as they can be seen.
+    """Estimated token counts for servers that report none: four bytes a token.
 
     Args:
         prompt: Bytes of the request.

@@ -1,4 +1,4 @@
-"""Replies in a form: from a model's text to a value that meets a JSON Schema, or the reason why not."""
+"""Structured replies: read a JSON value that meets a JSON Schema from a model's text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Form:
         }
 
     def read(self, text: str) -> Any:
-        """Take the value out of a model's text.
+        """Read the value from a model's text.
 
         Args:
             text: All that the model wrote.
@@ -71,7 +71,7 @@ def form_of(reply: ReplySchema) -> Form:
 
 
 def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str, Any]:
-    """Read a raw reply anew, as it was read when it came.
+    """Read a recorded raw reply in the same way as a new one.
 
     Args:
         raw: All that the model wrote.
@@ -148,7 +148,7 @@ def fits_strict(schema: Any) -> bool:
 
 
 def _unfenced(text: str) -> str:
-    """The inside of a text that is one fenced block."""
+    """The content of a text that is one fenced block."""
     if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
         return text
     inside = text[len(_FENCE) : -len(_FENCE)]

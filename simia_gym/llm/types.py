@@ -1,4 +1,4 @@
-"""The frozen data of one question to a model and its answer, and the one method that every source of answers has."""
+"""Requests to models, their replies, and the protocol of everything that answers requests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ChatRequest(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What one answer took, in tokens, as the server counted; 0 where it did not say.
+    """Tokens of one request as counted by the server; 0 if it reports none.
 
     Attributes:
         prompt: Tokens of the prompt, cached ones included.

@@ -1,4 +1,4 @@
-"""What went wrong with one try, and whether another may go better."""
+"""Failed requests: their kind, and whether a retry may succeed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOO_LONG = re.compile(
 _SURELY_TOO_LONG = re.compile(
     r"exceeds? (?:the )?(?:available |maximum |model's )?context (?:size|length|window)", re.IGNORECASE
 )
-"""What counts also where a server has no better status for it than 500; other errors there may name contexts, too."""
+"""Applies to status 500, too, which some servers use for it; the other patterns are too loose for errors of a 500."""
 _NO_KEY = re.compile(r"api[ _-]?key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api[ _-]?key", re.IGNORECASE)
 _FILTERED = re.compile(r"content[_ ](?:filter|policy|management)|responsibleai", re.IGNORECASE)
 _NO_MODEL = re.compile(r"model.{0,80}(?:does not exist|not found|not exist)|model_not_found", re.IGNORECASE)
@@ -44,19 +44,19 @@ _SAYS_NO_CREDIT = re.compile(
 
 
 class Failure(Exception):
-    """One try failed.
+    """A request failed.
 
     Args:
-        kind: As in the kinds of `Fault`.
+        kind: One of the kinds of `Fault`.
         message: What happened.
-        again: Whether another try may go better.
-        wait: Seconds that the server asks to wait.
-        status: The HTTP status, where there was an answer.
-        code: The server's own name of the error.
-        param: The parameter that the server complains of.
+        again: Whether a retry may succeed.
+        wait: Pause that the server asks for, in seconds.
+        status: HTTP status; 0 without an answer.
+        code: The server's name of the error.
+        param: The parameter that the server names.
 
     Attributes:
-        said: Whether the model answered, and only what it said is worth nothing.
+        said: Whether the model answered, but the reply is unusable.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Failure(Exception):
 
 
 def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
-    """Classify an answer that is no success.
+    """Classify an answer whose status is not 200.
 
     Args:
         status: The HTTP status.
@@ -117,7 +117,7 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
 
 
 def no_credit(kind: str, message: str) -> bool:
-    """Whether a failure says that the account is empty: waiting does not help.
+    """Whether a failure says that the account has no credit, so that a retry cannot succeed.
 
     Args:
         kind: Its kind.
@@ -149,7 +149,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
-    """A text of somebody else, fit to be shown: one line, not long, without secrets.
+    """Make a foreign text fit to be shown: one short line without secrets.
 
     Args:
         text: Any text.

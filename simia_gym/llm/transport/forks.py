@@ -1,4 +1,4 @@
-"""What a process counts and locks is not its child's: a forked process starts afresh."""
+"""Objects whose locks and counters are reset in a forked process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weakref import WeakSet
 
 class _Fresh(Protocol):
     def after_fork(self) -> None:
-        """Forget what belongs to the parent: locks that it may have held, requests that it has in flight."""
+        """Reset locks that the parent may have held, and forget requests that it has in flight."""
 
 
 _objects: WeakSet[_Fresh] = WeakSet()
 
 
 def fresh_after_fork(one: _Fresh) -> None:
-    """Have an object told when it finds itself in a forked process."""
+    """Call the object's ``after_fork`` in each forked process."""
     _objects.add(one)
 
 

@@ -1,8 +1,8 @@
-"""How many requests may be in flight to one model: as many as the server bears.
+"""An adaptive limit on the requests in flight to one model.
 
-A 429 shrinks the limit by a fifth, once per pause that the server asks for; what merely fails (5xx, timeouts) stops
-growth for a moment; answers let it grow again. Without a 429 there is no limit but the ceiling. One limit serves all
-event loops and threads of a process.
+A 429 shrinks the limit by a fifth, once per pause that the server asks for. Other failures (5xx, timeouts) stop growth
+for a second; answers let it grow again. Before the first 429 only the ceiling limits. All event loops and threads of a
+process share the limit of a model.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class _Waiting:
 
 
 class AdaptiveLimit:
-    """Permits for requests to one model.
+    """Permits for requests to one model; safe to use from several threads.
 
     Args:
         ceiling: Most permits; ``None`` for no ceiling.
-        clock: Gives the time in seconds.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, ceiling: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,32 +53,32 @@ class AdaptiveLimit:
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
-        """Nothing is in flight in a new process."""
+        """Forget the requests that the parent has in flight."""
         self._lock = threading.Lock()
         self._waiting.clear()
         self.in_flight = 0
 
     @property
     def limit(self) -> float:
-        """Permits now; infinite where nothing limits them."""
+        """Current number of permits; infinite without a limit."""
         return self._limit
 
     def lower_ceiling(self, ceiling: int | None) -> None:
-        """Several users of one model may name a ceiling: the lowest counts."""
+        """Apply another ceiling; the lowest counts."""
         if ceiling is not None and ceiling < self._ceiling:
             with self._lock:
                 self._ceiling = float(ceiling)
                 self._limit = min(self._limit, self._ceiling)
 
     def take(self) -> bool:
-        """Take a permit if one is free and nobody waits for it; if so, `release` must follow."""
+        """Take a permit if one is free and nobody waits; if it returns true, `release` must follow."""
         with self._lock:
             free = not self._waiting and self.in_flight + 1 <= self._limit
             self.in_flight += free
             return free
 
     async def acquire(self) -> None:
-        """Wait for a permit; `release` must follow. A cancelled wait takes none."""
+        """Wait for a permit; `release` must follow. A cancelled wait takes no permit."""
         with self._lock:
             if not self._waiting and self.in_flight + 1 <= self._limit:
                 self.in_flight += 1
@@ -98,14 +98,14 @@ class AdaptiveLimit:
             raise
 
     def release(self) -> None:
-        """Give a permit back."""
+        """Return a permit."""
         with self._lock:
             self.in_flight -= 1
             if self._waiting:
                 self._grant()
 
     def answered(self) -> None:
-        """An answer came: there may be room for more."""
+        """An answer arrived; the limit may grow."""
         if self._limit >= self._ceiling:
             return
         with self._lock:
@@ -115,10 +115,10 @@ class AdaptiveLimit:
                 self._grant()
 
     def refused(self, wait: float | None) -> None:
-        """The server says that there are too many requests.
+        """The server answered 429; the limit shrinks.
 
         Args:
-            wait: Seconds that it asks to wait.
+            wait: Pause that the server asks for, in seconds.
         """
         now = self._clock()
         with self._lock:
@@ -132,7 +132,7 @@ class AdaptiveLimit:
             self._changes.append(("rate_limit", math.floor(self._limit)))
 
     def failed(self) -> None:
-        """The server failed: no growth for a moment."""
+        """The server failed; the limit does not grow for a second."""
         if self._limit < self._ceiling:
             self._quiet_until = max(self._quiet_until, self._clock() + _FAILURE_PAUSE)
 
@@ -148,7 +148,7 @@ class AdaptiveLimit:
             }
 
     def _grant(self) -> None:
-        """Hand free permits to those who wait; the lock is held."""
+        """Give free permits to waiting requests; the lock must be held."""
         while self._waiting and self.in_flight + 1 <= self._limit:
             one = self._waiting.popleft()
             one.granted = True

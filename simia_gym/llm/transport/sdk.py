@@ -1,8 +1,7 @@
-"""Client objects of the OpenAI SDK that were handed over: everything that they were told is honoured.
+"""Client objects of the OpenAI SDK that users hand over; all their settings are honoured.
 
-The SDK itself makes the request, so that address, headers, query, Azure's deployment path and whatever way of
-authenticating are right by construction; only the sending is done by the faster client. Where the object has a
-transport of its own, or is of a class of its own, the SDK sends too.
+The SDK builds the request, so address, headers, query, Azure's deployment path and authentication are right by
+construction; the faster client sends it. If the object has its own transport or is of a subclass, the SDK sends, too.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _stand_ins: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, openai.Async
 
 
 class Target(NamedTuple):
-    """Where a request goes: address and headers, key included."""
+    """Address and headers of a request, including the key."""
 
     url: str
     headers: Mapping[str, str]
 
 
 def is_plain(client: Any) -> bool:
-    """Whether the faster client may send in place of this object's own transport."""
+    """Whether the faster client may send instead of this object's transport."""
     import openai  # loads slowly, and only those who use it should wait
 
     return (
@@ -53,12 +52,12 @@ def is_plain(client: Any) -> bool:
 
 
 def is_fixed(client: Any) -> bool:
-    """Whether each request of this object has the same headers: no key is fetched anew."""
+    """Whether all requests of this object have the same headers: no key is fetched for each request."""
     return all(getattr(client, name, None) is None for name in ("_api_key_provider", "_azure_ad_token_provider"))
 
 
 async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
-    """Let the SDK make a request and take its address and headers.
+    """Address and headers of the request that the SDK builds.
 
     Args:
         client: An object for which `is_plain` holds.
@@ -81,7 +80,7 @@ async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
 
 
 class Targets:
-    """Where the requests of one client object go; made once where its key stays, else for each request.
+    """Targets of one client object; built once if its key is fixed, otherwise for each request.
 
     Args:
         client: An object for which `is_plain` holds, or ``None``.
@@ -111,7 +110,7 @@ class Targets:
 
 
 def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
-    """A client object of the running loop for an endpoint that was given without one."""
+    """A client object for an endpoint without one; one for each event loop."""
     import openai
 
     key = (endpoint.address(""), endpoint.api_key, frozenset(endpoint.headers.items()))
@@ -129,13 +128,13 @@ def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
 
 
 async def close_stand_ins() -> None:
-    """Close what `stand_in` opened on the running loop."""
+    """Close the clients that `stand_in` opened on the running loop."""
     for client in _stand_ins.pop(asyncio.get_running_loop(), {}).values():
         await client.close()
 
 
 async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
-    """Send a chat request through the object itself.
+    """Send a chat request through the client object itself.
 
     Args:
         client: Any asynchronous client object.
@@ -166,7 +165,7 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
         raise Failure("bad_reply", f"the answer cannot be read: {error}", again=True) from None
     except openai.OpenAIError as error:
         raise Failure("auth", f"the client object cannot make a request: {error}") from None
-    except Exception as error:  # whatever gives it a key; the text may hold one
+    except Exception as error:  # its key provider may raise anything, and the text may hold a key
         raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}") from None
     try:
         return Answer(200, encode(found), {})
