@@ -10,7 +10,7 @@ from rich.text import Text
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
-from simia_gym.cli.options.generate import AsJson, Typed, with_options
+from simia_gym.cli.options.generate import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.rollout import play_and_show
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.output import Output
@@ -39,6 +39,7 @@ def evaluate(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Write the report there, as JSON."),
     ] = None,
+    verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
     """Measure a policy, or compare records: pass@1, pass^k, rewards and turns, with 95% intervals over tasks."""
@@ -59,7 +60,7 @@ def evaluate(
         more["record"] = str(ended.path)
         _show(output, make_report(series, seed=settings.seed, run=more), report, lines)
 
-    return play_and_show(typed, words[0], show, json=json)
+    return play_and_show(typed, words[0], show, json=json, verbose=verbose)
 
 
 def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json: bool) -> int:

@@ -14,7 +14,7 @@ from rich.text import Text
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options.episode import Environment, typed_config
-from simia_gym.cli.options.generate import AsJson, Typed, with_options
+from simia_gym.cli.options.generate import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.terminal.banner import banner
 from simia_gym.cli.terminal.picture import check_picture, write_picture
 from simia_gym.cli.terminal.progress import Display
@@ -43,6 +43,7 @@ def rollout(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Write the table of results as a picture."),
     ] = None,
+    verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
     """Run a policy in an environment and record every episode."""
@@ -59,10 +60,12 @@ def rollout(
             write_picture(svg, shlex.join(["simia", "rollout", env, *typed.words()]), *shown)
             output.say(f"picture: {svg}")
 
-    return play_and_show(typed, env, show, json=json, picture=svg)
+    return play_and_show(typed, env, show, json=json, picture=svg, verbose=verbose)
 
 
-def play_and_show(typed: Typed, env: str, show: Show, *, json: bool, picture: Path | None = None) -> int:
+def play_and_show(
+    typed: Typed, env: str, show: Show, *, json: bool, picture: Path | None = None, verbose: bool = False
+) -> int:
     """Play what was asked for, and show what came of it.
 
     Args:
@@ -71,6 +74,7 @@ def play_and_show(typed: Typed, env: str, show: Show, *, json: bool, picture: Pa
         show: Shows it; not called where the run is interrupted.
         json: Whether a script listens.
         picture: Where a picture will go.
+        verbose: Whether to print the traceback of every bug, not only the first.
 
     Returns:
         The exit code: 0, 1 (some episodes invalid, or stopped early), 130 (interrupted), 143 (by SIGTERM).
@@ -87,7 +91,7 @@ def play_and_show(typed: Typed, env: str, show: Show, *, json: bool, picture: Pa
             output.say(f"{what}: --episodes is no multiple of --group")
         if picture is not None:
             check_picture(picture, run.path)
-        display = Display(output, run.name, models=run.asks_models)
+        display = Display(output, run.name, models=run.asks_models, verbose=verbose)
         for worry in run.look():
             output.say(f"{worry} Going on all the same.")
         ended = run.play(display, lambda store: _announce(output, run, store))
@@ -148,6 +152,8 @@ def _to_go_on(run: Run, ended: Ended, command: str) -> list[str]:
     again = to_play_again(ended.summary)
     if ended.stopped is None:
         return [f"to play {counted(again, 'episode')} with such faults again: {command}"] if again else []
+    if ended.stopped == "bug":
+        return ["mend the policy and begin a new record: a record holds episodes of one version of a policy"]
     lines = [f"continue with: {command}"]
     if ended.stopped == "budget":
         kept = (

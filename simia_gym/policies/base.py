@@ -19,7 +19,7 @@ class PolicyStart:
     Attributes:
         env: The environment's id.
         seed: The episode's seed; the only source of chance that a policy should use.
-        tools: OpenAI tool dictionaries, read-only.
+        tools: OpenAI tool dictionaries; a copy of the policy's own.
         grammar: How actions are written here.
         samples: Typical action texts of the domain.
     """

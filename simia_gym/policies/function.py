@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 from simia_gym.policies.base import PolicyStart
 from simia_gym.policies.transcript import openai_messages
-from simia_gym.state import thaw
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
@@ -30,7 +29,7 @@ class FunctionPolicy:
 
     def start(self, start: PolicyStart) -> None:
         """Keep the tools."""
-        self._tools = [thaw(tool) for tool in start.tools]
+        self._tools = list(start.tools)
 
     async def act(self, messages: Sequence[Message]) -> PolicyAction:
         """Give the function's answer as an action."""

@@ -79,6 +79,10 @@ class Display(Protocol):
         """Count one episode."""
         ...
 
+    def failed(self, trace: str) -> None:
+        """Show the traceback of an episode that ended with an unexpected exception."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
@@ -90,7 +94,7 @@ class Ended:
         summary: What came of those that were played.
         seconds: How long it took.
         spent: What models took, by role.
-        stopped: Why it ended early: ``budget`` or ``endpoint``.
+        stopped: Why it ended early: ``budget``, ``endpoint`` or ``bug``.
         message: One line on it.
         interrupt: The interrupt that ended it.
         error: The error that ended it.
@@ -201,6 +205,7 @@ class Run:
             watch.seen(record)
 
         pool = self._pool(on_done)
+        pool.on_traceback = display.failed
         interrupt: KeyboardInterrupt | None = None
         problem: InputError | None = None
         with self._store() as store:

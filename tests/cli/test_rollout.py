@@ -295,6 +295,21 @@ def test_faults_are_told_in_one_line(desk: str, simia: Simia) -> None:
     assert "policy:bug x 4: RuntimeError: one two\n" in result.out
 
 
+@pytest.mark.parametrize(("words", "shown"), [([], 1), (["-v"], 5)])
+def test_a_bug_of_the_policy_is_shown_and_ends_the_run(words: list[str], shown: int, desk: str, simia: Simia) -> None:
+    Path("bad.py").write_text("class Bad:\n    def act(self, messages):\n        return {}['no such key']\n")
+    command = ["rollout", desk, "--policy", "bad.py:Bad", "--group", 8, "--concurrency", 1, *words]
+    result = simia(*command)
+    assert result.code == 1
+    assert result.out.count("return {}['no such key']") == result.out.count("Traceback") == shown
+    assert "stopped: all 5 episodes ended with the same bug of the policy: KeyError: 'no such key'" in result.out
+    assert "policy:bug x 5" in result.out
+    assert "doctor" not in result.out
+    again = simia(*command, "--json")
+    assert (again.json["stopped"], again.json["faults"]) == ("bug", 5)
+    assert "no such key" in again.err
+
+
 def test_tools_of_a_policy_are_its_own(desk: str, simia: Simia) -> None:
     Path("edits.py").write_text(
         "class Edits:\n"

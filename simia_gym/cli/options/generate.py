@@ -19,6 +19,7 @@ from simia_gym.errors import InputError
 
 S = TypeVar("S", bound=Settings)
 MAIN = "Options"
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the traceback of every bug, not only the first.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")]
 
 

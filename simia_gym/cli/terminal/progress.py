@@ -45,9 +45,11 @@ class Display:
         output: Where it goes.
         name: What is played.
         models: Whether models are called, so that their usage is shown.
+        verbose: Whether to print every traceback, not only the first.
     """
 
-    def __init__(self, output: Output, name: str, *, models: bool) -> None:
+    def __init__(self, output: Output, name: str, *, models: bool, verbose: bool = False) -> None:
+        self._verbose, self._failed = verbose, False
         self._output, self._models = output, models
         width = output.console.width
         wide = width >= (_WIDE if models else _NARROW)
@@ -84,6 +86,12 @@ class Display:
             over.set()
             if logger.ident is not None:
                 logger.join()
+
+    def failed(self, trace: str) -> None:
+        """Print a traceback; of several the first."""
+        if self._verbose or not self._failed:
+            self._output.say(trace.rstrip() if self._verbose else f"{trace.rstrip()}\n(--verbose prints them all)")
+        self._failed = True
 
     def done(self, record: Record) -> None:
         """Count one episode."""
