@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pydantic import BaseModel, ValidationError
 
@@ -42,3 +43,9 @@ def make_address(**parts: object) -> JsonObject:
         return UserAddress.model_validate(parts).model_dump()
     except ValidationError as error:
         raise ToolError(_LINK.sub(rf"\g<1>{_LINKED_VERSION}/", str(error)), "invalid_arguments") from error
+
+
+def address_text(address: Mapping[str, str]) -> str:
+    """Write an address on one line."""
+    parts = (address["address1"], address["address2"], address["city"], f"{address['state']} {address['zip']}")
+    return ", ".join([part for part in parts if part] + [address["country"]])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.envs.retail import expert_reading as read
+from simia_gym.envs.retail.address import address_text
 from simia_gym.envs.retail.expert_case_file import CaseFile, Intent, original_method, paid_total
 from simia_gym.envs.retail.expert_talk import (
     Voice,
-    address_text,
     dollars,
     method_name,
     options_text,

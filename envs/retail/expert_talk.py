@@ -130,12 +130,6 @@ def options_text(options: Mapping[str, str]) -> str:
     return ", ".join(f"{axis}: {value}" for axis, value in options.items())
 
 
-def address_text(address: Mapping[str, str]) -> str:
-    """An address on one line."""
-    parts = (address["address1"], address["address2"], address["city"], f"{address['state']} {address['zip']}")
-    return ", ".join([part for part in parts if part] + [address["country"]])
-
-
 def when_refunded(method: Mapping[str, Any]) -> str:
     """How long a refund takes."""
     return "at once" if method["source"] == "gift_card" else "within 5 to 7 business days"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simia_gym.envs.retail import generate_words as words
+from simia_gym.envs.retail.address import address_text
 from simia_gym.envs.retail.generate_cast import Cast, in_stock, method_of
 from simia_gym.envs.retail.orders import total
 from simia_gym.envs.retail.people import make_address
@@ -152,7 +153,7 @@ def new_address(cast: Cast, old: Mapping[str, str]) -> JsonObject:
 
 def address_slot(address: Mapping[str, str]) -> JsonObject:
     """What the customer says when asked for the new address."""
-    spoken = words.spoken_address(address)
+    spoken = address_text(address)
     return {"say": words.fill(words.ADDRESS, address=spoken), "values": [address["address1"], address["zip"]]}
 
 

@@ -194,12 +194,6 @@ def spoken_options(options: Mapping[str, str], axes: Sequence[str] | None = None
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def spoken_address(address: Mapping[str, str]) -> str:
-    """Name an address on one line."""
-    parts = (address["address1"], address["address2"], address["city"], f"{address['state']} {address['zip']}")
-    return ", ".join([part for part in parts if part] + [address["country"]])
-
-
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",

@@ -73,7 +73,6 @@ class Cues:
             tuple(tuple(way) for way in group) for group in config.get("alternatives") or ()
         )
         self.leave_after = frozenset(config.get("leave_after") or ())
-        self._asked = lru_cache(maxsize=4096)(self._asked_in)
 
     def hear(self, text: str) -> Heard:
         """Understand a message of the agent, in any wrapping."""
@@ -82,12 +81,12 @@ class Cues:
         acts: set[Act] = set()
         offered: set[str] = set()
         for said in reading.said:
-            slots = self._asked(said.sentence)
+            slots = _asked(self, said.sentence)
             asks.update(dict.fromkeys(slots))
             acts |= said.acts
             if "confirm" in said.acts:
                 offered |= self._actions(said.sentence.plain)
-        if not any("confirm" in said.acts and (said.firm or not self._asked(said.sentence)) for said in reading.said):
+        if not any("confirm" in said.acts and (said.firm or not _asked(self, said.sentence)) for said in reading.said):
             acts.discard("confirm")
         return Heard(reading, tuple(asks), frozenset(acts), self._actions(reading.words), frozenset(offered))
 
@@ -99,8 +98,10 @@ class Cues:
     def _actions(self, text: str) -> frozenset[str]:
         return frozenset(name for name, cue in self.actions.items() if cue.occurs(text))
 
-    def _asked_in(self, sentence: Sentence) -> tuple[str, ...]:
-        return tuple(asked(sentence, self.slots))
+
+@lru_cache(maxsize=4096)
+def _asked(cues: Cues, sentence: Sentence) -> tuple[str, ...]:
+    return tuple(asked(sentence, cues.slots))
 
 
 def load_cues(config: Mapping[str, Any]) -> Cues:

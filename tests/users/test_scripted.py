@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -329,3 +330,9 @@ def test_a_script_is_its_tasks_own() -> None:
 def test_mistakes_in_cues_are_named(config: dict[str, object]) -> None:
     with pytest.raises(InputError, match="cues"):
         Cues(config)
+
+
+def test_cues_survive_pickling() -> None:
+    cues = Cues(CUES)
+    text = "Which seat would you like, and what is your name?"
+    assert cues.hear(text).asks == pickle.loads(pickle.dumps(cues)).hear(text).asks == ("seat", "name")
