@@ -21,7 +21,7 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport import http
 
-from .server import SECRET, ChatServer, completion, model, request, says, serving
+from .server import SECRET, ChatServer, model, request, says, serving
 
 EXTENSIONS = "subjectAltName=IP:127.0.0.1,DNS:localhost\n"
 OPENSSL = shutil.which("openssl")
@@ -237,19 +237,6 @@ async def test_long_prompts_arrive_whole(server: ChatServer) -> None:
     words = "é" * 2_000_000
     await model(server).complete(request(words=words))
     assert server.bodies[0]["messages"][1]["content"] == words
-
-
-async def test_connections_are_kept(server: ChatServer) -> None:
-    peers: set[object] = set()
-
-    def answer(asked: web.Request, body: object) -> dict[str, object]:
-        peers.add(asked.transport)
-        return completion("Hello")
-
-    server.answers = [answer]
-    for _ in range(5):
-        await model(server).complete(request())
-    assert len(peers) == 1
 
 
 def test_each_loop_has_its_own_client() -> None:
