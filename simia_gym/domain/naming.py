@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from simia_gym.domain.registration import CUSTOM, env_ids
 from simia_gym.errors import InputError, did_you_mean
@@ -44,24 +41,6 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
     hint = did_you_mean(name, [*ids, CUSTOM] if name.startswith("simia/") else short)
     fix = f"{hint}Known: {', '.join([*ids, CUSTOM])}; or the folder of a domain."
     raise InputError(f"there is no environment {name!r}", where="ENV", fix=fix)
-
-
-def parse_options(words: Iterable[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` words; a value that is JSON is taken as such, any other as text.
-
-    Raises:
-        InputError: A word has no ``=``.
-    """
-    options: dict[str, Any] = {}
-    for word in words:
-        key, equals, text = word.partition("=")
-        if not equals or not key:
-            raise InputError(f"{word!r} is not KEY=VALUE", where="--option", fix="Write for example --option compat=x.")
-        try:
-            options[key] = json.loads(text)
-        except ValueError:
-            options[key] = text
-    return options
 
 
 def slug(text: str) -> str:
