@@ -2,7 +2,7 @@
 
 A turn makes dozens of them. The ``__init__`` that `dataclasses` writes for a frozen class goes through
 ``object.__setattr__``, which looks each field up by its name; the slots themselves can be filled without that, in half
-the time.
+the time: the five that every step makes take 4.0 microseconds in place of 8.9 (best of three interleaved runs).
 """
 
 from __future__ import annotations
