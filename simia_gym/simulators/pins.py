@@ -120,8 +120,9 @@ _LEASE = 30.0
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
 _CLAIM = (
-    "INSERT INTO pins (key, owner, expires) VALUES (?1, ?2, ?3) "
-    "ON CONFLICT (key) DO UPDATE SET owner = ?2, expires = ?3 WHERE answer IS NULL AND expires < ?4"
+    "INSERT INTO pins (key, owner, expires) VALUES (?, ?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires = excluded.expires "
+    "WHERE pins.answer IS NULL AND pins.expires < ?"
 )
 
 
