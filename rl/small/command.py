@@ -27,7 +27,7 @@ def new_policy(
     ] = "expert",
     seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
 ) -> None:
-    """Make a small policy from nothing: a tokenizer trained on the domain's text and a Qwen3 with random weights."""
+    """Make a small Qwen3 with random weights and a tokenizer of the domain's text. Needs the extra trl."""
     from simia_gym.common.output import Output
     from simia_gym.rl.small.build import build_policy
 
