@@ -1,4 +1,4 @@
-"""Train policies in the environments. Needs the extra trl (sft) or rl (grpo): pip install "simia-gym[rl]"."""
+"""Train policies in the environments. Needs the extra trl (sft) or rl (grpo)."""
 
 from __future__ import annotations
 
