@@ -92,7 +92,15 @@ class WebShopWorld(World):
 
     def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; the answer is always the page that is open afterwards, also when nothing happened."""
-        transition = super().call(state, call, feedback)
+        refused = self.refuse(call, feedback)
+        return self.execute(state, call, feedback) if refused is None else self._page_of(state, refused, feedback)
+
+    def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run one call that `refuse` lets through; the answer is the open page, as of `call`."""
+        return self._page_of(state, super().execute(state, call, feedback), feedback)
+
+    def _page_of(self, state: State, transition: Transition, feedback: Feedback) -> Transition:
+        """The transition with the open page as its observation."""
         if transition.outcome == "error":
             page = screen.page(state)
             text = page if feedback == "terse" else f"{transition.observation}\n\n{page}"

@@ -100,7 +100,7 @@ def test_environments_whose_world_is_a_model_can_be_pickled(simulator: str, orac
 def test_an_environment_that_answers_from_a_record_can_be_pickled(tmp_path: Path) -> None:
     record = tmp_path / "r.jsonl"
     assert run(["rollout", "simia/retail-v0", "--episodes", "1", "--out", str(record)]) == 0
-    twin: Any = pickle.loads(pickle.dumps(gym.make("simia/retail-v0", simulator="replay", recorded=record)))
+    twin: Any = pickle.loads(pickle.dumps(gym.make("simia/retail-v0", simulator="replay", replay_from=record)))
     assert twin.unwrapped.suite.simulator_name == "replay"
 
 
