@@ -303,4 +303,4 @@ def test_doctor_names_extras_as_they_are_typed(simia: Simia, monkeypatch: pytest
     from simia_gym.cli import doctor
 
     monkeypatch.setattr(doctor, "_requirements", lambda: iter([("no-such-package", "test")]))
-    assert "pip install 'simia-gym[test]'" in simia("doctor").out
+    assert "pip install 'simia-gym[test]'" in simia("doctor", "--json").out
