@@ -1,4 +1,4 @@
-"""The rooms of the engine stand on floors, and a room imports only what is below it: lazy and type-only imports included."""
+"""The rooms of the engine stand on floors: a room imports only what is below it, lazily and for types too."""
 
 from __future__ import annotations
 
