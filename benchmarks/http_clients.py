@@ -42,7 +42,8 @@ REPLY = orjson.dumps(
 )
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(REPLY), REPLY)
 HEADERS = {"Authorization": "Bearer key", "Content-Type": "application/json"}
-ROWS = ("aiohttp", "aiohttp+uvloop", "pyreqwest", "pyreqwest+uvloop", "httpx2", "openai")
+ROWS = ("simia", "simia+uvloop", "aiohttp", "aiohttp+uvloop", "pyreqwest", "pyreqwest+uvloop", "httpx2", "openai")
+"""``simia`` is `simia_gym.llm.transport.http`; aiohttp and pyreqwest must be installed for their rows."""
 
 
 class Answering(asyncio.Protocol):
@@ -125,7 +126,7 @@ async def with_aiohttp(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
 
 
 async def with_pyreqwest(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
-    from pyreqwest.client import ClientBuilder
+    ClientBuilder = importlib.import_module("pyreqwest.client").ClientBuilder
 
     client = ClientBuilder().default_headers(HEADERS).build()
 
@@ -134,6 +135,15 @@ async def with_pyreqwest(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
         return bytes(await response.bytes())
 
     return post, client.close
+
+
+async def with_simia(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
+    from simia_gym.llm.transport import http
+
+    async def post(chunks: list[bytes]) -> bytes:
+        return (await http.send(url, HEADERS, body(chunks), 60.0)).body
+
+    return post, http.close_connections
 
 
 async def with_httpx2(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
@@ -165,6 +175,7 @@ async def with_openai(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
 
 
 CLIENTS = {
+    "simia": with_simia,
     "aiohttp": with_aiohttp,
     "pyreqwest": with_pyreqwest,
     "httpx2": with_httpx2,
@@ -218,7 +229,7 @@ def row(name: str, url: str, size: int, flying: int, seconds: float, latency: fl
 
 
 def versions() -> dict[str, str]:
-    known = ("aiohttp", "pyreqwest", "httpx2", "openai", "uvloop")
+    known = ("aiohttp", "httptools", "pyreqwest", "httpx2", "openai", "uvloop")
     return {name: importlib.metadata.version(name) for name in known if importlib.util.find_spec(name)}
 
 

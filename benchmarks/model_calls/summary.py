@@ -22,7 +22,7 @@ _FIGURES = (
     "requests_per_s",
     "server_us_per_request",
 )
-_LIBRARIES = ("openai", "pyreqwest", "httpx2", "aiohttp", "uvloop", "orjson", "jsonschema-rs")
+_LIBRARIES = ("openai", "httptools", "httpx2", "aiohttp", "uvloop", "orjson", "jsonschema-rs")
 
 
 def machine() -> dict[str, Any]:

@@ -25,8 +25,8 @@ from simia_gym.llm.reading import BYTES_PER_TOKEN, Said, estimated, read_complet
 from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of, resolve_model
 from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.transport import http, sdk
+from simia_gym.llm.transport.connections import Answer
 from simia_gym.llm.transport.failures import MAX_WAIT, Failure, of_status, one_line
-from simia_gym.llm.transport.http import Answer
 from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
 from simia_gym.llm.transport.sdk import Target
 from simia_gym.llm.types import ChatRequest, Reply, Usage
@@ -201,8 +201,6 @@ class EndpointModel:
         client, timeout = self.endpoint.client, self.settings.timeout
         if self._by_sdk:
             return sdk.send_by_sdk(client, body, timeout)
-        if not http.usable():
-            return sdk.send_by_sdk(client or sdk.stand_in(self.endpoint), body, timeout)
         target = self._target
         if target is None:
             return self._send_as_client(body, timeout)

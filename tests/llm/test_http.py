@@ -160,6 +160,20 @@ async def test_a_proxy_for_plain_http(server: ChatServer, monkeypatch: pytest.Mo
     assert server.headers[0]["Host"] == "model.invalid"
 
 
+async def test_a_proxy_gets_the_password_that_its_address_has(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1").replace("://", "://me:p%40ss@"))
+    await model(server, Endpoint("http://model.invalid/v1", SECRET)).complete(request())
+    assert server.headers[0]["Proxy-Authorization"] == "Basic bWU6cEBzcw=="
+
+
+async def test_a_proxy_of_another_kind_is_named(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
+    with pytest.raises(InputError, match="HTTPS_PROXY"):
+        await model(server, Endpoint("https://model.invalid/v1", SECRET)).complete(request())
+
+
 async def test_addresses_that_need_no_proxy(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -203,6 +217,31 @@ async def test_a_proxy_for_tls(authority: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv("HTTPS_PROXY", address)
         assert (await model(server).complete(request())).text == "Hello"
         assert asked == [f"CONNECT {server.url.split('/')[2]} HTTP/1.1"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "tries"),
+    [
+        (b"HTTP/1.1 407 Who are you?\r\n\r\n", 1),
+        (b"HTTP/1.1 503 Busy\r\n\r\n", 2),
+        (b"", 2),
+        (b"SSH-2.0\r\n\r\n", 2),
+    ],
+)
+async def test_a_proxy_that_opens_no_tunnel(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch, answer: bytes, tries: int
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+    with pytest.raises(Fault, match=f"{tries} (try|tries)") as caught:
+        await model(server, Endpoint("https://model.invalid/v1", SECRET), retries=1).complete(request())
+    assert caught.value.kind == "connection"
+    listening.close()
 
 
 async def test_redirects_are_not_followed(server: ChatServer) -> None:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from simia_gym.llm.transport import http
+from simia_gym.llm.transport import connections, http
 from simia_gym.llm.transport.failures import Failure
 
 HEADERS = {"Content-Type": "application/json"}
@@ -188,7 +188,7 @@ async def test_an_answer_that_nobody_asked_for_is_never_the_next_one() -> None:
 
 
 async def test_a_server_that_accepts_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_CONNECT", 0.2)
+    monkeypatch.setattr(connections, "_CONNECT", 0.2)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         place = full.getsockname()
         waiting = [socket.socket() for _ in range(3)]

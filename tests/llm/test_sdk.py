@@ -11,7 +11,6 @@ import pytest
 
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.settings import Endpoint, resolve_endpoint
-from simia_gym.llm.transport import http, sdk
 
 from .server import FORM, SECRET, ChatServer, drips, error, model, raw, request, resets, says
 
@@ -185,18 +184,6 @@ async def test_failures_are_the_same_through_the_sdk(
     assert caught.value.kind == kind
     assert len(server.bodies) == tries
     assert SECRET not in str(caught.value)
-
-
-async def test_a_forked_process_goes_through_the_sdk(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_forked", True)
-    endpoint = Endpoint(server.url, SECRET, headers={"X-Mine": "yes"})
-    one = model(server, endpoint)
-    assert (await one.complete(request())).text == "Hello"
-    assert (await one.complete(request())).text == "Hello"
-    assert server.headers[0]["Authorization"] == f"Bearer {SECRET}"
-    assert server.headers[0]["X-Mine"] == "yes"
-    assert sdk.stand_in(endpoint) is sdk.stand_in(endpoint)
-    await http.close_connections()
 
 
 @pytest.mark.parametrize("make", [lambda: openai.OpenAI(api_key="x"), lambda: "client", object])

@@ -1,72 +1,57 @@
-"""The HTTP client that all requests to models share: one connection pool per event loop.
+"""The HTTP client that all requests to models share: one pool of connections per event loop and server.
 
-The client is pyreqwest (``docs/performance.md`` compares it with others). It takes proxies from the usual variables
-(``HTTP_PROXY``, ``HTTPS_PROXY``, ``NO_PROXY``, ...) and trusts further certificate authorities from ``SSL_CERT_FILE``
-and ``REQUESTS_CA_BUNDLE``. Its threads do not survive a fork: a process that was forked after the first request sends
-through the OpenAI SDK instead (`usable`).
+It speaks HTTP/1.1, with TLS or without. It takes proxies from the usual variables (``HTTP_PROXY``, ``HTTPS_PROXY``,
+``ALL_PROXY``, ``NO_PROXY``) and trusts further certificate authorities from ``SSL_CERT_FILE`` and
+``REQUESTS_CA_BUNDLE``. A forked process opens connections of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
-import re
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import ssl
+from base64 import b64encode
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
-from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import BuilderError, ConnectError, DecodeError, PyreqwestError, RequestTimeoutError
-from pyreqwest.request import StreamRequest
-from pyreqwest.response import Response
-
 from simia_gym.errors import InputError
+from simia_gym.llm.transport.connections import Answer, Pool, Route, bracketed
 from simia_gym.llm.transport.failures import Failure
 
-MAX_REPLY = 10_000_000
-_KEPT = ("retry-after", "retry-after-ms", "location")
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _MANY_FILES = 16_384
-_END = b"-----END CERTIFICATE-----"
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 _FIX = "Name a PEM file, or unset the variable."
-_CONNECT = 10.0
-_LAST_WAIT = 0.1
-_ADDRESS = re.compile(r" for url \(\S*\)")
-_CONNECTING = "(Connect)"
-_CUT = "end of file before message length"
-_UNTRUSTED = re.compile("certificate|UnknownIssuer", re.IGNORECASE)
-"""A certificate that is not trusted will not be trusted a second later, so the request is not sent again."""
+_PORTS = {"http": 80, "https": 443}
 
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Client] = WeakKeyDictionary()
-_others: list[Callable[[], Awaitable[None]]] = []
-_started = _forked = False
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, int], Pool]] = WeakKeyDictionary()
 
 
-class Answer(NamedTuple):
-    """The answer of a server.
+class Address(NamedTuple):
+    """The parts of a URL that a request needs.
 
     Attributes:
-        status: HTTP status.
-        body: The whole body.
-        headers: ``retry-after``, ``retry-after-ms`` and ``location``, as far as they came.
+        scheme: ``http`` or ``https``.
+        host: The server.
+        port: Its port.
+        place: Host and port as they stand in the ``Host`` header.
+        target: Path and query.
     """
 
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
+    scheme: str
+    host: str
+    port: int
+    place: str
+    target: str
 
 
-def usable() -> bool:
-    """Whether this process may use the client. It may not if it was forked from a process that had used it."""
-    return not _forked
-
-
-async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Answer:
+def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Coroutine[Any, Any, Answer]:
     """Send one request and read the whole answer. Redirects are not followed.
 
     Args:
@@ -76,104 +61,109 @@ async def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout
         timeout: Seconds for connecting, sending and reading together.
 
     Returns:
-        The answer, whatever its status.
+        The answer, to be awaited, whatever its status.
 
     Raises:
         Failure: ``timeout``; ``connection``; ``bad_request`` if the key or the address cannot be sent; ``bad_reply`` if
             the answer is broken or longer than `MAX_REPLY`.
-        InputError: A file of certificates cannot be read.
+        InputError: A file of certificates cannot be read, or a proxy is of a kind that is not supported.
     """
+    address = _address(url)
+    pool = _pool(address)
+    target, proxy_headers = address.target, b""
+    if pool.route.proxy is not None and pool.route.tls is None:  # a proxy for plain HTTP gets the whole address
+        target, proxy_headers = f"http://{address.place}{target}", pool.route.proxy_headers
+    lines = [f"{'GET' if body is None else 'POST'} {target} HTTP/1.1", f"Host: {address.place}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if not any(name.lower() == "user-agent" for name in headers):
+        lines.append("User-Agent: simia-gym")
+    if body is not None:
+        lines.append(f"Content-Length: {len(body)}")
+    text = "\n".join(lines)
+    if "\r" in text or "\0" in text or text.count("\n") != len(lines) - 1:
+        raise _unsendable()
     try:
-        async with _request(url, headers, body, timeout) as response:
-            parts: list[bytes] = []
-            size = 0
-            reader = response.body_reader
-            while (chunk := await reader.read_chunk()) is not None:
-                size += len(chunk)
-                if size > MAX_REPLY:
-                    raise Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True)
-                parts.append(bytes(chunk))
-            if response.status == 200:
-                return Answer(200, b"".join(parts), {})
-            found = {name: _header(response, name) for name in _KEPT}
-            kept = {name: value for name, value in found.items() if value is not None}
-            return Answer(response.status, b"".join(parts), kept)
-    except RequestTimeoutError as error:
-        if _CONNECTING in _words(error):
-            raise Failure("connection", f"no connection within {_CONNECT:g} s", again=True) from None
-        raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
-    except BuilderError as error:
-        raise Failure("bad_request", f"the request cannot be made: {_words(error)}") from None
-    except PyreqwestError as error:
-        words = _words(error)
-        if isinstance(error, DecodeError) and _CUT not in words:
-            raise Failure("bad_reply", f"the answer cannot be read: {words}", again=True) from None
-        untrusted = isinstance(error, ConnectError) and _UNTRUSTED.search(words)
-        raise Failure("connection", words, again=not untrusted) from None
-
-
-def _request(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> StreamRequest:
-    client = _client()
-    try:
-        builder = client.get(url) if body is None else client.post(url).body_bytes(body)
-        return builder.headers(headers).timeout(timedelta(seconds=timeout)).build_streamed()
-    except BuilderError:
-        raise
-    except ValueError:  # its text may hold the key
-        words = "the key or the address has characters that cannot be sent"
-        raise Failure("bad_request", f"the request cannot be made: {words}") from None
-
-
-def _header(response: Response, name: str) -> str | None:
-    try:
-        return response.get_header(name)
-    except ValueError:  # it is no text
-        return None
+        head = text.replace("\n", "\r\n").encode("latin-1")
+    except UnicodeEncodeError:
+        raise _unsendable() from None
+    return pool.ask(b"%b\r\n%b\r\n" % (head, proxy_headers), body or b"", timeout)
 
 
 async def close_connections() -> None:
-    """Close everything that asking models opened on the running loop; the next request opens it anew."""
-    client = _clients.pop(asyncio.get_running_loop(), None)
-    if client is not None and not _forked:
-        await client.close()
-    for close in _others:
-        await close()
+    """Close the idle connections of the running loop; the next request opens new ones."""
+    for pool in _pools.pop(asyncio.get_running_loop(), {}).values():
+        pool.close()
+    await asyncio.sleep(0)  # transports close in the loop's next round
 
 
-def also_close(close: Callable[[], Awaitable[None]]) -> None:
-    """Have `close_connections` call this too."""
-    _others.append(close)
+def _unsendable() -> Failure:
+    """The failure of a key or an address with impossible characters; they stand in no message."""
+    words = "the key or the address has characters that cannot be sent"
+    return Failure("bad_request", f"the request cannot be made: {words}")
 
 
-def _client() -> Client:
-    global _started
-    loop = asyncio.get_running_loop()
-    client = _clients.get(loop)
-    if client is None:
-        if not _started:
-            atexit.register(_let_go)
-        _started = True
+@lru_cache(maxsize=256)
+def _address(url: str) -> Address:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+        host.encode("idna")
+    except (KeyError, ValueError):  # what is no text for an address is a ValueError, too
+        raise _unsendable() from None
+    if not host or not url.isascii() or any(character.isspace() for character in url):
+        raise _unsendable()
+    place = f"{bracketed(host)}:{port}" if parts.port else bracketed(host)
+    return Address(parts.scheme, host, port, place, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
+
+
+def _pool(address: Address) -> Pool:
+    pools = _pools.setdefault(asyncio.get_running_loop(), {})
+    pool = pools.get(address[:3])
+    if pool is None:
         _allow_many_connections()
-        builder = ClientBuilder().follow_redirects(False).user_agent("simia-gym").referer(False)
-        builder = builder.connect_timeout(timedelta(seconds=_CONNECT))
-        authorities = _authorities()
-        for _, certificate in authorities:
-            builder = builder.add_root_certificate_pem(certificate)
+        tls = _trusted() if address.scheme == "https" else None
+        proxy, proxy_headers = _proxy_for(address)
+        pool = pools[address[:3]] = Pool(Route(address.host, address.port, tls, proxy, proxy_headers))
+    return pool
+
+
+def _proxy_for(address: Address) -> tuple[tuple[str, int] | None, bytes]:
+    """The proxy that the environment names for an address, and the header with its password."""
+    proxies = getproxies()
+    given = proxies.get(address.scheme) or proxies.get("all")
+    if not given or proxy_bypass(f"{address.host}:{address.port}"):
+        return None, b""
+    parts = urlsplit(given if "://" in given else f"http://{given}")
+    if parts.scheme != "http" or not parts.hostname:
+        where = f"{address.scheme.upper()}_PROXY"
+        raise InputError("the proxy is not of the form http://HOST:PORT", where=where, fix="Name an HTTP proxy.")
+    headers = b""
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers = b"Proxy-Authorization: Basic %b\r\n" % b64encode(pair.encode())
+    return (parts.hostname, parts.port or 80), headers
+
+
+def _trusted() -> ssl.SSLContext:
+    """The system's certificate authorities, and those in the files that the usual variables name."""
+    context = ssl.create_default_context()
+    system = ssl.get_default_verify_paths().openssl_cafile  # SSL_CERT_FILE adds to it here, and does not replace it
+    if os.environ.get("SSL_CERT_FILE") and Path(system).is_file():
+        context.load_verify_locations(system)
+    for name in _CA_VARIABLES:
+        path = os.environ.get(name)
+        if not path:
+            continue
         try:
-            client = _clients[loop] = builder.build()
-        except BuilderError:
-            _check(authorities)
-            raise
-    return client
-
-
-def _let_go() -> None:
-    """Give the client's threads a moment to let go of their last objects before the interpreter ends.
-
-    One of them that holds the interpreter's lock at that moment aborts the whole process, after all its work is done.
-    """
-    if not _forked:
-        time.sleep(_LAST_WAIT)
+            text = Path(path).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise InputError(f"{path!r} cannot be read ({error.strerror})", where=name, fix=_FIX) from None
+        for part in text.split(_BEGIN)[1:]:
+            try:
+                context.load_verify_locations(cadata=f"{_BEGIN}{part.partition(_END)[0]}{_END}\n")
+            except (ssl.SSLError, ValueError):
+                raise InputError(f"{path!r} has a certificate that cannot be read", where=name, fix=_FIX) from None
+    return context
 
 
 def _allow_many_connections() -> None:
@@ -189,45 +179,5 @@ def _allow_many_connections() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _authorities() -> list[tuple[str, bytes]]:
-    """Certificates of further authorities from the files that the usual variables name, each with its variable."""
-    found: list[tuple[str, bytes]] = []
-    for name in _CA_VARIABLES:
-        path = os.environ.get(name)
-        if not path:
-            continue
-        try:
-            text = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(f"{path!r} cannot be read ({error.strerror})", where=name, fix=_FIX) from None
-        found.extend((name, part + _END) for part in text.split(_END)[:-1])
-    return found
-
-
-def _check(authorities: Sequence[tuple[str, bytes]]) -> None:
-    """Say which variable names a file with a certificate that is none, if one does."""
-    for name, certificate in authorities:
-        try:
-            ClientBuilder().add_root_certificate_pem(certificate).build()
-        except BuilderError:
-            what = f"{os.environ.get(name)!r} has a certificate that cannot be read"
-            raise InputError(what, where=name, fix=_FIX) from None
-
-
-def _words(error: PyreqwestError) -> str:
-    """What happened, with its cause, without the address (which the caller names, and which may hold a password)."""
-    details = getattr(error, "details", None)
-    causes = details.get("causes") if isinstance(details, dict) else None
-    texts = [str(cause.get("message", "")) for cause in causes or ()]
-    words = _ADDRESS.sub("", ": ".join(filter(None, texts)))
-    return f"{type(error).__name__}: {words or 'the connection failed'}"
-
-
-def _after_fork() -> None:
-    global _forked
-    _forked = _forked or _started
-    _clients.clear()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_pools.clear)

@@ -9,25 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl
-from weakref import WeakKeyDictionary
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.llm.settings import NO_KEY, Endpoint, headers_of
-from simia_gym.llm.transport import http
+from simia_gym.llm.transport.connections import Answer
 from simia_gym.llm.transport.failures import Failure
-from simia_gym.llm.transport.http import Answer
 
 if TYPE_CHECKING:
-    import openai
+    pass
 
 CHAT = "/chat/completions"
 _OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "accept"})
 _PLAIN_TRANSPORT = "AsyncHttpxClientWrapper"
-
-_Key = tuple[str, str | None, frozenset[tuple[str, str]]]
-_stand_ins: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, openai.AsyncOpenAI]] = WeakKeyDictionary()
 
 
 class Target(NamedTuple):
@@ -109,30 +102,6 @@ class Targets:
         return target
 
 
-def stand_in(endpoint: Endpoint) -> openai.AsyncOpenAI:
-    """A client object for an endpoint without one; one for each event loop."""
-    import openai
-
-    key = (endpoint.address(""), endpoint.api_key, frozenset(endpoint.headers.items()))
-    of_loop = _stand_ins.setdefault(asyncio.get_running_loop(), {})
-    if key not in of_loop:
-        headers = {name: value for name, value in headers_of(endpoint).items() if name.lower() != "content-type"}
-        of_loop[key] = openai.AsyncOpenAI(
-            base_url=endpoint.url,
-            api_key=endpoint.api_key or NO_KEY,
-            default_headers=headers,
-            default_query=dict(parse_qsl(endpoint.query)),
-            max_retries=0,
-        )
-    return of_loop[key]
-
-
-async def close_stand_ins() -> None:
-    """Close the clients that `stand_in` opened on the running loop."""
-    for client in _stand_ins.pop(asyncio.get_running_loop(), {}).values():
-        await client.close()
-
-
 async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
     """Send a chat request through the client object itself.
 
@@ -171,6 +140,3 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
         return Answer(200, encode(found), {})
     except InputError:
         raise Failure("bad_reply", "the answer is nested too deeply", again=True) from None
-
-
-http.also_close(close_stand_ins)

@@ -1,0 +1,310 @@
+"""Connections to one server: HTTP/1.1 requests written to sockets of the running loop, answers parsed by `httptools`.
+
+A request that is handed to another thread and back costs more CPU time than sending it. Here everything happens on the
+loop that waits for the answer; ``docs/performance.md`` compares this with other clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+import httptools
+
+from simia_gym.llm.transport.failures import Failure
+
+MAX_REPLY = 10_000_000
+_MAX_HEAD = 1_000_000
+_CONNECT = 10.0
+_KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-length", b"transfer-encoding")
+
+
+class Answer(NamedTuple):
+    """The answer of a server.
+
+    Attributes:
+        status: HTTP status.
+        body: The whole body.
+        headers: The headers that say when to try again and where to go; lower-case names.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class Route(NamedTuple):
+    """How a server is reached.
+
+    Attributes:
+        host: The server's name or address.
+        port: The server's port.
+        tls: Certificates to trust; ``None`` for plain HTTP.
+        proxy: Host and port of the proxy; ``None`` for a direct connection.
+        proxy_headers: Lines for the proxy, such as its password, each with its line end.
+    """
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    proxy: tuple[str, int] | None = None
+    proxy_headers: bytes = b""
+
+
+class Connection(asyncio.Protocol):
+    """One connection that is kept open; it carries one request at a time.
+
+    Attributes:
+        alive: Whether it can carry another request.
+        used: Whether it has carried one.
+        silent_end: Whether the server closed it before the first byte of an answer.
+    """
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._done: asyncio.Future[Answer] | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self.alive = self.used = self.silent_end = False
+        self._start()
+
+    def _start(self) -> None:
+        self._chunks: list[bytes] = []
+        self._headers: dict[str, str] = {}
+        self._size = self._head = 0
+        self._in_body = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection is open."""
+        self._transport, self.alive = cast("asyncio.Transport", transport), True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended; an answer without a declared length ends with it, any other is lost."""
+        self.alive = False
+        if self._done is None or self._done.done():
+            return
+        if exc is None and self._in_body and not {"content-length", "transfer-encoding"} & self._headers.keys():
+            self.on_message_complete()
+            return
+        self.silent_end = exc is None and self._head == 0
+        self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
+
+    def ask(self, head: bytes, body: bytes) -> asyncio.Future[Answer]:
+        """Send a request.
+
+        Returns:
+            Its answer, or a `Failure`: ``connection``, ``timeout``, or ``bad_reply`` if the answer is not HTTP or is
+            too long.
+        """
+        assert self._transport is not None
+        self._start()
+        done = self._done = asyncio.get_running_loop().create_future()
+        self._transport.writelines((head, body))
+        return done
+
+    def expire(self, timeout: float) -> None:
+        """The time for the answer is over."""
+        self._fail(Failure("timeout", f"no answer within {timeout:g} s", again=True))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.alive = False
+        if self._transport is not None:
+            self._transport.close()
+
+    # What transport and parser report.
+
+    def data_received(self, data: bytes) -> None:
+        """Parse bytes; bytes that no request asked for end the connection."""
+        if self._done is None:
+            self.close()
+            return
+        if not self._in_body:
+            self._head += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(Failure("bad_reply", f"the answer cannot be read: {error}", again=True))
+        if self._head > _MAX_HEAD and not self._in_body:
+            self._fail(Failure("bad_reply", "the answer cannot be read: its headers have no end", again=True))
+
+    def on_message_begin(self) -> None:
+        """An answer begins; one that no request asked for must not become the answer to the next request."""
+        if self._done is None:
+            self.close()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep the headers that matter."""
+        key = name.lower()
+        if key in _KEPT_HEADERS:
+            self._headers[key.decode("ascii")] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The body follows."""
+        self._in_body = True
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body."""
+        self._size += len(body)
+        if self._size > MAX_REPLY:
+            self._fail(Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True))
+            return
+        self._chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        """The whole answer has arrived."""
+        parser, done = self._parser, self._done
+        if done is None or done.done():
+            return
+        status = parser.get_status_code()
+        if status < 200:  # "100 Continue" precedes the answer, and the parser goes on by itself
+            self._start()
+            return
+        if not parser.should_keep_alive():
+            self.close()
+        self._done, self.used = None, True
+        done.set_result(Answer(status, b"".join(self._chunks), self._headers))
+
+    def _fail(self, failure: Failure) -> None:
+        if self._done is not None and not self._done.done():
+            self._done.set_exception(failure)
+        self.close()
+
+
+class Pool:
+    """The connections to one server on one loop."""
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self._idle: deque[Connection] = deque()
+
+    async def ask(self, head: bytes, body: bytes, timeout: float) -> Answer:
+        """Send a request on a free connection, or on a new one.
+
+        Args:
+            head: Request line and headers.
+            body: The body.
+            timeout: Seconds for connecting, sending and reading together.
+
+        Raises:
+            Failure: ``timeout``, ``connection`` or ``bad_reply``.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        while True:
+            connection = self._free() or await self._open(timeout, end)
+            reused = connection.used
+            answer = connection.ask(head, body)
+            timer = loop.call_at(end, connection.expire, timeout)
+            try:
+                answered = await answer
+            except Failure:
+                # A server may close an idle connection at the very moment at which it is used again.
+                if reused and connection.silent_end:
+                    continue
+                raise
+            except BaseException:
+                connection.close()
+                raise
+            finally:
+                timer.cancel()
+            if connection.alive:
+                self._idle.append(connection)
+            return answered
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _free(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.alive:
+                return connection
+        return None
+
+    async def _open(self, timeout: float, end: float) -> Connection:
+        left = end - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(left, _CONNECT)):
+                return await self._connect()
+        except TimeoutError:
+            if left < _CONNECT:
+                raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
+            raise Failure("connection", f"no connection within {_CONNECT:g} s", again=True) from None
+        except ssl.SSLCertVerificationError as error:  # it will not be trusted a second later either
+            raise Failure("connection", f"the certificate is not trusted: {error.verify_message}") from None
+        except ssl.SSLError as error:
+            raise Failure("connection", f"TLS failed: {error.reason or error}", again=True) from None
+        except OSError as error:
+            words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+            raise Failure("connection", f"no connection: {words}", again=True) from None
+
+    async def _connect(self) -> Connection:
+        loop, route = asyncio.get_running_loop(), self.route
+        if route.proxy is None:
+            name = None if route.tls is None else route.host
+            _, connection = await loop.create_connection(
+                Connection, route.host, route.port, ssl=route.tls, server_hostname=name
+            )
+            return connection
+        if route.tls is None:
+            return (await loop.create_connection(Connection, *route.proxy))[1]
+        return await self._tunnel(route.proxy, route.tls)
+
+    async def _tunnel(self, proxy: tuple[str, int], tls: ssl.SSLContext) -> Connection:
+        """Ask the proxy for a connection to the server, then speak TLS with the server."""
+        loop, route = asyncio.get_running_loop(), self.route
+        transport, asked = await loop.create_connection(_ProxyAnswer, *proxy)
+        try:
+            place = f"{bracketed(route.host)}:{route.port}".encode()
+            transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, route.proxy_headers))
+            await asked.opened
+            connection = Connection()
+            secure = await loop.start_tls(transport, connection, tls, server_hostname=route.host)
+        except BaseException:
+            transport.close()
+            raise
+        if secure is None:
+            raise Failure("connection", "the proxy closed the connection", again=True)
+        connection.connection_made(secure)
+        return connection
+
+
+class _ProxyAnswer(asyncio.Protocol):
+    """Waits until a proxy has opened a tunnel.
+
+    Attributes:
+        opened: Done when the tunnel stands; a `Failure` if the proxy refuses.
+    """
+
+    def __init__(self) -> None:
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._head = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Collect the proxy's answer, which ends with an empty line."""
+        self._head += data
+        if self.opened.done() or (b"\r\n\r\n" not in self._head and len(self._head) < _MAX_HEAD):
+            return
+        line = self._head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
+        status = line.split()[1:2]
+        if status == ["200"]:
+            self.opened.set_result(None)
+        else:
+            again = status != ["407"]  # the password stays wrong
+            self.opened.set_exception(Failure("connection", f"the proxy opens no connection: {line}", again=again))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The proxy hung up."""
+        if not self.opened.done():
+            self.opened.set_exception(Failure("connection", "the proxy closed the connection", again=True))
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in an address: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
