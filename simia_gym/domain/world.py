@@ -68,7 +68,10 @@ class World:
         return self.refuse(call, feedback) or self.execute(state, call, feedback)
 
     def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call that `refuse` lets through; otherwise as `call`."""
+        """Run one call that `refuse` lets through; otherwise as `call`.
+
+        Override this method, and not `call`, to change answers: a hybrid checks the arguments itself and comes here.
+        """
         spec = self.tools[call.name]
         draft = state.draft()
         try:
