@@ -53,9 +53,9 @@ def grpo(
 
 @train.command("setup-vllm")
 def setup_vllm(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")] = False,
 ) -> None:
-    """Add the build of vLLM for processors to this environment."""
+    """Install vLLM's CPU build in this environment."""
     from simia_gym.rl.grpo.setup_vllm import set_up
 
     raise typer.Exit(set_up(dry_run=dry_run))

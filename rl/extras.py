@@ -1,4 +1,4 @@
-"""What is installed and how many cores there are: checks before a training."""
+"""Checks before a training: installed libraries and number of CPU cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the environments of one training are called in its metrics, its episodes and its data."""
+"""Names of the environments of one training, for its metrics, episodes and dataset."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from simia_gym.assembly.settings import EnvConfig
 
 
 def labels(configs: Sequence[EnvConfig]) -> list[str]:
-    """A name for each environment: its id, and where several domains of one's own share an id, that of the folder.
+    """Name each environment by its id; if several custom domains share an id, by the domain's folder.
 
     Args:
-        configs: The environments of a training, each another one.
+        configs: The environments of a training, without duplicates.
     """
     ids = Counter(config.env for config in configs)
     found: list[str] = []

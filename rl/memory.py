@@ -1,9 +1,8 @@
-"""Memory of a training on processors: what was given back is kept for the next step.
+"""Keeps freed memory for the next step of a training on CPU.
 
-glibc asks the system for every large block anew and gives it back when it is freed. A training step makes and frees
-thousands of them, all as large as those of the step before, and a fifth of its time goes to the system's handing out
-pages that are filled with zeros. What is kept comes in pieces, though, which the next step's sizes do not quite fit,
-and there are more of them all the time: so now and then all of it is given back.
+By default glibc requests each large block from the kernel and returns it when it is freed. A training step allocates
+and frees thousands of blocks of the same sizes, and the kernel's zeroing of their pages takes a fifth of its time. Kept
+memory becomes fragmented, so the process grows; therefore all freed memory is returned to the kernel now and then.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ _PAD = 256 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Have this process keep memory that it has freed, and use it again, for as long as it lives.
+    """Let this process keep and reuse freed memory until it ends.
 
-    What other parts of the process free is kept, too, so it grows larger than its largest step needs, until
-    `give_back_freed_memory` is called.
+    This affects the whole process: it grows beyond what its largest step needs until `give_back_freed_memory` is
+    called.
 
     Returns:
-        Whether this system's memory is managed by glibc; elsewhere nothing is changed.
+        Whether the process uses glibc; if not, nothing changes.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -36,7 +35,7 @@ def keep_freed_memory() -> bool:
 
 
 def give_back_freed_memory() -> None:
-    """Give the system back what this process has freed and kept, where its memory is managed by glibc."""
+    """Return freed memory to the kernel; does nothing without glibc."""
     if not sys.platform.startswith("linux"):
         return
     library = ctypes.CDLL(None)

@@ -1,1 +1,1 @@
-"""Conversations as tokens: the template, and what is exact about it."""
+"""Conversations as tokens: the chat template, trajectories, and episodes played in tokens."""

@@ -1,8 +1,7 @@
-"""The chat template of policies made here: ChatML as Qwen writes it, the same for training, playing and evaluation.
+"""The chat template of policies from `simia new-policy`: Qwen's ChatML, for training, rollouts and evaluation.
 
-A tool's result is a tool message. The assistant's text stands as it was said, calls included; that is what makes the
-rendering of a conversation the same as the tokens that were read and sampled. The tools are described in the system
-message, so ``tools=`` changes nothing.
+A tool result is a tool message. The assistant's raw text is rendered unchanged, tool calls included, so a rendered
+conversation has the same tokens as the episode. The system message describes the tools; ``tools=`` has no effect.
 """
 
 from __future__ import annotations
@@ -11,22 +10,22 @@ from functools import cache
 from importlib.resources import files
 
 START = "<|im_start|>"
-"""Opens a turn."""
+"""First token of each message."""
 END = "<|im_end|>"
-"""Closes a turn; a policy's turn ends when it is sampled."""
+"""Last token of each message; the policy's turn ends when it samples this token."""
 PAD = "<|endoftext|>"
-"""Fills up batches."""
+"""Padding token."""
 
 CONTROL: tuple[str, ...] = (PAD, START, END)
-"""Tokens that steer and are no text: left out where a policy's tokens are decoded. Their order is that of their ids."""
+"""Special tokens, in the order of their ids; they are dropped when a policy's tokens are decoded."""
 MARKS: tuple[str, ...] = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>")
-"""Tokens of their own that are text all the same: an action is read from the decoded text and needs them."""
+"""Single tokens that are not special: they are kept in the decoded text, from which actions are parsed."""
 
 
 @cache
 def chat_template() -> str:
     """The Jinja source, for a tokenizer's ``chat_template``.
 
-    The assistant's part is marked as generated, so that trainers which look for the marks train on nothing else.
+    Assistant messages are inside ``{% generation %}``, so trainers that support it train on nothing else.
     """
     return files("simia_gym.rl.chat").joinpath("chatml.jinja").read_text(encoding="utf-8")

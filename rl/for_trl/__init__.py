@@ -1,5 +1,5 @@
-"""Environments as TRL's trainers take them; `simia_gym.rl` exports what users need.
+"""Adapters of environments for TRL's trainers; `simia_gym.rl` exports what users need.
 
 `episodes_rollout` gives a ``rollout_func`` (multi-turn, token in and token out), `tool_environments` an
-``environment_factory`` (everything is a tool). Each has ``dataset()``, the rows to train on.
+``environment_factory`` (every action is a tool call). Each has a method ``dataset()``, the training dataset.
 """

@@ -1,7 +1,7 @@
-"""Who samples the policy's turns in a TRL trainer: the model itself, or the trainer's vLLM.
+"""Inference engines for TRL trainers: the trained model itself, or the trainer's vLLM.
 
-Both take the sampling settings of the trainer. What a setting would change that the trainer's own log-probabilities
-do not know of (a minimal probability, a penalty for repetition) is refused with the model itself.
+Both use the trainer's sampling settings. Settings that the trainer ignores when it computes log-probabilities
+(``min_p``, ``repetition_penalty``) are refused when the model itself samples.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from simia_gym.errors import InputError
 from simia_gym.rl.chat.play import Sampled
 
 Sample = Callable[[str, list[int], int], Awaitable[Sampled]]
-"""Samples a turn: the episode's id, its tokens so far, how many may follow."""
+"""Samples a turn: takes the episode's id, its tokens so far, and the maximum number of new tokens."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn as it was sampled."""
+    """One sampled turn."""
 
     token_ids: list[int]
     logprobs: list[float]
@@ -37,16 +37,16 @@ class Engine(Protocol):
         ...
 
     def ended(self) -> None:
-        """One of the episodes is over."""
+        """Note that an episode of the batch has ended."""
         ...
 
     async def finish(self) -> None:
-        """All are over: do what the other processes may still wait for."""
+        """Wait for the other processes after all episodes of this process have ended."""
         ...
 
 
 class ModelEngine:
-    """The trainer's own model, with continuous batching and the keys and values of earlier turns kept."""
+    """Samples from the trained model, with continuous batching and a KV cache across turns."""
 
     def __init__(self, generator: Any, trainer: Any) -> None:
         from simia_gym.rl.generation.sampling import Sampling
@@ -60,22 +60,22 @@ class ModelEngine:
         )
 
     async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
-        """Sample one turn; it joins those that are under way."""
+        """Sample one turn, batched with the current turns of other episodes."""
         turn: Sampled = await self._generator.generate(episode, ids, self._settings(most))
         return turn
 
     def ended(self) -> None:
-        """Nothing depends on it."""
+        """Nothing to do: turns are sampled independently."""
 
     async def finish(self) -> None:
-        """Nobody waits for anything."""
+        """Nothing to do: processes sample independently."""
 
 
 class VllmEngine:
-    """The trainer's vLLM, one call for all episodes that are waiting: its client takes whole batches.
+    """Samples with the trainer's vLLM, whose client takes whole batches: one call for all waiting episodes.
 
-    A round begins when every episode of this process waits for a turn. With several processes each takes part in every
-    round until all are done, and with equally many prompts, because the client gathers them over the processes.
+    A call is made when every unfinished episode of this process waits for a turn. The client gathers prompts over all
+    processes, so each process joins every call until all processes have finished, with the same number of prompts.
     """
 
     def __init__(self, trainer: Any, episodes: int, end_ids: Sequence[int]) -> None:
@@ -84,19 +84,19 @@ class VllmEngine:
         self._waiting: list[tuple[list[int], int, asyncio.Future[Turn]]] = []
 
     async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
-        """Wait for the others, and sample together."""
+        """Wait until all other episodes wait too, and sample all turns in one call."""
         turn: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
         self._waiting.append((ids, most, turn))
         self._go_on()
         return await turn
 
     def ended(self) -> None:
-        """One less to wait for."""
+        """Stop waiting for one of the episodes."""
         self._left -= 1
         self._go_on()
 
     async def finish(self) -> None:
-        """Take part until the other processes are done, too."""
+        """Join the calls of other processes until they have finished, too."""
         while self._accelerator.num_processes > 1 and self._round():
             pass
 
@@ -105,9 +105,9 @@ class VllmEngine:
             self._round()
 
     def _round(self) -> bool:
-        """Sample a turn for all that wait; whether anybody did, in any process.
+        """Sample a turn for each waiting episode; return whether an episode waited, in any process.
 
-        What the client raises is raised in every episode that waits.
+        An exception of the client is raised in every waiting episode.
         """
         waiting, self._waiting = self._waiting, []
         count, most = self._agree(len(waiting), max((room for _, room, _ in waiting), default=0))
@@ -135,7 +135,7 @@ class VllmEngine:
         return Turn(ids, kept, "stop" if ids and ids[-1] in self._ends else "length")
 
     def _agree(self, count: int, most: int) -> tuple[int, int]:
-        """The greatest of each over all processes."""
+        """The maximum of each number over all processes."""
         if self._accelerator.num_processes == 1:
             return count, most
         import torch
@@ -153,13 +153,13 @@ async def engine_of(
 
     Args:
         trainer: The `GRPOTrainer`.
-        episodes: How many episodes there are in this process.
+        episodes: Number of episodes in this process.
         end_ids: Tokens that end a turn.
-        max_length: Most tokens of an episode.
-        slots: Most episodes whose turns are sampled at the same time.
+        max_length: Maximum tokens of an episode, prompt included.
+        slots: Maximum number of episodes whose turns are sampled at the same time.
 
     Raises:
-        InputError: The trainer samples with a setting that does not go with the model itself, or shards it.
+        InputError: A sampling setting is not supported when the model itself samples, or the model is sharded.
     """
     if trainer.use_vllm:
         yield VllmEngine(trainer, episodes, end_ids)
@@ -191,7 +191,7 @@ def _check(trainer: Any) -> None:
 
 @contextmanager
 def _model(trainer: Any) -> Iterator[Any]:
-    """The model to sample from, in evaluation mode, with whatever wraps it for training taken off."""
+    """The model to sample from, in evaluation mode and without the trainer's wrappers."""
     from trl.models import unwrap_model_for_generation
 
     with unwrap_model_for_generation(
@@ -210,7 +210,7 @@ def _model(trainer: Any) -> Iterator[Any]:
 
 @contextmanager
 def _most_tokens(vllm: Any, most: int) -> Iterator[None]:
-    """Let vLLM sample no more in a turn than may follow."""
+    """Set the maximum number of tokens that vLLM samples in a turn."""
     before = vllm.max_completion_length
     vllm.max_completion_length = min(before, most)
     try:
@@ -220,6 +220,6 @@ def _most_tokens(vllm: Any, most: int) -> Iterator[None]:
 
 
 def _seed(trainer: Any) -> int:
-    """Other chance in every batch and process, and the same when the training is run again."""
+    """A seed that differs between batches and processes and is the same in a repeated training."""
     name = f"{trainer.args.seed}/{trainer.state.global_step}/{trainer.accelerator.process_index}"
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")

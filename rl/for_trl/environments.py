@@ -36,8 +36,8 @@ class ToolEnvironment:
         beginnings: Maps a row of the dataset to task and seed.
         suite: The environment.
         method_names: Names of the methods, by the tools' names in the domain.
-        text_names: Names of the methods for actions that are no tool calls.
-        episode: The current episode, with its verdict, its fault and its ledger.
+        text_names: Names of the methods for text actions: ``send_message`` and ``finish``.
+        episode: The current episode.
     """
 
     beginnings: ClassVar[Beginnings]
@@ -194,7 +194,7 @@ def _has_end(suite: Suite) -> bool:
 
 
 def _given(episode: Episode, action: Action) -> PolicyAction:
-    """An action as `Episode.step` takes it; text that the grammar cannot write becomes an empty action."""
+    """The action to pass to `Episode.step`; text that the grammar cannot express becomes an empty action."""
     if isinstance(action, Calls):
         return call_message(*action.calls)
     try:

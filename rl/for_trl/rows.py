@@ -35,7 +35,7 @@ class Begin:
         env: The environment's name in `Beginnings.suites`.
         task: The task.
         seed: Random seed.
-        text: Their encoding in the dataset.
+        text: The row's text in the dataset, which encodes environment, task and seed.
     """
 
     env: str

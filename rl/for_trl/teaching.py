@@ -17,7 +17,7 @@ TRIES = 3
 
 
 class Teaching:
-    """Follows the batches of one training."""
+    """Checks the batches of one training."""
 
     def __init__(self) -> None:
         self._silent = 0

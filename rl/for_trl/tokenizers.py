@@ -1,8 +1,8 @@
-"""What TRL asks of a tokenizer whose model is to call tools.
+"""Prepares tokenizers for tool calls in TRL.
 
-Two things, and a tokenizer that has them is left as it is: the chat template shows the tools that it is given, and TRL
-can read calls from what the model wrote. It knows the templates of the well-known models by their exact text. For any
-other that writes calls in ``<tool_call>`` tags, such as those of `simia new-policy`, this adds what is missing.
+TRL needs two things: a chat template that shows the tools, and a way to parse calls from the model's text. TRL
+recognises the templates of well-known models by their exact text. For other templates that write calls in
+``<tool_call>`` tags, such as those of `simia new-policy`, this module adds what is missing.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _PROBE = "tool_probe_5d1c"
 
 
 def tool_calling(tokenizer: Any) -> Any:
-    """A tokenizer that TRL's ``environment_factory`` takes; give it to the trainer as ``processing_class``.
+    """Prepare a tokenizer for TRL's ``environment_factory``; give it to the trainer as ``processing_class``.
 
     Args:
         tokenizer: A Hugging Face tokenizer with a chat template.
 
     Returns:
-        A copy of it with what was missing.
+        A copy of it, with the missing parts added.
 
     Raises:
-        InputError: It has no chat template, or one with tool calls in a form that nobody knows how to read.
+        InputError: It has no chat template, or neither TRL nor this function can parse its tool calls.
     """
     require("trl", "trl", "transformers")
     from trl import chat_template_utils as known
@@ -63,7 +63,7 @@ def tool_calling(tokenizer: Any) -> Any:
     if f'<tool_call>\n{{"name": "{_PROBE}"' not in tags:
         fix = "Set tokenizer.response_template (or response_schema), so that TRL can read the calls."
         raise InputError("the chat template writes tool calls in a form of its own", where="processing_class", fix=fix)
-    # The calls look as in Qwen3's template; which of the two is read depends on the version of transformers.
+    # The calls look like those of Qwen3. The version of transformers decides which of the two attributes is used.
     made.response_template = known.qwen3_template if known._SUPPORTS_RESPONSE_TEMPLATE else None
     made.response_schema = None if known._SUPPORTS_RESPONSE_TEMPLATE else known.qwen3_schema
     if _PROBE not in made.apply_chat_template(_conversation()[:1], tools=[_tool()], tokenize=False):

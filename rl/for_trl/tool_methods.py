@@ -1,8 +1,9 @@
-"""From a domain's tool to a Python method that reads the same: TRL takes tools as typed, documented methods.
+"""Creates Python methods from a domain's tools, since TRL expects tools as typed, documented methods.
 
-TRL hands methods to `transformers.utils.get_json_schema`, which reads their signature and their docstring in Google's
-style. Both are written here from the tool's JSON Schema. What a signature cannot say, such as the fields of an object,
-goes into the description. Names that Python or TRL cannot take get another one, and the call goes out under its own.
+TRL passes methods to `transformers.utils.get_json_schema`, which reads their signature and their Google-style
+docstring. This module creates both from the tool's JSON Schema. What a signature cannot express, such as the fields of
+an object, is added to the description. A tool or argument whose name Python or TRL does not allow is renamed in the
+method; the tool call has the original name.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from simia_gym.actions.signatures import function_of, resolve, type_name
 from simia_gym.types import Action, Calls, JsonObject, ToolCall
 
 RESERVED = ("reset", "get_reward", "beginnings", "suite", "episode", "method_names", "text_names")
-"""Names that TRL gives a meaning of its own, or that an environment has for itself."""
+"""Names that TRL or the environment class uses."""
 
 _PLAIN: Mapping[str, Any] = {
     "string": str,
@@ -33,7 +34,7 @@ _CHOICES = re.compile(r"\(choices:", re.IGNORECASE)
 _MOST_DEPTH = 5
 
 Act = Callable[[Any, Action], str]
-"""What a method does: takes the environment and the action, gives what comes back."""
+"""Executes an action: takes the environment and the action, returns the environment's text."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Argument:
     Attributes:
         name: Its name in Python.
         tool_name: Its name in the tool's schema.
-        hint: Its type.
+        hint: Its Python type.
         required: Whether it must be given.
         description: One line.
     """
@@ -56,15 +57,15 @@ class Argument:
 
 
 def tool_methods(tools: Sequence[JsonObject], act: Act, taken: Collection[str] = ()) -> dict[str, Callable[..., str]]:
-    """Write a method for each tool.
+    """Create a method for each tool.
 
     Args:
         tools: OpenAI tool schemas.
-        act: What each method does with its call.
+        act: Executes the tool call of a method.
         taken: Further names that no method may have.
 
     Returns:
-        Functions to be put into a class, by name, in the order of the tools.
+        Methods for a class, by name, in the order of the tools.
     """
     methods: dict[str, Callable[..., str]] = {}
     for tool in tools:
@@ -75,14 +76,14 @@ def tool_methods(tools: Sequence[JsonObject], act: Act, taken: Collection[str] =
 
 
 def text_method(name: str, argument: str, description: str, about: str, act: Callable[[Any, str], str]) -> Any:
-    """A method with one text, for what is no tool of the domain.
+    """Create a method with one text argument, for an action that is no tool call.
 
     Args:
         name: The method's name.
-        argument: The name of its text.
-        description: What it is for.
-        about: What the text is.
-        act: What it does: takes the environment and the text.
+        argument: The name of its argument.
+        description: Description of the method.
+        about: Description of the argument.
+        act: Executes it: takes the environment and the text.
 
     Returns:
         The function.
@@ -98,12 +99,12 @@ def text_method(name: str, argument: str, description: str, about: str, act: Cal
 
 
 def python_name(name: str, prefix: str, taken: Collection[str]) -> str:
-    """A name that Python takes and nobody has yet: the name itself wherever that is possible.
+    """An unused public Python name; the name itself if possible.
 
     Args:
-        name: The name as it is.
-        prefix: What stands in front where it could not begin a public name, ``prefix_...``.
-        taken: Names that are taken.
+        name: The original name.
+        prefix: Prefix for a name that does not begin with a letter: ``prefix_...``.
+        taken: Used names.
     """
     made = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not made or made[0] == "_" or made[0].isdigit():
@@ -119,12 +120,12 @@ def python_name(name: str, prefix: str, taken: Collection[str]) -> str:
 
 
 def type_hint(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    """The Python type that stands for a JSON Schema in a signature.
+    """The Python type of a JSON Schema, for a signature.
 
     Args:
         schema: The schema, such as ``{"type": "array", "items": {"type": "string"}}``.
-        root: Where ``#/$defs/...`` is looked for.
-        depth: How deep this schema stands in others.
+        root: The schema in which references such as ``#/$defs/...`` are resolved.
+        depth: Nesting depth of this schema.
     """
     part = resolve(schema, root)
     if depth > _MOST_DEPTH:
@@ -151,7 +152,7 @@ def _call_method(name: str, function: Mapping[str, Any], act: Act) -> Callable[.
     own_names = {argument.name: argument.tool_name for argument in arguments}
 
     def method(self: Any, /, **given: Any) -> str:
-        # Whatever the model wrote goes to the environment, which has its own words for what is wrong with it.
+        # The environment checks the arguments and answers with its own error messages.
         return act(self, Calls((ToolCall(tool, {own_names.get(key, key): value for key, value in given.items()}),)))
 
     return _signed(method, name, str(function.get("description") or ""), arguments)
@@ -168,12 +169,12 @@ def _arguments(schema: Mapping[str, Any]) -> list[Argument]:
         if _has_fields(resolved, schema):
             about = f"{about.rstrip('.')}: {type_name(part, schema)}"
         found.append(Argument(name, str(tool_name), type_hint(part, schema), tool_name in required, about))
-    # A signature has its optional arguments last.
+    # Optional parameters must come last in a signature.
     return sorted(found, key=lambda argument: not argument.required)
 
 
 def _has_fields(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    """Whether a schema says more about objects than ``dict`` does."""
+    """Whether a schema declares fields of objects, which the type ``dict`` cannot express."""
     items = resolve(schema.get("items", {}), root)
     options = schema.get("anyOf") or schema.get("oneOf") or ()
     return bool(schema.get("properties") or items.get("properties")) or any(
@@ -184,7 +185,7 @@ def _has_fields(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
 def _signed(
     method: Callable[..., str], name: str, description: str, arguments: Sequence[Argument]
 ) -> Callable[..., str]:
-    """Give a function its name, its signature and its docstring."""
+    """Set the name, signature and docstring of a function."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
     for argument in arguments:
@@ -197,11 +198,11 @@ def _signed(
         lines += [f"    {argument.name}: {_plain(' '.join(argument.description.split()))}" for argument in arguments]
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "\n".join(lines)
-    method.__annotations__ = hints  # without "return", which would stand in every prompt and says nothing
+    method.__annotations__ = hints  # without "return", which would only lengthen every prompt
     method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return method
 
 
 def _plain(text: str) -> str:
-    """A text without what would be read as a part of a docstring."""
+    """Remove what would be parsed as a section of a docstring."""
     return _CHOICES.sub("(one of:", _SECTIONS.sub(r"\1 :", text))

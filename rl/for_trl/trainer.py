@@ -1,12 +1,11 @@
-"""A `GRPOTrainer` that leaves episodes with a fault out of everything, whatever else is rewarded.
+"""A `GRPOTrainer` that excludes episodes with a fault, also with further reward functions.
 
-TRL leaves a completion out of its group's baseline, with the advantage 0, where all reward functions give ``None``. A
-further function that scores an episode with a fault brings it back: with ``None`` counted as 0, this score alone would
-be its reward. Here no function's reward counts for such an episode.
+TRL excludes a completion from its group's baseline and gives it advantage 0 only if all reward functions return
+``None``. If another reward function scores an episode with a fault, TRL counts ``None`` as 0 and uses that score alone.
+This trainer ignores all rewards of such an episode.
 
-With ``rollout_func`` its tokens are masked, too. With ``environment_factory`` they are not: the tokens that were
-sampled before the fault still count in the loss's denominator, and in the terms that have no advantage (KL, the bonus
-for entropy). Here they are masked as well.
+With ``rollout_func`` the tokens of such an episode are masked already. With ``environment_factory`` the tokens sampled
+before the fault would count in the denominator of the loss and in the terms of KL and entropy. This trainer masks them.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from trl import GRPOTrainer  # noqa: E402 - first the line that says what to ins
 
 
 class EpisodeGRPOTrainer(GRPOTrainer):
-    """`trl.GRPOTrainer`, for both entrances; everything else is as there."""
+    """`trl.GRPOTrainer` without episodes that have a fault, for ``rollout_func`` and ``environment_factory``."""
 
     def _calculate_rewards(self, inputs: list[dict[str, Any]], *rest: Any) -> Any:
-        rewards = super()._calculate_rewards(inputs, *rest)  # of all processes
+        rewards = super()._calculate_rewards(inputs, *rest)  # rows of all processes
         left_out = rewards.new_tensor(self._left_out() or [one.get("valid") is False for one in inputs])
         rewards[self.accelerator.gather(left_out).bool()] = float("nan")
         return rewards
 
     def _left_out(self) -> list[bool]:
-        """Which episodes of this process have no reward, where they were played as environments."""
+        """For each environment of this process, whether its episode has no reward; empty with ``rollout_func``."""
         return [isinstance(one, ToolEnvironment) and one.get_reward() is None for one in self.environments or ()]
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        if self.environments:  # in every process or in none: what is gathered has to be gathered by all of them
+        if self.environments:  # the same in all processes, so all of them take part in the gathering
             rows = batch["completion_mask"].new_tensor(self._left_out()).bool()
             own = batch.get("tool_mask")
             own = batch["completion_mask"].clone() if own is None else own.clone()

@@ -40,14 +40,14 @@ def find_model(name: str, *, where: str = "model") -> Path:
     """The folder of a model.
 
     Args:
-        name: A folder, or a name on the hub, whose files are fetched if need be.
-        where: For errors.
+        name: A folder, or a name on the hub, whose files are downloaded if necessary.
+        where: Source of the name, for error messages.
 
     Returns:
         A folder with ``config.json`` and the weights.
 
     Raises:
-        InputError: There is no such model, or an extra is not installed.
+        InputError: There is no such model, or the extra is not installed.
     """
     require("trl", "torch", "transformers")
     folder = Path(name).expanduser()
@@ -87,7 +87,7 @@ def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a model.
 
     Raises:
-        InputError: It has none that can be read.
+        InputError: The folder has no readable tokenizer.
     """
     from transformers import AutoTokenizer
 
@@ -102,7 +102,7 @@ def load_model(folder: Path, tokenizer: Any, *, device: str | None = None, dtype
     """Load a model for sampling.
 
     Args:
-        folder: Where it is.
+        folder: The model's folder.
         tokenizer: Its tokenizer.
         device: The device; by default a GPU if there is one.
         dtype: Precision, such as ``bfloat16``; by default that of the weights on a GPU and ``float32`` on a CPU.
@@ -111,7 +111,7 @@ def load_model(folder: Path, tokenizer: Any, *, device: str | None = None, dtype
         The model.
 
     Raises:
-        InputError: It is no causal language model that can be loaded.
+        InputError: The folder has no causal language model that transformers can load.
     """
     import torch
     from transformers import AutoModelForCausalLM

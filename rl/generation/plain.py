@@ -19,7 +19,7 @@ class PlainRunner:
     Args:
         model: A causal language model of transformers.
         slots: Number of conversations that are kept.
-        length: Most tokens in one.
+        length: Maximum tokens of a conversation.
 
     Raises:
         InputError: The model takes no ``past_key_values``.

@@ -1,4 +1,4 @@
-"""The policy ``hf``: a model of transformers in this process, one for all episodes in flight."""
+"""The policy ``hf``: a transformers model in this process, shared by all episodes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _EXTRA = ("top_p", "top_k", "max_length", "device", "dtype", "threads")
 
 
 def hf_policies(options: PolicyOptions) -> HFPolicies:
-    """What makes the policy ``hf``.
+    """Create the factory of the policy ``hf``.
 
     Args:
         options: ``model`` (a folder or a name on the hub), ``temperature`` (1 by default), ``max_tokens`` (of one turn;
-            by default as in its training, where its ``simia.json`` says that, and else 512),
+            by default as in its training, according to its ``simia.json``, else 512),
             ``concurrency`` (turns that are sampled at the same time, 64 by default), and in ``extra`` ``top_p``,
             ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
 
@@ -43,17 +43,17 @@ def hf_policies(options: PolicyOptions) -> HFPolicies:
 
 
 class HFPolicies:
-    """Makes policies that share a model and a generator; these are loaded when the first one acts.
+    """Creates policies that share a model and a generator; both are loaded at the first action.
 
     Args:
-        options: As of `hf_policies`.
+        options: See `hf_policies`.
 
     Attributes:
-        content_hash: Of the model's files: another checkpoint is another policy.
-        trained_prompt: The system message that it was trained with, ``full`` or ``compact``, where that is known.
-        tokenizer: The model's.
+        content_hash: Hash of the model's files, which identifies the checkpoint.
+        trained_prompt: The system message of its training, ``full`` or ``compact``; ``None`` if unknown.
+        tokenizer: The model's tokenizer.
         sampling: How turns are sampled.
-        cut_turns: How many turns were as long as they may be before the model ended them.
+        cut_turns: Number of turns that reached a limit of tokens before the model ended them.
 
     Raises:
         InputError: There is no such model or setting.
@@ -82,12 +82,12 @@ class HFPolicies:
         self._generator: Generator | None = None
 
     def __call__(self) -> HFPolicy:
-        """A policy for one episode at a time."""
+        """Create a policy, which plays one episode at a time."""
         return HFPolicy(self)
 
     @property
     def generator(self) -> Generator:
-        """The generator, made at its first use."""
+        """The generator, created at its first use."""
         if self._generator is None:
             from simia_gym.rl.generation.generator import Generator
             from simia_gym.rl.generation.loading import fitting_slots, load_model
@@ -103,7 +103,7 @@ class HFPolicies:
         return self._generator
 
     def count_cut(self, length: int) -> None:
-        """Count a turn that the model did not end by itself, and warn of the first."""
+        """Count a turn that was cut at a limit of tokens; log a warning at the first one."""
         self.cut_turns += 1
         if self.cut_turns == 1:
             why = "the most that a turn may have" if length == self.sampling.max_tokens else "and the context is full"
@@ -120,11 +120,11 @@ class HFPolicies:
 class HFPolicy:
     """One agent in one episode at a time: token in, token out.
 
-    What it said before stands in its prompt as the very tokens that it sampled. When the conversation has no room for
-    another token, the episode is cut: it is judged as it stands.
+    Its earlier turns are in the prompt as the sampled tokens. When the context is full, the episode is truncated and
+    its current state is judged.
 
     Args:
-        source: Where model and settings are.
+        source: The factory, which holds model and settings.
     """
 
     def __init__(self, source: HFPolicies) -> None:
@@ -135,7 +135,7 @@ class HFPolicy:
         self._begin()
 
     def start(self, start: PolicyStart) -> None:
-        """Begin an episode; all chance is from its seed."""
+        """Begin an episode; sampling depends only on its seed."""
         self._seed = start.seed
         self._begin()
 
@@ -149,7 +149,7 @@ class HFPolicy:
             The text of the turn, without the token that ended it.
 
         Raises:
-            Cut: The conversation is as long as the model can have it.
+            Cut: The conversation fills the model's context.
             Fault: The model failed, or its first prompt does not fit. Kinds: ``generation``, ``prompt_too_long``.
         """
         from simia_gym.rl.chat.tokens import Conversation

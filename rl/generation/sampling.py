@@ -112,7 +112,7 @@ def draw(logits: Any, how: Sequence[Sampling], chances: Sequence[random.Random])
 
 
 def _invert(probabilities: Any, numbers: Any) -> Any:
-    """The first place where the cumulated probability exceeds the number's share of their sum."""
+    """The first index at which the cumulative probability exceeds the random number times the sum."""
     cumulated = probabilities.double().cumsum(dim=-1)
     total = cumulated[:, -1:]
     # Below the sum itself, so that no token of probability 0 after the last possible one is drawn.
@@ -127,7 +127,7 @@ def _draw_among_the_best(logprobs: Any, how: Sequence[Sampling], numbers: Any) -
     share = torch.tensor([one.top_p for one in how], dtype=torch.float64, device=ordered.device)[:, None]
     ordered = ordered.masked_fill(torch.arange(size, device=ordered.device)[None] >= most, 0.0)
     before = ordered.double().cumsum(dim=-1) - ordered
-    # The share is of what top_k has left, as in vLLM and transformers.
+    # top_p applies to the probability that remains after top_k, as in vLLM and transformers.
     kept = before < share * ordered.double().sum(dim=-1, keepdim=True)
     kept[:, 0] = True
     return tokens.gather(1, _invert(ordered * kept, numbers)[:, None])[:, 0]

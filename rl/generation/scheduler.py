@@ -118,7 +118,7 @@ class Scheduler:
             request.chance = random.Random(request.sampling.seed)
         else:
             turn = self._turns.pop(request.id, 0)
-            self._turns[request.id] = turn + 1  # to the end, so that the oldest are dropped first
+            self._turns[request.id] = turn + 1  # move to the end, so that the oldest are dropped first
             if len(self._turns) > _MOST_CONVERSATIONS:
                 del self._turns[next(iter(self._turns))]
             request.chance = chance(self._seed, request.id, turn)
@@ -220,7 +220,7 @@ class Scheduler:
                 left -= size
                 self.statistics.prefilled += size
                 ids = prompt[start : start + size]
-                if len(ids) < size:  # what was said already is computed anew, since the weights have changed
+                if len(ids) < size:  # sampled tokens are recomputed, since the weights have changed
                     first = max(0, start - len(prompt))
                     ids = [*ids, *said[first : first + size - len(ids)]]
             else:

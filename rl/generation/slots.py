@@ -49,8 +49,8 @@ class SlotTable:
     def __init__(self, count: int, length: int, *, shares: bool) -> None:
         self.count, self._shares = count, shares
         self._tokens: NDArray[np.int32] = np.zeros((count, length), dtype=np.int32)
-        self._planned: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # tokens written down
-        self._computed: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # of these, keys and values are there
+        self._planned: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # tokens of each slot
+        self._computed: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # tokens whose keys and values are cached
         self._busy: NDArray[np.bool_] = np.zeros(count, dtype=np.bool_)
         self._used: NDArray[np.int64] = np.zeros(count, dtype=np.int64)
         self._since: NDArray[np.float64] = np.zeros(count)
@@ -74,7 +74,7 @@ class SlotTable:
             The slot; ``None`` if none is free, or if it is better to wait for a prompt that is being computed.
         """
         wanted = np.asarray(prompt, dtype=np.int32)
-        last = len(wanted) - 1  # of the last token the logits are needed, so it is computed in any case
+        last = len(wanted) - 1  # the last token is always computed, since its logits are needed
         own = self._slot_of.get(request_id)
         if own is not None and not self._busy[own]:
             common = self._common(own, wanted[:last])
@@ -160,7 +160,7 @@ class SlotTable:
         idle = ~self._busy
         self._computed[:] = 0
         self._planned[idle] = 0
-        self._used[idle] = 0  # the same slots are used first again, so that no more memory is touched than needed
+        self._used[idle] = 0  # so that the same slots are reused first, which touches less memory
 
     def _comes_back(self, slot: int) -> bool:
         """Whether a slot's conversation probably continues soon, after the environment's answer.

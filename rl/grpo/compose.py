@@ -1,4 +1,4 @@
-"""verl's own configuration with a profile and a run's settings in it, composed the way verl composes it."""
+"""Composes and validates verl's configuration from the overrides of a run, as verl does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAIN = "ppo_trainer"
 
 
 def verl_config_folder() -> Path:
-    """Where verl keeps its configuration; found without importing verl, which takes seconds."""
+    """The folder of verl's configuration files; does not import verl, which takes seconds."""
     require("rl", "verl")
     spec = importlib.util.find_spec("verl")
     assert spec is not None
@@ -27,16 +27,16 @@ def verl_config_folder() -> Path:
 
 
 def compose(overrides: Sequence[str]) -> Any:
-    """Compose the configuration as `verl.trainer.main_ppo` does with the same words.
+    """Compose the configuration that `verl.trainer.main_ppo` gets with the same overrides.
 
     Args:
-        overrides: In Hydra's grammar.
+        overrides: Overrides in Hydra's syntax.
 
     Returns:
         An ``omegaconf.DictConfig``.
 
     Raises:
-        InputError: Hydra refuses a word; it is named.
+        InputError: Hydra refuses an override; names it.
     """
     require("rl", "hydra", "omegaconf")
     from hydra import compose as hydra_compose
@@ -53,7 +53,7 @@ def compose(overrides: Sequence[str]) -> Any:
 
 
 def validate(config: Any) -> None:
-    """Hold a configuration against verl's own checks. Imports verl.
+    """Run verl's own checks of a configuration. Imports verl.
 
     Raises:
         InputError: verl refuses it.
@@ -65,23 +65,23 @@ def validate(config: Any) -> None:
         validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
     except Exception as error:
         what = f"verl refuses this configuration: {_first_line(error) or type(error).__name__}"
-        raise InputError(what, where="configuration", fix="Change the option or --set that it speaks of.") from error
+        raise InputError(what, where="configuration", fix="Change the option that the message names.") from error
 
 
 def check_filter(config: Any) -> None:
-    """Refuse to replace groups by anything but their rewards, which is what our sampler goes by.
+    """Refuse dynamic sampling by another metric than the reward, which is all that our sampler supports.
 
     Raises:
         InputError: The configuration names another metric.
     """
     wanted = config.algorithm.filter_groups
     if wanted.enable and wanted.metric != "reward":
-        what = f"groups can be told apart by their rewards, not by {wanted.metric!r}"
+        what = f"groups can be filtered by their rewards, not by {wanted.metric!r}"
         raise InputError(what, where="algorithm.filter_groups.metric", fix="Leave it at reward.")
 
 
 def as_yaml(config: Any) -> str:
-    """A configuration as text, what it refers to put in."""
+    """A configuration as YAML, with references resolved."""
     from omegaconf import OmegaConf
 
     return str(OmegaConf.to_yaml(config, resolve=True))

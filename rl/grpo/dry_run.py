@@ -1,4 +1,4 @@
-"""What a training would be: verl's configuration, memory, tokens and calls of models. Starts nothing, asks nobody."""
+"""``--dry-run``: verl's configuration and estimates of memory, tokens and model calls. Starts and sends nothing."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from simia_gym.rl.grpo.variables import variables
 
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
-    """Compose and validate verl's configuration, print it, and say what the training is expected to take.
+    """Compose, validate and print verl's configuration; print the expected memory, tokens and model calls.
 
     Args:
-        output: Where it goes; the configuration goes to ``--out``, where that is given.
-        asked: The options as they were typed.
+        output: Where to print; with ``--out`` the configuration is written to that folder instead.
+        asked: The command's options.
         plan: The run.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        InputError: Something that was typed is wrong, or verl refuses the configuration.
+        InputError: An option is wrong, or verl refuses the configuration.
     """
     worlds = load_worlds(asked, plan)
     folder = RunFolder((asked.launch.out or Path("runs") / plan.name).resolve())
@@ -77,10 +77,10 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     ]
     lines += list(_tokens(plan, prompts, facts))
     if plan.profile.on_cpu:
-        lines.append("graphics memory: none, the profile is for processors")
+        lines.append("GPU memory: none, the profile is for CPU")
         facts["memory"] = None
     elif shape is None:
-        lines.append("graphics memory: not known, because the policy's sizes are not (give a folder with config.json)")
+        lines.append("GPU memory: unknown, because the policy's sizes are unknown (give a folder with config.json)")
         facts["memory"] = None
     else:
         memory = memory_of(shape, config, limit=asked.launch.gpu_memory)
@@ -94,10 +94,13 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
 
 
 def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, int] | None:
-    """Tokens of the longest of some prompts by environment; ``None`` where the policy's tokenizer is not at hand.
+    """Length in tokens of the longest of up to 64 prompts, by environment.
+
+    Returns:
+        The lengths; ``None`` if the policy's tokenizer is not on this machine.
 
     Raises:
-        InputError: One is longer than the run allows.
+        InputError: A prompt is longer than the run allows.
     """
     from simia_gym.rl.grpo.dataset import write_dataset
 
@@ -135,9 +138,9 @@ def _tokens(plan: RunPlan, prompts: dict[str, int] | None, facts: dict[str, Any]
     run = f"the run: {counted(plan.steps, 'step')}, {counted(plan.episodes, 'episode')}"
     yield run + (f", and {plan.validation_episodes:,} of validation" if plan.validation_every else "")
     if plan.dynamic_sampling:
-        yield "more episodes will be played, and more calls made, for the groups that teach nothing and are replaced"
+        yield "dynamic sampling plays further episodes, and makes further calls, to replace groups with equal rewards"
     if prompts is None:
-        yield "prompts: not measured, as the policy's tokenizer is not at hand; too long ones are refused at launch"
+        yield "prompts: not measured (the policy's tokenizer is not on this machine); the launch refuses too long ones"
     else:
         lengths = ", ".join(f"{env} {length:,}" for env, length in prompts.items())
         yield f"prompts: {plan.prompt}, longest seen {lengths} of {plan.max_prompt_length:,} tokens"
@@ -172,15 +175,15 @@ def _memory_json(memory: Memory) -> dict[str, Any]:
 
 
 def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[str]:
-    """Requests to the models of the world, by the estimate that rollouts have."""
+    """Expected model calls of each environment, with the same estimate as for rollouts."""
     total = sum(weight for _, weight in worlds)
     facts["calls"] = {}
     for env, (suite, weight) in zip(names_of(worlds), worlds, strict=True):
         episodes = round((plan.episodes + plan.validation_episodes) * weight / total)
         expected = estimate(suite, episodes, group=plan.group_size)
         if expected is None:
-            what = "no model takes part" if not suite.model_names else "not known"
-            yield f"calls of models, {env}: {what}"
+            what = "none" if not suite.model_names else "unknown"
+            yield f"model calls, {env}: {what}"
             continue
         facts["calls"][env] = {"calls": dict(expected.calls), "cost_usd": expected.cost}
         yield f"{env}, {counted(episodes, 'episode')}: {expected}"
@@ -188,7 +191,7 @@ def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[s
 
 @contextlib.contextmanager
 def _offline() -> Iterator[None]:
-    """Nobody is asked for a tokenizer over the network."""
+    """Load tokenizers and configurations only from this machine."""
     before = os.environ.get("HF_HUB_OFFLINE")
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
@@ -202,7 +205,7 @@ def _offline() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Verl is imported for its checks alone: no look for graphics cards, and nothing of it in the output."""
+    """Import verl without GPU detection, log lines and warnings."""
     import logging
     import warnings
 

@@ -1,4 +1,4 @@
-"""One training from its options to the trained policy: prepare, run verl as it is, watch it, keep what comes out."""
+"""Runs one training: prepares it, starts verl unmodified, follows its progress and exports the trained policy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from simia_gym.rl.small.card import Card, read_card, write_card
 NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
 _LOOK = 0.5
 _DRAW_EVERY = 30.0
-"""Seconds between two looks at the metrics, and between two pictures of them."""
+"""Seconds between two reads of the metrics, and between two drawings of the learning curve."""
 _QUIET_HYDRA = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=stdout")
 _ERROR = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Exit|Fault))(?:: (.*))?$")
 _PREFIX = re.compile(r"\x1b\[[0-9;]*m|^\(\w+ pid=\d+(?:, ip=[\d.]+)?\) ?")
@@ -58,12 +58,12 @@ class Terminated(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Start:
-    """Where a training begins.
+    """Where a start of a training begins.
 
     Attributes:
-        step: Steps that are done.
-        checkpoint: What to go on from; ``None`` at the beginning.
-        validate: Whether the validation tasks are looked at before the first step.
+        step: Number of finished steps.
+        checkpoint: The checkpoint to resume from; ``None`` for a new training.
+        validate: Whether to validate before the first step.
     """
 
     step: int = 0
@@ -72,24 +72,24 @@ class Start:
 
 
 def run_grpo(asked: GrpoOptions) -> int:
-    """Train, or say what would be done.
+    """Train, or with ``--dry-run`` only print the plan.
 
     Args:
-        asked: The options as they were typed.
+        asked: The command's options.
 
     Returns:
         The exit code: 0, 1 (the training ended early), 130 (interrupted), 143 (by SIGTERM).
 
     Raises:
-        InputError: Something that was typed is wrong, or something is missing; nothing has been started then.
+        InputError: An option is wrong or something is missing; nothing has been started.
     """
     require("rl", *NEEDED)
     output = Output(asked.json)
     plan = make_plan(asked, load_profile(asked.launch.profile))
     folder = RunFolder((asked.launch.out or Path("runs") / plan.name).resolve())
     if folder.begun and (asked.launch.out is not None if asked.launch.dry_run else not asked.launch.resume):
-        fix = "Give another --out." if asked.launch.dry_run else "Go on with it by --resume, or give another --out."
-        raise InputError(f"a training has begun in {folder.path}", where="--out", fix=fix)
+        fix = "Give another --out." if asked.launch.dry_run else "Resume it with --resume, or give another --out."
+        raise InputError(f"the folder {folder.path} contains a training", where="--out", fix=fix)
     if asked.launch.dry_run:
         from simia_gym.rl.grpo.dry_run import show_plan
 
@@ -97,7 +97,7 @@ def run_grpo(asked: GrpoOptions) -> int:
     check_machine(plan)
     if asked.launch.resume:
         check_settings(folder, plan.to_json())
-    with _sigterm_heard():
+    with _sigterm_as_exception():
         try:
             return _run(output, asked, plan, folder)
         except KeyboardInterrupt as stop:
@@ -106,18 +106,18 @@ def run_grpo(asked: GrpoOptions) -> int:
 
 
 def check_machine(plan: RunPlan) -> None:
-    """Make sure that this machine has what the profile and the engine need.
+    """Check that this machine has what the profile and the engine need.
 
     Raises:
-        InputError: Says what is missing.
+        InputError: Something is missing; names it.
     """
     if plan.engine == "vllm" and find_spec("vllm") is None:
-        fix = "Run `simia train setup-vllm` for the build for processors, or pip install vllm==0.24.0 where there are "
-        raise InputError("vllm is not installed", where="--engine vllm", fix=f"{fix}graphics cards.")
+        fix = "On CPU run `simia train setup-vllm`; with a GPU run: pip install vllm==0.24.0"
+        raise InputError("vllm is not installed", where="--engine vllm", fix=fix)
     card = shutil.which("nvidia-smi") or shutil.which("rocm-smi") or Path("/dev/nvidia0").exists()
     if plan.profile.own_ray and not plan.profile.on_cpu and not card:
-        fix = "Use --profile cpu, or look at the plan with --dry-run."
-        raise InputError("there is no graphics card on this machine", where=f"--profile {plan.profile.name}", fix=fix)
+        fix = "Use --profile cpu, or print the plan with --dry-run."
+        raise InputError("this machine has no GPU", where=f"--profile {plan.profile.name}", fix=fix)
     key = os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_MODE") or (Path.home() / ".netrc").is_file()
     if "wandb" in plan.logger and not key:
         fix = "Set the variable WANDB_API_KEY, or WANDB_MODE=offline."
@@ -131,8 +131,8 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
     folder.path.mkdir(parents=True, exist_ok=True)
     with only_one(folder):
         if left := end_marked(folder.path):
-            output.say(f"ended {counted(left, 'process')} left over by a former start of this training")
-        if not folder.begun:  # what is there was made for a start that did not come about, perhaps with other settings
+            output.say(f"ended {counted(left, 'process')} of an earlier start of this training")
+        if not folder.begun:  # files of a start that failed before the training, perhaps with other settings
             shutil.rmtree(folder.start_policy, ignore_errors=True)
             folder.data.unlink(missing_ok=True)
         policy = make_policy(output, plan, folder.start_policy)
@@ -169,23 +169,23 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
 
 
 def _where_to_begin(output: Output, plan: RunPlan, folder: RunFolder) -> Start:
-    """Take away what was half done when a former start ended."""
+    """Find the latest checkpoint, and remove incomplete results of earlier starts."""
     for step in checkpoints.remove_incomplete(folder.checkpoints):
-        output.say(f"the checkpoint of step {step} was not whole: removed")
+        output.say(f"removed the incomplete checkpoint of step {step}")
     latest = checkpoints.latest_complete(folder.checkpoints)
     if latest is None:
         if folder.begun:
-            output.say("no checkpoint yet: beginning anew")
+            output.say("no checkpoint yet: starting again from step 0")
             go_back(folder, -1)
-        forget_after(folder.path, -1)  # also where a start left episodes behind and nothing else
+        forget_after(folder.path, -1)  # an earlier start may have left only episodes
         return Start(validate=bool(plan.validation_every))
     step = checkpoints.step_of(latest)
-    output.say(f"going on after step {step}")
+    output.say(f"resuming after step {step}")
     missing = go_back(folder, step)
     forget_after(folder.path, step)
     if not missing:
         return Start(step, latest)
-    # verl saves a step before it validates and measures it; who is stopped in between has the one and not the other.
+    # verl saves a step before it validates and logs it; a run stopped in between has a checkpoint without metrics.
     if plan.validation_every and step % plan.validation_every == 0 and step < plan.steps:
         forget_validation(folder.path, step)
         return Start(step, latest, validate=True)
@@ -233,7 +233,7 @@ def _watch(
     plan: RunPlan,
     start: Start,
 ) -> None:
-    """Follow it until it ends."""
+    """Update metrics, curve and progress until the training ends."""
     drawn, step = 0.0, start.step
     while True:
         ended = training.exit_code is not None
@@ -254,7 +254,7 @@ def _finish(output: Output, plan: RunPlan, folder: RunFolder, began: float | Non
     draw_curve(lines, folder.curve, title=plan.name)
     latest = checkpoints.latest_complete(folder.checkpoints)
     if latest is None:
-        tell(f"the training has ended, and there is no whole checkpoint in {folder.checkpoints}")
+        tell(f"the training has ended without a complete checkpoint in {folder.checkpoints}")
         return 1
     checkpoints.export_policy(latest, folder.policy)
     sums = totals(lines)
@@ -269,7 +269,7 @@ def _finish(output: Output, plan: RunPlan, folder: RunFolder, began: float | Non
 
 
 def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
-    """Say beside the trained policy how it came about."""
+    """Write the card of the trained policy: how it was created and trained."""
     before = read_card(plan.policy or folder.start_policy) or Card()
     names = [str(config.domain or config.env) for config, _ in plan.environments]
     entry = {"by": "grpo", "envs": names, "seed": plan.seed, "learning_rate": plan.learning_rate, **sums}
@@ -281,7 +281,7 @@ def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
 
 
 def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: float | None) -> Iterator[str]:
-    """What came out, a sentence each."""
+    """Lines of the final report."""
     took = "" if seconds is None else f" in {seconds:.0f} s"
     yield f"{counted(sums['steps'], 'step')}, {counted(sums['episodes'], 'episode')}{took}"
     if sums["masked"]:
@@ -301,13 +301,13 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
 
 
 def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: int | None) -> int:
-    """Say why a training ended early and how to go on; one that came to nothing leaves its folder free.
+    """Report why a training ended early and how to continue. If no step finished, its folder can be used again.
 
     Args:
-        output: Where the result goes.
+        output: Where to write the result.
         plan: The run.
         folder: Its folder.
-        offset: Where this start begins in the log.
+        offset: Position in the log, in bytes, where this start begins.
         code: The exit code of verl.
 
     Returns:
@@ -315,7 +315,7 @@ def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: 
     """
     reason = last_error(folder.log, offset) or f"verl ended with exit code {code}"
     latest = checkpoints.latest_complete(folder.checkpoints)
-    kept = "no checkpoint yet" if latest is None else f"the last whole checkpoint is {latest}"
+    kept = "no checkpoint yet" if latest is None else f"the last complete checkpoint is {latest}"
     lines = read_metrics(folder.metrics)
     if lines:
         draw_curve(lines, folder.curve, title=plan.name)
@@ -328,7 +328,7 @@ def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: 
         tell(f"continue with: {to_continue(folder.path)}")
     else:
         folder.settings.unlink(missing_ok=True)
-        tell("no step was made: mend the command or what failed, and give it again")
+        tell("no step has finished: fix the error, then run the same command again")
     output.result({"trained": False, "run": str(folder.path), "error": reason, **totals(lines)})
     return 1
 
@@ -342,12 +342,12 @@ def _faults(folder: RunFolder, step: int) -> dict[str, int]:
 
 
 def last_error(log: Path, offset: int, most: int = 400_000) -> str | None:
-    """The last error in a log, without where it was raised.
+    """The last error message in a log, without its traceback.
 
     Args:
         log: The file.
-        offset: Where the last start begins in it.
-        most: Bytes that are looked at, from the end.
+        offset: Position in bytes where the last start begins.
+        most: Maximum number of bytes to read, from the end.
     """
     with log.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
@@ -361,8 +361,8 @@ def last_error(log: Path, offset: int, most: int = 400_000) -> str | None:
 
 
 @contextmanager
-def _sigterm_heard() -> Iterator[None]:
-    """Let SIGTERM end the launch in order, as batch systems send it."""
+def _sigterm_as_exception() -> Iterator[None]:
+    """Raise `Terminated` on SIGTERM, which batch systems send, so that the launch shuts down in order."""
 
     def answer(number: int, frame: FrameType | None) -> None:
         raise Terminated

@@ -1,4 +1,4 @@
-"""What a policy takes of a graphics card's memory, by formula: weights, gradients, optimizer, activations, KV cache."""
+"""Estimates GPU memory of a training by formula: weights, gradients, optimizer, activations, KV cache."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KNOWN: dict[str, dict[str, Any]] = {
         ("qwen3-32b", 5120, 64, 64, 25_600, False),
     )
 }
-"""Shapes of models that are often trained, for a plan made where their files are not at hand."""
+"""Shapes of common models, for plans on a machine without the models' files."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class Shape:
     """The sizes of a dense decoder.
 
     Attributes:
-        hidden: Width.
-        layers: Blocks.
-        heads: Attention heads.
-        kv_heads: Heads of keys and values.
+        hidden: Width of the residual stream.
+        layers: Number of blocks.
+        heads: Number of attention heads.
+        kv_heads: Number of key and value heads.
         head: Width of a head.
-        inner: Width within the feed-forward part.
-        vocabulary: Tokens.
-        tied: Whether input and output embeddings are one.
-        positions: Longest sequence.
+        inner: Inner width of the feed-forward layers.
+        vocabulary: Number of tokens.
+        tied: Whether input and output embeddings share their weights.
+        positions: Context length in tokens.
     """
 
     hidden: int
@@ -63,18 +63,18 @@ class Shape:
 
     @property
     def layer_parameters(self) -> int:
-        """Parameters of one block: attention and a gated feed-forward part; norms are too small to count."""
+        """Number of parameters of one block: attention and a gated feed-forward layer, without norms."""
         attention = 2 * self.hidden * self.head * (self.heads + self.kv_heads)
         return attention + 3 * self.hidden * self.inner
 
     @property
     def parameters(self) -> int:
-        """Parameters of the whole."""
+        """Number of parameters of the model."""
         return self.layers * self.layer_parameters + (1 if self.tied else 2) * self.vocabulary * self.hidden
 
     @property
     def kv_bytes(self) -> int:
-        """Bytes that one token takes in the KV cache, in 16 bits."""
+        """Bytes of one token in the KV cache, in 16 bits."""
         return 2 * self.layers * self.kv_heads * self.head * _BF16
 
 
@@ -82,10 +82,10 @@ def shape_of(policy: str) -> Shape | None:
     """The sizes of a policy.
 
     Args:
-        policy: A folder with ``config.json``, or a name of which the sizes are known.
+        policy: A folder with ``config.json``, or a model name whose sizes are known.
 
     Returns:
-        The sizes; ``None`` where there is neither.
+        The sizes; ``None`` if they are unknown.
     """
     path = Path(policy) / "config.json"
     config: Mapping[str, Any] | None = KNOWN.get(policy.rpartition("/")[2].lower())
@@ -115,20 +115,20 @@ def _shape(config: Mapping[str, Any]) -> Shape:
 
 @dataclass(frozen=True)
 class Memory:
-    """What one graphics card holds, in GiB, in the two phases that take turns.
+    """Memory of one GPU in GiB, in the two alternating phases: training and rollout.
 
     Attributes:
-        weights: Master weights in 32 bits, a shard.
-        gradients: Gradients in 32 bits, a shard.
-        optimizer: AdamW's two moments in 32 bits, a shard.
-        gathered: Two blocks and the embeddings, gathered in 16 bits while they compute.
-        activations: What the backward pass keeps, with gradient checkpointing, and the logits.
+        weights: The GPU's shard of the weights, in 32 bits.
+        gradients: The GPU's shard of the gradients, in 32 bits.
+        optimizer: The GPU's shard of AdamW's two moments, in 32 bits.
+        gathered: Two blocks and the embeddings, gathered in 16 bits for computation.
+        activations: Activations for the backward pass, with gradient checkpointing, and the logits.
         rollout_weights: The rollout engine's weights in 16 bits.
-        kv_cache: What remains for its KV cache.
-        kv_tokens: How many tokens that is.
-        optimizer_waits: Whether the optimizer is in the machine's memory while episodes are played.
-        limit: What a card has.
-        share: Share of it that the rollout engine may take.
+        kv_cache: Memory that remains for the KV cache.
+        kv_tokens: Number of tokens that fit into the KV cache.
+        optimizer_waits: Whether the optimizer is offloaded to CPU memory during rollouts.
+        limit: Memory of the GPU.
+        share: Share of the GPU's memory that the rollout engine may use.
     """
 
     weights: float
@@ -145,36 +145,36 @@ class Memory:
 
     @property
     def training(self) -> float:
-        """The most that training takes."""
+        """Peak memory of training, in GiB."""
         return self.weights + self.gradients + self.optimizer + self.gathered + self.activations
 
     @property
     def rollout(self) -> float:
-        """The most that playing takes: what training leaves there, and the rollout engine's share."""
+        """Peak memory of rollouts, in GiB: the trainer's state on the GPU, and the rollout engine's share."""
         left = self.weights + (0.0 if self.optimizer_waits else self.optimizer)
         return left + self.share * self.limit
 
     @property
     def fits(self) -> bool:
-        """Whether both phases fit, and any cache is left."""
+        """Whether both phases fit and memory remains for the KV cache."""
         return max(self.training, self.rollout) <= self.limit and self.kv_cache > 0
 
 
 FORMULA = (
     "P parameters over N cards: weights 4P/N, gradients 4P/N, AdamW 8P/N bytes; gathered 2 x (2 blocks + embeddings); "
     "activations with gradient checkpointing 2 x T x hidden x layers + T x (16 hidden + 6 inner), logits 4 x 2,048 x "
-    "vocabulary where they are taken in chunks, else 6 x T x vocabulary, for T tokens of a micro-batch; rollout 2P/TP; "
+    "vocabulary if they are computed in chunks, else 6 x T x vocabulary, for T tokens of a micro-batch; rollout 2P/TP; "
     "KV cache: the engine's share less its weights and 2 GiB, at 4 x layers x KV heads x head width bytes a token / TP"
 )
 
 
 def memory_of(shape: Shape, config: Any, *, limit: float) -> Memory:
-    """Estimate what a card holds under a configuration of verl.
+    """Estimate the memory of one GPU for a verl configuration.
 
     Args:
         shape: The policy's sizes.
         config: verl's configuration.
-        limit: GiB of a card.
+        limit: Memory of a GPU in GiB.
     """
     trainer, actor, rollout = config.trainer, config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
     cards = int(trainer.nnodes) * int(trainer.n_gpus_per_node)

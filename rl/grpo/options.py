@@ -1,4 +1,4 @@
-"""What `simia train grpo` was asked for, and what a run is once the profile has filled in the rest."""
+"""Options of `simia train grpo`, and the complete settings of a run after the profile's defaults are applied."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from simia_gym.rl.small.card import read_card
 from simia_gym.types import JsonObject
 
 ENGINES = {"hf": "hf_server", "vllm": "vllm"}
-"""Rollout engines as they are typed, and verl's names for them; on processors vLLM is ``vllm_cpu``."""
+"""Values of ``--engine`` and verl's names for them; on CPU vLLM is ``vllm_cpu``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GrpoOptions:
-    """What `simia train grpo` was asked for.
+    """Options of `simia train grpo`.
 
     Attributes:
         env: Environments as typed: ``ENV`` or ``ENV=WEIGHT``.
-        training: Fields of `GrpoSettings`; those that are left out are the profile's.
+        training: Fields of `GrpoSettings`; missing ones get the profile's defaults.
         world: Fields of `EnvConfig` that all environments share.
         models: The models of the environments.
-        launch: How it is launched.
-        json: Whether a script listens.
+        launch: Settings of the launch.
+        json: Whether to write the result as JSON.
     """
 
     env: tuple[str, ...]
@@ -45,18 +45,18 @@ class GrpoOptions:
 
 
 class RunPlan(GrpoSettings):
-    """One training, every number known."""
+    """The complete settings of one training."""
 
-    profile: Profile = setting(..., "What it runs on.")
+    profile: Profile = setting(..., "Hardware profile.")
     environments: tuple[tuple[EnvConfig, float], ...] = setting(
-        ..., "Training environments, and how often each is drawn, relative to the others."
+        ..., "Training environments and their relative weights."
     )
     validation: tuple[tuple[EnvConfig, float], ...] = setting(..., "The same environments with the validation tasks.")
-    prompt: Literal["full", "compact"] = setting("full", "How much the system message says.")
+    prompt: Literal["full", "compact"] = setting("full", "Kind of the system message.")
 
     @property
     def engine_name(self) -> str:
-        """Verl's name of the rollout engine."""
+        """The name of the rollout engine in verl."""
         return "vllm_cpu" if self.engine == "vllm" and self.profile.on_cpu else ENGINES[self.engine]
 
     @property
@@ -66,7 +66,7 @@ class RunPlan(GrpoSettings):
 
     @property
     def validation_episodes(self) -> int:
-        """Validation episodes of the whole run, the first look before step 1 included."""
+        """Validation episodes of the whole run, including the validation before step 1."""
         if not self.validation_every:
             return 0
         looks = 1 + math.ceil(self.steps / self.validation_every)
@@ -80,7 +80,7 @@ class RunPlan(GrpoSettings):
         return f"{envs}-{self.profile.name}"
 
     def to_json(self) -> JsonObject:
-        """What decides the run, as it stands in the run's folder; no address and no key is in it."""
+        """Encode the settings for the run's folder; contains no address and no API key."""
         plain = {name: getattr(self, name) for name in self.fields()}
         for name in ("environments", "validation"):
             plain[name] = [{"config": config.to_json(), "weight": weight} for config, weight in plain[name]]
@@ -88,15 +88,15 @@ class RunPlan(GrpoSettings):
 
 
 MAY_CHANGE = frozenset({"steps", "save_every", "keep", "logger", "validation_every"})
-"""What a resumed run may have otherwise than before."""
+"""Settings that may differ when a run is resumed."""
 
 
 def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
-    """Fill in from the profile what was not typed.
+    """Apply the profile's defaults to the options.
 
     Args:
         asked: The options.
-        profile: What to train on.
+        profile: The hardware profile.
 
     Raises:
         InputError: An option is impossible; names it.
@@ -125,7 +125,7 @@ _FILTER = "algorithm.filter_groups.enable="
 
 
 def _dynamic(overrides: Sequence[str], value: bool) -> bool:
-    """Whether groups are replaced: verl's own key goes before the option."""
+    """Whether dynamic sampling is on; verl's own key in ``--set`` overrides the option."""
     typed = [word.lstrip("+").removeprefix(_FILTER) for word in overrides if word.lstrip("+").startswith(_FILTER)]
     if not typed:
         return value
@@ -136,7 +136,7 @@ def _dynamic(overrides: Sequence[str], value: bool) -> bool:
 
 
 def _prompt_of(policy: str | None) -> str | None:
-    """The system message that a policy was trained with, where its folder says so."""
+    """The system message of a policy's training, from its card; ``None`` if unknown."""
     card = read_card(policy) if policy is not None else None
     return None if card is None else card.prompt
 

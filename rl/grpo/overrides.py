@@ -1,4 +1,4 @@
-"""A run's settings in the words of verl's configuration."""
+"""Translates the settings of a run into overrides of verl's configuration."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from simia_gym.rl.grpo.profile import flat, merged, quoted
 SAMPLER = "pkg://simia_gym.rl.grpo.sampler"
 ON_SAVE = "simia_gym.rl.grpo.checkpoints.MarkComplete"
 POLL_SECONDS = 0.05
-"""Between two looks at whether the episodes of a step are done; verl's own 2 s are most of a step on a small model."""
+"""Seconds between two polls for finished episodes; a step of a small policy is shorter than verl's default of 2 s."""
 RISING_STEPS = 5
-"""Steps in which the learning rate rises; fewer in short runs. Adam's first update moves every weight by the whole
-rate, whatever the gradient. In one run at full height from the start (1.5e-4), a small policy's first step led further
-away (KL 0.025) than the next three together (0.012).
+"""Warm-up steps of the learning rate; fewer in short runs. Adam's first update moves each weight by the full learning
+rate, whatever the size of the gradient. In one run without warm-up (1.5e-4), the first step of a small policy changed
+it more (KL 0.025) than the next three together (0.012).
 """
 
 
@@ -32,19 +32,19 @@ def overrides(
     ray_folder: Path | None = None,
     plain_head: bool = True,
 ) -> list[str]:
-    """Words for ``python -m verl.trainer.main_ppo``: the profile's, then the run's, then those that were typed.
+    """Overrides for ``python -m verl.trainer.main_ppo``: the profile's, then the run's, then those of ``--set``.
 
     Args:
         plan: The run.
         run: Its folder.
-        policy: Folder or name of the policy that it starts from.
-        rows: Rows of its training data.
-        environment: Variables that every process of the training needs; nothing secret.
-        resume_from: A checkpoint to go on from.
-        validate_first: Whether validation tasks are looked at before the first step.
-        ray_folder: Where Ray keeps its files, where the launch starts it.
-        plain_head: Whether the policy's logits are hidden states times output embeddings, and nothing else. Only then
-            may they be computed apart from the model's own forward pass.
+        policy: Folder or hub name of the policy to start from.
+        rows: Number of rows of the training dataset.
+        environment: Environment variables of all processes of the training; no secrets.
+        resume_from: Checkpoint to resume from.
+        validate_first: Whether to validate before the first step.
+        ray_folder: Folder for Ray's files, if the launch starts Ray.
+        plain_head: Whether the policy's logits are a plain product of hidden states and output embeddings; if not,
+            verl's fused kernels are turned off.
     """
     profile, length = plan.profile, plan.max_prompt_length + plan.max_response_length
     actor = profile.set.get("actor_rollout_ref", {}).get("actor", {})
@@ -119,7 +119,7 @@ def overrides(
 
 
 def _mode(plan: RunPlan) -> str:
-    """How playing and training take turns in verl, as the profile or a typed word has it."""
+    """The trainer mode of verl, from ``--set`` or the profile."""
     mode = str(plan.profile.set.get("trainer", {}).get("v1", {}).get("trainer_mode", "sync"))
     for word in plan.overrides:
         key, _, value = word.lstrip("+").partition("=")

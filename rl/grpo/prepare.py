@@ -1,4 +1,4 @@
-"""Everything a training needs before verl starts: environments, models that answer, a policy, data."""
+"""Prepares a training before verl starts: loads environments, checks model endpoints, creates policy and dataset."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 
 MOST_ROWS = 4096
-"""Rows of training data; a longer training goes through them again, and plays each task with other seeds."""
+"""Maximum rows of the training dataset; a longer training repeats them, with other seeds."""
 VLLM_CPU = "vllm_cpu"
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
-"""Widths of attention heads that vLLM has code for on processors."""
+"""Widths of attention heads that vLLM's CPU backend supports."""
 Weighted = Sequence[tuple[Suite, float]]
 
 
@@ -40,7 +40,7 @@ class Worlds:
 
     Attributes:
         train: Training environments and their weights.
-        validation: The same with validation tasks; empty where none are looked at.
+        validation: The same environments with validation tasks; empty if there is no validation.
     """
 
     train: Weighted
@@ -48,7 +48,7 @@ class Worlds:
 
 
 def names_of(worlds: Weighted) -> list[str]:
-    """What environments are called in a run that trains on all of them."""
+    """The environments' names in the run."""
     return labels([suite.config for suite, _ in worlds])
 
 
@@ -56,7 +56,7 @@ def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
     """Load the environments.
 
     Raises:
-        InputError: A setting does not fit; it is named as it was typed.
+        InputError: A setting is wrong; names the option.
     """
     resources = asked.models.resources()
     train = [(_loaded(config, resources), weight) for config, weight in plan.environments]
@@ -73,10 +73,10 @@ def _loaded(config: EnvConfig, resources: Resources) -> Suite:
 
 
 def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:
-    """Ask every model of the run one short question, and say what will not be as one might expect.
+    """Send one short request to each model of the run, and print warnings about the environments.
 
     Raises:
-        InputError: An endpoint is not there, refuses the key or does not know the model.
+        InputError: An endpoint is unreachable, refuses the API key or does not have the model.
     """
     for env, (suite, _) in zip(names_of(worlds.train), worlds.train, strict=True):
         for warning in warnings(suite):
@@ -89,24 +89,24 @@ def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:
 
 
 def make_policy(output: Output, plan: RunPlan, folder: Path) -> str:
-    """The policy that the training starts from; a tiny one is made where none was given.
+    """The policy to start from; creates a tiny one if none is given.
 
     Args:
-        output: Says that it takes a moment.
+        output: Where to report the creation.
         plan: The run.
-        folder: Where one that is made goes.
+        folder: Folder for a created policy.
 
     Returns:
-        Its folder, absolute, or its name at a hub.
+        The policy's absolute folder, or its name on the hub.
 
     Raises:
-        InputError: It does not fit the run.
+        InputError: The policy does not fit the run.
     """
     if plan.policy is None:
         if not plan.profile.on_cpu:
-            fix = "Give --policy FOLDER or a name at the Hugging Face hub."
-            raise InputError(f"the profile {plan.profile.name} trains no policy of its own", where="--policy", fix=fix)
-        if read_card(folder) is None:  # it is written last
+            fix = "Give --policy with a folder or a name on the Hugging Face hub."
+            raise InputError(f"the profile {plan.profile.name} creates no policy", where="--policy", fix=fix)
+        if read_card(folder) is None:  # the card is written last
             from simia_gym.rl.small.build import build_policy
 
             shutil.rmtree(folder, ignore_errors=True)
@@ -114,7 +114,7 @@ def make_policy(output: Output, plan: RunPlan, folder: Path) -> str:
 
             output.say(f"no --policy given: making a tiny one with random weights in {folder}")
             names = [str(config.domain or config.env) for config, _ in plan.environments]
-            build_policy(folder, names, hidden=64, heads=2, seed=plan.seed)  # heads as wide as vLLM needs them
+            build_policy(folder, names, hidden=64, heads=2, seed=plan.seed)  # a head width that vLLM supports
         return str(folder)
     path = Path(plan.policy)
     if not path.is_dir():
@@ -126,10 +126,10 @@ def make_policy(output: Output, plan: RunPlan, folder: Path) -> str:
 
 
 def check_policy(path: Path, plan: RunPlan) -> None:
-    """Hold a policy's folder against the run.
+    """Check a policy's folder against the settings of the run.
 
     Raises:
-        InputError: It is no model's folder, or its context is too short.
+        InputError: The folder contains no model, its context is too short, or vLLM does not support its heads.
     """
     try:
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
@@ -138,7 +138,7 @@ def check_policy(path: Path, plan: RunPlan) -> None:
         raise InputError(f"{path} holds no config.json of a model", where="--policy", fix=fix) from None
     shape = shape_of(str(path))
     if plan.engine_name == VLLM_CPU and shape is not None and shape.head not in CPU_HEADS:
-        what = f"{path} has attention heads of width {shape.head}, for which vLLM has no code on processors"
+        what = f"{path} has attention heads of width {shape.head}, which vLLM does not support on CPU"
         fix = f"Use --engine hf, or a policy with heads of {', '.join(map(str, CPU_HEADS))}."
         raise InputError(what, where="--engine vllm", fix=fix)
     room = config.get("max_position_embeddings")
@@ -152,7 +152,7 @@ def load_tokenizer(policy: str) -> Any:
     """The policy's tokenizer.
 
     Raises:
-        InputError: There is none, or it has no chat template.
+        InputError: The tokenizer cannot be loaded, or has no chat template.
     """
     require("rl", "transformers")
     _no_bars()
@@ -172,7 +172,7 @@ def load_tokenizer(policy: str) -> Any:
 
 
 def _no_bars() -> None:
-    """Keep the bars and warnings of transformers off the terminal, where our own progress is shown."""
+    """Turn off progress bars and warnings of transformers."""
     from transformers.utils import logging
 
     logging.set_verbosity_error()
@@ -180,25 +180,25 @@ def _no_bars() -> None:
 
 
 def training_rows(plan: RunPlan) -> int:
-    """How many rows of training data a run is to have; with dynamic sampling nobody knows how many it needs."""
+    """Number of rows of the training dataset. With dynamic sampling it is the maximum, since the need is unknown."""
     most = max(MOST_ROWS, plan.groups)
     return most if plan.dynamic_sampling else min(plan.steps * plan.groups, most)
 
 
 def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) -> int:
-    """Write the rows that verl reads, where a former start has not.
+    """Write verl's datasets, unless an earlier start of the run has written them.
 
-    A run that goes on for longer than it was begun for gets more rows, of which the first are those that it had; one
-    that begins to look at validation tasks gets those.
+    If a resumed run has more steps than before, its training dataset is extended and keeps its first rows. If it has
+    validation for the first time, a validation dataset is written.
 
     Args:
         folder: The folder of the run.
         plan: The run.
-        worlds: Its environments.
-        policy: Whose tokenizer measures the prompts.
+        worlds: The environments.
+        policy: The policy, whose tokenizer measures the prompts.
 
     Returns:
-        How many rows there are to train on.
+        Number of rows of the training dataset.
 
     Raises:
         InputError: A prompt is longer than the run allows.
@@ -209,7 +209,7 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
     wanted: dict[Purpose, tuple[Weighted, int]] = {}
     if known.get(TRAIN, {}).get("rows", 0) < training_rows(plan):
         wanted[TRAIN] = worlds.train, training_rows(plan)
-    if VAL not in known:  # verl reads validation rows whether they are used or not: where they are not, one stands in
+    if VAL not in known:  # verl needs validation rows even if it never uses them; one training row is enough
         wanted[VAL] = (worlds.validation, plan.validation_tasks) if worlds.validation else (worlds.train, 1)
     tokenizer = load_tokenizer(policy) if wanted else None
     for purpose, (sources, rows) in wanted.items():
@@ -229,10 +229,10 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
 
 
 def has_plain_head(policy: str) -> bool:
-    """Whether a policy's logits are hidden states times output embeddings, as far as its configuration is at hand.
+    """Whether a policy's logits are a plain product of hidden states and output embeddings; true if unknown.
 
     Args:
-        policy: Its folder, or its name at a hub.
+        policy: The policy's folder, or its name on the hub.
     """
     from transformers import AutoConfig
 
@@ -243,7 +243,7 @@ def has_plain_head(policy: str) -> bool:
 
 
 def write_agent_loops(folder: RunFolder, asked: GrpoOptions, plan: RunPlan, workers: int) -> None:
-    """Write what the processes need that play episodes; no address and no key is in it."""
+    """Write verl's agent loop configuration with the settings of rollout workers; no address and no API key."""
     import yaml
 
     models = asked.models
@@ -263,12 +263,12 @@ def write_agent_loops(folder: RunFolder, asked: GrpoOptions, plan: RunPlan, work
 
 
 def addresses(asked: GrpoOptions, plan: RunPlan) -> dict[str, str]:
-    """Variables that tell the processes of a training where the models are, as typed.
+    """Environment variables with the model endpoints of the command line, for the training's processes.
 
-    Addresses may hold credentials, so they are written nowhere.
+    Addresses may contain credentials, so they are never written to files.
 
     Raises:
-        InputError: The processes are on other machines, which inherit no variable from here.
+        InputError: Ray runs already, so its processes do not inherit the variables of this process.
     """
     models = asked.models
     typed = {
@@ -280,7 +280,7 @@ def addresses(asked: GrpoOptions, plan: RunPlan) -> dict[str, str]:
         typed["SIMIA_ESCALATION_BASE_URL"] = models.escalation_base_url or models.base_url
     found = {name: url for name, url in typed.items() if url is not None}
     if found and not plan.profile.own_ray:
-        what = "the processes of a cluster take addresses from the variables of their own machines"
+        what = "processes of a running cluster read endpoints from environment variables of their own machines"
         fix = f"Export {' and '.join(found)} on every machine before `ray start`, and here."
         raise InputError(what, where="--base-url", fix=fix)
     return found

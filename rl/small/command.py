@@ -1,4 +1,4 @@
-"""``simia new-policy``: a policy that knows nothing yet."""
+"""``simia new-policy``: creates an untrained policy."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import typer
 
 
 def new_policy(
-    out: Annotated[Path, typer.Argument(help="Folder to write the policy to, in the layout of Hugging Face.")],
+    out: Annotated[Path, typer.Argument(help="Folder to write the policy to, in the Hugging Face format.")],
     env: Annotated[
         list[str],
         typer.Option("--env", help="Environment, or folder of a domain, whose text the tokenizer learns; repeatable."),
     ],
     size: Annotated[str, typer.Option(help="Shape of the model: tiny, small, base or large.")] = "small",
-    vocab: Annotated[int, typer.Option(help="Most tokens of the tokenizer.")] = 6144,
-    layers: Annotated[int | None, typer.Option(help="Another number of layers.")] = None,
-    hidden: Annotated[int | None, typer.Option(help="Another width of the model.")] = None,
-    heads: Annotated[int | None, typer.Option(help="Another number of attention heads.")] = None,
+    vocab: Annotated[int, typer.Option(help="Maximum size of the vocabulary.")] = 6144,
+    layers: Annotated[int | None, typer.Option(help="Number of layers instead of that of --size.")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Width of the model instead of that of --size.")] = None,
+    heads: Annotated[int | None, typer.Option(help="Number of attention heads instead of that of --size.")] = None,
     copying: Annotated[
-        bool, typer.Option("--copying", help="Begin with heads that can copy, so that ids need not be remembered.")
+        bool, typer.Option("--copying", help="Initialise attention heads that copy, so that ids need not be memorised.")
     ] = False,
     expert: Annotated[
-        str, typer.Option(help="Which of the environments' own policies holds the conversations of the tokenizer.")
+        str, typer.Option(help="Name of the environments' policy that plays the tokenizer's conversations.")
     ] = "expert",
     seed: Annotated[int, typer.Option(help="Seed of the random weights.")] = 0,
 ) -> None:

@@ -23,11 +23,11 @@ PAIRS = 5
 MOST_NOTES = 3
 """Maximum number of preceding tokens that are stored at a token."""
 _NEAR, _FAR = 3.0, 2.5
-"""Weights of the normalisation, which sharpen attention: where a head looks back, and where alike tokens meet."""
+"""Weights of the query and key norms, which sharpen attention: to preceding tokens, and to equal tokens."""
 _SPREAD = 0.1
 """Standard deviation of the embeddings."""
 _FORM = 0.15
-"""How a word's embedding differs, in two dimensions, with a space before it and with a capital."""
+"""Offsets in two dimensions of a word's embedding: for a leading space and for a capital letter."""
 _NOTED, _TAKEN, _OFFERED = 0.3, 2.0, 0.1
 """Output scales of the heads of the first, second and third layer."""
 
@@ -116,7 +116,7 @@ def _angles(config: Any, size: int) -> Any:
 
 
 def _reading(rows: Any, place: slice, width: int) -> Any:
-    """A projection that reads one part of the residual stream."""
+    """A projection of one slice of the residual stream."""
     import torch
 
     weight = torch.zeros(len(rows), width)

@@ -1,4 +1,4 @@
-"""What a model does with its hidden states at the end: whether a matrix product says all of it."""
+"""Detects whether a model's logits are a plain matrix product of its hidden states."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _NEUTRAL: dict[str, tuple[float | None, ...]] = {
     "logit_scale": (None, 1.0),
     "final_logit_softcapping": (None,),
 }
-"""What models do to their logits, by the key of their config, and the values that leave them as they are."""
+"""Config keys of operations on logits, and the values with which they have no effect."""
 
 
 def plain_head(config: Any) -> bool:
     """Whether a model's logits are its hidden states times its output embeddings, and nothing more.
 
-    Granite divides them, Cohere multiplies them, and Gemma 2 keeps them within bounds.
+    Granite divides the logits, Cohere multiplies them, and Gemma 2 caps them.
 
     Args:
-        config: The model's config, as transformers has it.
+        config: The model's transformers config.
     """
     text = getattr(config, "get_text_config", None)
     configs = [config] if text is None else [config, text()]

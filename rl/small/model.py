@@ -1,4 +1,4 @@
-"""A small Qwen3 from random weights, as large as asked for."""
+"""Creates a small Qwen3 with random weights."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Size:
     Attributes:
         layers: Number of layers.
         hidden: Width of the residual stream.
-        heads: Attention heads; each is ``head_dim`` wide.
-        kv_heads: Heads of keys and values; divides ``heads``.
+        heads: Number of attention heads.
+        kv_heads: Number of key and value heads; divides ``heads``.
         head_dim: Width of a head.
-        intermediate: Width inside the feed-forward part.
+        intermediate: Inner width of the feed-forward layers.
     """
 
     layers: int
@@ -31,10 +31,10 @@ class Size:
     intermediate: int
 
     def altered(self, *, layers: int | None, hidden: int | None, heads: int | None) -> Size:
-        """Another shape of the same proportions.
+        """Change some sizes; the sizes that depend on them are adjusted.
 
         Raises:
-            InputError: A number makes no model.
+            InputError: A number is below 1.
         """
         for name, value in (("layers", layers), ("hidden", hidden), ("heads", heads)):
             if value is not None and value < 1:
@@ -58,15 +58,15 @@ SIZES: Mapping[str, Size] = {
     "base": Size(6, 256, 8, 8, 32, 704),
     "large": Size(12, 768, 12, 6, 64, 2048),
 }
-"""Shapes by name; ``small`` learns on a processor, ``large`` wants a graphics card."""
+"""Shapes by name; ``small`` can be trained on CPU, ``large`` needs a GPU."""
 
 
 ROPE_THETA = 1e6
-"""That of Qwen3: half of the dimensions hardly turn, by which a token is found however far away it stands."""
+"""Rotary base, as in Qwen3: half of the dimensions hardly rotate, so attention can match tokens at any distance."""
 
 
 def can_copy(size: Size) -> bool:
-    """Whether heads that copy can be written into such a model: a head has to tell its tokens apart."""
+    """Whether copying heads can be initialised in this shape: heads must be wide enough to distinguish tokens."""
     return size.layers >= 2 and notes(size.hidden, size.head_dim) >= 1 and size.hidden <= 8 * size.head_dim
 
 
@@ -75,10 +75,10 @@ def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copyin
 
     Args:
         size: Its shape.
-        tokenizer: The tokenizer; the model has an output for each of its tokens and for nothing else.
+        tokenizer: The tokenizer; its size is the model's vocabulary.
         max_length: The longest conversation in tokens.
         seed: Seed of the weights.
-        copying: Write heads that copy into the first two layers; see `copying`.
+        copying: Initialise copying heads in the first layers; see `simia_gym.rl.small.copying`.
 
     Returns:
         A ``Qwen3ForCausalLM`` in float32.

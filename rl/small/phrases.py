@@ -1,10 +1,10 @@
-"""Phrases: what stands word for word in many conversations becomes one token each.
+"""Finds phrases: sequences of words that occur in many conversations and become one token each.
 
-A domain says much with the same words every time: the system message, the frame of a page, the names of fields in an
-answer, the expert's set phrases. A tokenizer that cannot cross the border of a word spends most of a conversation on
-them. Here words that keep following each other are joined, as in byte-pair encoding but across words, as long as what
-comes out stands in enough conversations. What a policy copies is kept out: a word that it says now and then, such as a
-colour, and every digit, so that values are written in the same tokens wherever they stand.
+Much of a domain's text is the same in every conversation: the system message, page layouts, field names, the expert's
+set phrases. A tokenizer that does not merge across words spends most of a conversation on such text. Here adjacent
+words are merged, as in byte-pair encoding but across words, while the result occurs in enough conversations. Words that
+a policy has to copy are excluded: words that it writes only sometimes, such as a colour, and all digits. So a value has
+the same tokens wherever it occurs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import pairwise
 
 _ROUNDS = 40
 _SHORT_END = re.compile(r"(?<!\w)\w{1,2}\Z")
-"""A phrase that ends so is more often the beginning of a longer word."""
+"""A phrase that ends with one or two letters is usually the beginning of a longer word."""
 _LEAST_WORDS = 2
 
 
@@ -26,14 +26,14 @@ def find_phrases(
     """Find phrases.
 
     Args:
-        documents: Conversations, each of several texts, each cut into words as the tokenizer cuts them.
-        said: The words of each conversation that the policy said.
-        share: In which part of the conversations a phrase has to stand, 0 to 1; and in which part the policy has to
-            say a word that it says at all, for the word to be in a phrase.
-        most: Most phrases to find.
+        documents: For each conversation its texts, each split into words by the tokenizer's rule.
+        said: The words that the policy wrote in each conversation.
+        share: Minimum share of conversations that contain a phrase, 0 to 1. A word that the
+            policy writes may be in a phrase only if the policy writes it in this share of the conversations.
+        most: Maximum number of phrases.
 
     Returns:
-        The phrases, those first that save the most tokens.
+        The phrases, sorted by the number of tokens that they save, largest first.
     """
     least = max(2, round(share * len(documents)))
     texts = [[list(text) for text in document] for document in documents]
@@ -58,7 +58,7 @@ def find_phrases(
 
 
 def _choose(texts: Iterable[Iterable[Sequence[str]]], least: int, values: set[str]) -> set[tuple[str, str]]:
-    """Pairs to join at once: the most frequent ones, none of which has a word that another needs on its other side."""
+    """Pairs to merge in one round: the most frequent ones that do not overlap."""
     counts: Counter[tuple[str, str]] = Counter()
     held: Counter[tuple[str, str]] = Counter()
     for document in texts:
@@ -95,7 +95,7 @@ def _join(text: Sequence[str], chosen: set[tuple[str, str]]) -> list[str]:
 
 
 def _may_begin(word: str) -> bool:
-    """A line break before a text belongs to the chat template, so no phrase begins with one."""
+    """Whether a phrase may begin with this word; not with a line break, which may belong to the chat template."""
     return not word.startswith("\n") and _may_stand(word)
 
 
@@ -104,7 +104,7 @@ def _may_stand(word: str) -> bool:
 
 
 def lines(text: str) -> Iterator[str]:
-    """The lines of a text that are worth a token each: those of several words."""
+    """The lines of a text that have several words; each may become a token."""
     for line in text.split("\n"):
         line = line.strip()
         if len(line.split()) >= _LEAST_WORDS and line.isascii():

@@ -1,12 +1,13 @@
-"""A tokenizer for a domain: byte-level BPE on its text, made so that copying is easy for a small model.
+"""A tokenizer for a domain: byte-level BPE on its text, designed to make copying easy for a small model.
 
-An agent copies: ids, names, options, amounts. A small model can copy what is written in the same tokens wherever it
-stands, and in tokens that are not everywhere. So
+Agents copy ids, names, options and amounts. A small model can copy a text if its tokens are the same wherever it occurs
+and are not too frequent. Therefore:
 
-- what follows punctuation begins without a space: an option is written alike on a page, in JSON and in an action,
-- numbers are cut into groups of up to three digits, and ids of letters and digits into pairs: an id is the same few
-  tokens everywhere, each rare enough on a page to be found again,
-- phrases (see `phrases`) hold only what stands in many conversations, never what belongs to one task.
+- a space after punctuation belongs to the punctuation: an option has the same tokens on a page, in JSON and in an
+  action,
+- numbers are split into groups of up to three digits, and ids of letters and digits into pairs: an id has the same few
+  tokens everywhere, each of them rare enough on a page to be found again,
+- phrases (see `simia_gym.rl.small.phrases`) contain only text of many conversations, never values of one task.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from simia_gym.types import Message
 _MIXED = "(?=[{0}0-9]*[{0}])(?=[{0}0-9]*[0-9])[{0}0-9]{{6,}}"
 _ID = rf"(?<![A-Za-z0-9])(?!\p{{L}}{{4}})(?:{_MIXED.format('A-Z')}|{_MIXED.format('a-z')})(?![A-Za-z0-9])"
 _WORDS = rf"{_ID}|[0-9]+| ?\p{{L}}+|[^\s\p{{L}}\p{{N}}]+ ?|\n| +|\s"
-"""How text is cut. Line breaks stand alone: the chat template puts them next to any text."""
+"""How text is split into words. Line breaks are separate, since the chat template puts them next to any text."""
 _GROUPS = r"\G[0-9]{1,3}(?=[0-9]*\z)|\A(?=[A-Za-z]*[0-9])[A-Za-z0-9]{2}|\G(?<!\A)[A-Za-z0-9]{2}"
-"""How numbers and ids are cut further; a word of letters has no beginning here and stays whole."""
+"""How numbers and ids are split further; words of letters do not match and stay whole."""
 
 LEAST_VOCAB = 256 + len(CONTROL) + len(MARKS)
-"""Every byte and every mark has a token."""
+"""Minimum vocabulary: one token for each byte and each special token."""
 DEFAULT_VOCAB = 6144
 _SHARE = 0.15
 _LOOKED_AT = 300
-"""Conversations in which phrases are looked for; more of them say the same."""
+"""Number of conversations to search for phrases; more do not change the result."""
 _LONGEST = 20_000
 
 
@@ -48,16 +49,16 @@ def train_tokenizer(
 
     Args:
         conversations: Whole conversations; their system messages may differ.
-        vocab: Most tokens, marks and phrases included; there are fewer where the text has no more to offer.
-        phrases: Most phrases among them; 0 for none.
+        vocab: Maximum number of tokens, special tokens and phrases included; fewer if the text has no further merges.
+        phrases: Maximum number of phrases among them; 0 for none.
         max_length: The longest conversation in tokens, for the tokenizer's ``model_max_length``.
 
     Returns:
-        A ``PreTrainedTokenizerFast`` with the chat template. ``<tool_call>`` and its like are tokens of their own, but
-        not special: they stay when an action is decoded.
+        A ``PreTrainedTokenizerFast`` with the chat template. ``<tool_call>`` and similar tags are single
+        tokens but not special: they are kept when an action is decoded.
 
     Raises:
-        InputError: The vocabulary cannot hold every byte and every mark, or there is no text.
+        InputError: The vocabulary is smaller than the number of bytes and special tokens, or there is no text.
     """
     if vocab < LEAST_VOCAB:
         raise InputError(f"{vocab} tokens cannot hold all bytes", where="vocab", fix=f"Use {LEAST_VOCAB} or more.")
@@ -108,7 +109,7 @@ def train_tokenizer(
 
 
 def _texts(conversation: Iterable[Message], phrases: Sequence[str]) -> Iterator[str]:
-    """The texts of a conversation without what has a token already."""
+    """The texts of a conversation, split at special tokens and phrases, which have tokens already."""
     rule = _rule((*CONTROL, *MARKS, *phrases))
     for message in conversation:
         yield from (part for part in rule.split(str(message["content"])) if part)
@@ -122,7 +123,7 @@ _rules: dict[tuple[str, ...], re.Pattern[str]] = {}
 
 
 def _rule(tokens: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds tokens, the longest where several begin at one place."""
+    """A pattern that finds tokens; the longest match wins."""
     if tokens not in _rules:
         _rules.clear()
         longest_first = sorted(tokens, key=len, reverse=True)

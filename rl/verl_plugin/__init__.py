@@ -1,1 +1,1 @@
-"""What verl needs in order to train on processors, and the rollout engines that it does not bring."""
+"""verl plug-in: training on CPU, and further rollout engines."""

@@ -1,7 +1,7 @@
-"""Something to do as soon as a module has been imported, whoever imports it.
+"""Import hooks: calls a function right after a module is imported.
 
-The registries of verl stand in modules that take seconds to import and that look at the platform while they are; a
-plug-in is loaded before both are settled. So it waits for them.
+verl's registries are in modules that take seconds to import and that read the platform at import. verl loads plug-ins
+earlier, so a plug-in must not import these modules itself.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Action = Callable[[ModuleType], object]
 
 
 def after_import(name: str, action: Action) -> None:
-    """Do something right after a module's first import; at once, where it is there already.
+    """Call a function right after a module's first import; at once if it is imported already.
 
     Args:
         name: The module.
-        action: Called with it, before whoever imports it goes on.
+        action: Called with the module, before the import statement returns.
     """
     module = sys.modules.get(name)
     if module is not None:
@@ -33,7 +33,7 @@ def after_import(name: str, action: Action) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Stands before the other finders and asks them, for the modules that somebody waits for."""
+    """Finds modules with registered actions by the other finders, and wraps their loaders."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Action]] = {}
@@ -55,7 +55,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """A module's own loader, with what is to be done afterwards."""
+    """Wraps a module's loader and runs the actions after it."""
 
     def __init__(self, own: Loader, actions: list[Action]) -> None:
         self._own, self._actions = own, actions
@@ -64,7 +64,7 @@ class _Loader(Loader):
         return self._own.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        # The module keeps its own loader: what asks for a module's source asks that.
+        # The module keeps its original loader, which `inspect` needs to find its source.
         spec = module.__spec__
         if spec is not None:
             spec.loader = self._own

@@ -1,10 +1,10 @@
-"""The rollout engine ``hf_server`` for verl: `Generator` as a server of verl's, on processors or on a graphics card.
+"""The rollout engine ``hf_server`` for verl: `Generator` behind verl's server interface, on CPU or GPU.
 
-verl 0.9.1 brings engines for vLLM, SGLang and TensorRT-LLM. This one needs nothing but transformers. It is what trains
-where there is no vLLM, and it is quick for small models; on graphics cards it is a fallback.
+verl 0.9.1 has engines for vLLM, SGLang and TensorRT-LLM. This one needs only transformers. It is for machines without
+vLLM and is fast for small models; on GPUs it is a fallback.
 
-Three parts, as verl has them: the server is a Ray actor that samples; the replica launches it; the adapter lives in the
-trainer's process and hands it the new weights after each step.
+It has the three parts of every verl engine: the server is a Ray actor that samples, the replica launches the server,
+and the adapter in the trainer's process sends the new weights to the server after each step.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MEGABYTE = 1 << 20
 
 
 class HFServerReplica(RolloutReplica):
-    """Launches one server: a model on one device. verl makes as many replicas as its trainer has ranks."""
+    """Launches one server: a model on one device. verl creates one replica for each rank of the trainer."""
 
     async def launch_servers(self) -> None:
-        """Start the server beside the trainer's process whose weights it takes.
+        """Start the server on the node of the trainer's process that sends its weights.
 
         Raises:
-            InputError: The model is to be split over several devices.
+            InputError: The configuration splits the model over several devices.
         """
         if self.world_size != 1:
             what = f"a replica would span {self.world_size} devices"
@@ -52,14 +52,14 @@ class HFServerReplica(RolloutReplica):
                 scheduling_strategy=near,
                 runtime_env={"env_vars": variables},
                 max_concurrency=self.max_concurrency,
-                num_cpus=0,  # the trainer waits while it works: they share the cores
+                num_cpus=0,  # the trainer waits while it samples, so they share the cores
             )
             .remote(config=self.config, model_config=self.model_config, replica_rank=self.replica_rank, devices=devices)
         )
         await server.ready.remote()
         self.servers = [server]
         self._server_handle = server
-        self._server_address = self._server_name()  # tells replicas apart; there is no HTTP behind it
+        self._server_address = self._server_name()  # identifies the replica; there is no HTTP server
 
     def _server_name(self) -> str:
         kind = "reward_" if self.is_reward_model else "teacher_" if self.is_teacher_model else ""
@@ -67,13 +67,13 @@ class HFServerReplica(RolloutReplica):
 
 
 class HFServerAdapter(BaseRollout):
-    """In the trainer's process: hands new weights to the server of its rank.
+    """Sends new weights from the trainer's process to the server of its rank.
 
     Args:
-        config: verl's settings of the rollout.
-        model_config: verl's settings of the model.
+        config: verl's rollout configuration.
+        model_config: verl's model configuration.
         device_mesh: The trainer's ranks.
-        replica_rank: Number of the replica; by default that of the trainer's rank.
+        replica_rank: Index of the replica; by default the trainer's rank.
     """
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, replica_rank: int = -1) -> None:
@@ -82,12 +82,12 @@ class HFServerAdapter(BaseRollout):
         self._handle: Any = None
 
     async def resume(self, tags: list[str]) -> None:
-        """Get memory back before sampling."""
+        """Prepare the server for sampling."""
         if self.config.free_cache_engine:
             await self._server().wake_up.remote(tags=tags)
 
     async def release(self) -> None:
-        """Give memory to the trainer."""
+        """Free the server's cache memory for the trainer."""
         if self.config.free_cache_engine:
             await self._server().sleep.remote()
 
@@ -95,16 +95,16 @@ class HFServerAdapter(BaseRollout):
     async def update_weights(
         self, weights: Any, global_steps: int | None = None, wire_format: str = "named_tensors", **more: Any
     ) -> None:
-        """Send new weights; afterwards the server has proven that it has the very same.
+        """Send new weights and compare the server's checksums with those of the sent weights.
 
         Args:
             weights: Yields names and tensors.
-            global_steps: The step that they are of.
+            global_steps: The training step of the weights.
             wire_format: ``named_tensors``.
-            **more: What verl says about adapters (LoRA).
+            **more: verl's arguments about adapters (LoRA).
 
         Raises:
-            InputError: They are those of an adapter, or changes only.
+            InputError: The weights are those of an adapter, or differences.
             RuntimeError: The server's weights are not those that were sent.
         """
         from verl.workers.rollout.utils import ensure_async_iterator
@@ -130,7 +130,7 @@ class HFServerAdapter(BaseRollout):
         await server.end_weights.remote(global_steps)
 
     def _server(self) -> Any:
-        if self._handle is None:  # it is launched after this adapter is made
+        if self._handle is None:  # the server is launched after this adapter is created
             self._handle = ray.get_actor(f"{NAME}_{self._rank}_0")
         return self._handle
 

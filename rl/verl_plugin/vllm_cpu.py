@@ -1,4 +1,4 @@
-"""verl's own vLLM rollout on the build of vLLM for processors; all but the taking over of weights is as it is there."""
+"""verl's vLLM rollout engine with vLLM's CPU build; only the loading of new weights differs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from verl.workers.rollout.vllm_rollout.vllm_async_server import vLLMHttpServer, 
 
 
 class CPUVLLMServer(vLLMHttpServer):
-    """A server whose workers take new weights over as vLLM's processor backend needs it."""
+    """A server whose workers load new weights in a way that works with vLLM's CPU backend."""
 
     def _get_worker_extension_cls(self) -> str:
         return "simia_gym.rl.verl_plugin.vllm_cpu_worker.CPUWorkerExtension"
 
 
 class CPUVLLMReplica(vLLMReplica):
-    """verl's replica, with that server."""
+    """verl's replica with `CPUVLLMServer`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

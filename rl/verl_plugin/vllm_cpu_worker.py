@@ -1,7 +1,8 @@
-"""New weights for vLLM's processor backend, within its worker process.
+"""Loads new weights in the worker process of vLLM's CPU backend.
 
-That backend packs the weights of linear layers anew when it loads them, and what is packed cannot be loaded into; verl
-loads into it bucket by bucket. vLLM's own `reload_weights` undoes the packing first, and wants all weights at once.
+The backend repacks the weights of linear layers after it has loaded them, and weights cannot be loaded into repacked
+layers. verl loads weights bucket by bucket, which fails. vLLM's `reload_weights` undoes the packing first, but needs
+all weights at once.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
 
 
 class CPUWorkerExtension(vLLMColocateWorkerExtension):
-    """verl's extension of vLLM's workers, with `reload_weights` in the place of `load_weights`."""
+    """verl's extension of vLLM's workers, which loads weights by `reload_weights` instead of `load_weights`."""
 
     def update_weights_from_ipc(
         self, peft_config: dict[str, Any] | None = None, base_sync_done: bool = False, use_shm: bool = False
     ) -> None:
-        """Receive weights from the trainer and take them over.
+        """Receive weights from the trainer and load them.
 
         Raises:
-            NotImplementedError: They are those of an adapter.
+            NotImplementedError: The weights are those of a LoRA adapter.
         """
         if peft_config:
             raise NotImplementedError("LoRA adapters cannot be handed to vLLM on processors: train all weights")
@@ -30,7 +31,7 @@ class CPUWorkerExtension(vLLMColocateWorkerExtension):
         received: list[tuple[str, torch.Tensor]] = []
 
         def on_bucket(weights: list[tuple[str, torch.Tensor]], is_last: bool) -> None:
-            received.extend((name, tensor.clone()) for name, tensor in weights)  # the bucket is used again
+            received.extend((name, tensor.clone()) for name, tensor in weights)  # verl reuses the bucket's memory
 
         receiver = BucketedWeightReceiver(
             zmq_handle=self._get_zmq_handle(), device=torch.device("cpu"), use_shm=use_shm

@@ -69,7 +69,7 @@ def test_the_metadata_are_a_wheel_that_pip_takes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("there", "what"),
-    [({"nvidia-smi": "/usr/bin/nvidia-smi"}, "is for graphics cards"), ({}, "verl is not installed")],
+    [({"nvidia-smi": "/usr/bin/nvidia-smi"}, "is for GPUs"), ({}, "verl is not installed")],
 )
 def test_it_refuses_elsewhere(there: Mapping[str, str], what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", there.get)
