@@ -1,11 +1,11 @@
-"""The domain checker: is a folder a sound domain, and do its tasks measure what they should?
+"""The domain checker: finds mistakes in a domain's files, tools and tasks.
 
-It goes from the outside in: the files, ``tools.json`` against what the world declares, the initial state against its
-schema, the tools' self-tests, and every task: its rubric must be sound, the gold actions must reach the goal, the
-domain's expert must succeed, and two policies that do no work (``null`` and ``claimer``) must fail. One that does
-nothing but refuse (``refuser``) should fail too; a task that it solves is worth a note. What a model needs to play the
-tools is tried as well: on every gold call the world must do the same with nothing but the declared slice of the state,
-and the rendering rules must write what it writes. Where there is no world, the files are checked and nothing is played.
+It checks the files, ``tools.json`` against the world's declarations, the initial state against its schema, and the
+tools' self-tests. Then it checks every task: the rubric must be valid, the gold actions must reach the goal, the
+domain's expert must succeed, and two policies that do no work (``null`` and ``claimer``) must fail. A task in which a
+policy that only refuses (``refuser``) succeeds is noted. For simulation by a model, it checks each gold call: on the
+declared state slice the world must answer as on the whole state, and the rendering rule must give the world's
+observation. For a domain without a world, only the files are checked.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The results of one task; ``None`` where a check does not apply.
+    """The results of one task.
 
     Attributes:
-        task: Its id.
-        split: Its split.
-        kind: Its kind.
-        gold: Whether the gold actions reach the goal.
-        policies: Whether each policy succeeded; ``None`` where its episode was invalid.
+        task: The task's id.
+        split: The task's split.
+        kind: The task's kind.
+        gold: Whether the gold actions reach the goal; ``None`` without a goal.
+        policies: Whether each policy succeeded; ``None`` if its episode was invalid.
     """
 
     task: str
@@ -71,19 +71,19 @@ class TaskResult:
 
 @dataclass
 class Report:
-    """What the checker found.
+    """The findings of the checker.
 
     Attributes:
         folder: The domain's folder.
-        loaded: Whether the folder could be loaded at all.
-        played: Whether there is a world, so that tools and tasks could be tried.
+        loaded: Whether the folder could be loaded.
+        played: Whether the domain has a world, so that self-tests and tasks were run.
         name: The domain's name.
-        problems: Every mistake, with file, place and fix.
-        notes: What is allowed and worth knowing, such as defaults that were filled in.
-        tools: How many tools there are.
-        rows: How many rows the initial state has.
-        selftests: The self-tests.
-        tasks: The tasks.
+        problems: The mistakes, each with file, place and fix.
+        notes: Findings that are not mistakes, such as defaults that were filled in.
+        tools: Number of tools.
+        rows: Number of rows in the initial state.
+        selftests: Results of the self-tests.
+        tasks: Results of the tasks.
     """
 
     folder: Path
@@ -99,7 +99,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no mistake."""
+        """Whether no mistake was found."""
         return not self.problems
 
 
@@ -109,13 +109,13 @@ def check_folder(
     """Check a domain.
 
     Args:
-        path: Its folder.
-        write_tools: Rewrite ``tools.json`` from what the world declares.
-        write_goals: Write the goals of tasks from their gold actions, if the domain has a world.
-        progress: Called with what is being done.
+        path: The domain's folder.
+        write_tools: Whether to rewrite ``tools.json`` from the world's declarations.
+        write_goals: Whether to write the tasks' goals from their gold actions, if the domain has a world.
+        progress: Called with the name of each step.
 
     Returns:
-        The report. Mistakes are in it, not raised.
+        The report. Mistakes are listed in it, not raised.
     """
     report = Report(path)
     progress("files")
@@ -166,7 +166,7 @@ def check_folder(
 
 
 def _collect(report: Report, part: Callable[[], None]) -> None:
-    """Run one check; an error that it raises is added to the mistakes, and the next check runs."""
+    """Run one check; add an error that it raises to the report's problems."""
     try:
         with foreign_code(report.folder):
             part()
@@ -177,7 +177,7 @@ def _collect(report: Report, part: Callable[[], None]) -> None:
 
 
 def _check_texts(domain: Domain) -> None:
-    """Find files that are empty."""
+    """Raise an error if the policy text is empty."""
     if not domain.policy.strip():
         fix = "Write what the agent is to do and what it must not."
         raise DomainError("the policy text is empty", where=str(domain.folder / domain.config.policy), fix=fix)
@@ -215,7 +215,7 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> None:
     for entry in declared:
         name = _name(entry)
         if name not in domain.world.tools:
-            continue  # the file itself is where tools that a model plays are declared
+            continue  # tools that only a model plays are declared in the file itself
         if name not in by_name:
             report.problems.append(DomainError(f"lacks the tool {name!r} of the world", where=str(path), fix=fix))
         elif encode(by_name[name]) != encode(entry):
@@ -232,7 +232,7 @@ def _name(entry: Any) -> str:
 
 
 def _difference(written: Any, declared: Any, place: str = "") -> str:
-    """Where two JSON values first differ."""
+    """Describe the first difference between two JSON values."""
     if isinstance(written, dict) and isinstance(declared, dict):
         for name in [*declared, *(name for name in written if name not in declared)]:
             if name not in written:
@@ -251,7 +251,7 @@ def _short(value: Any) -> str:
 
 
 def _defaults(entries: Iterable[Any], path: Path) -> list[str]:
-    """Name every default that replaces a missing part of ``x-simia``."""
+    """A note on each tool whose ``x-simia`` lacks keys, naming their defaults."""
     notes = []
     for entry in entries:
         marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
@@ -276,7 +276,7 @@ def _check_state(domain: Domain, report: Report) -> None:
 
 
 def _check_declarations(domain: Domain, report: Report) -> None:
-    """Compare what tools declare with the tables of the state."""
+    """Check that the tables and arguments that tools declare exist."""
     path = domain.folder / domain.config.tools
     fix = "Mend its declaration."
     for name, text in declaration_problems(domain):
@@ -346,7 +346,7 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
 
 
 def _rubric(problems: Any, domain: Domain, task: Task, where: str) -> list[InputError]:
-    """What the reward finds wrong with a task; an exception of a user's own reward is a mistake, too."""
+    """The problems that the reward finds in a task; an exception that it raises is a problem, too."""
     try:
         return list(problems(task, domain.tool_entries))
     except Exception as error:
@@ -376,7 +376,7 @@ def _try_policy(
 
 
 def report_to_json(report: Report) -> dict[str, Any]:
-    """The report as plain JSON values."""
+    """The report as a JSON object."""
     return {
         "domain": report.name,
         "folder": str(report.folder),

@@ -1,4 +1,4 @@
-"""What a run with models will take, before it begins: requests, tokens and dollars, said to be an estimate."""
+"""Estimates before a run how many model requests, tokens and dollars it will take."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ EXPERT = "expert"
 _SAMPLED = 8
 _BYTES_PER_TOKEN = 4
 _REPLY_TOKENS = {"simulator": 150, "user": 40, "judge": 80, "policy": 100}
-"""Where nothing better is known."""
+"""Assumed tokens per reply, by role, if the reply's size is not known."""
 _WRAPPING = 300
-"""Bytes around one block."""
+"""Assumed bytes of markers and keys around one data block."""
 _FORM = 90
-"""Bytes of a reply besides its operations and its observation."""
+"""Assumed bytes of a simulator's reply besides its operations and its observation."""
 
 
 @dataclass
 class _Sample:
-    """What one episode would ask.
+    """The model usage of one sampled episode.
 
     Attributes:
-        calls: Requests by role.
-        prompt: Bytes of their prompts by role.
-        reply: Bytes of their replies by role.
+        calls: Number of requests by role.
+        prompt: Total bytes of the prompts by role.
+        reply: Total bytes of the replies by role.
     """
 
     calls: dict[str, float] = field(default_factory=dict)
@@ -51,24 +51,24 @@ class _Sample:
     reply: dict[str, float] = field(default_factory=dict)
 
     def add(self, role: str, size: float, reply: float | None = None, calls: float = 1) -> None:
-        said = _REPLY_TOKENS[role] * _BYTES_PER_TOKEN if reply is None else reply
+        reply_size = _REPLY_TOKENS[role] * _BYTES_PER_TOKEN if reply is None else reply
         self.calls[role] = self.calls.get(role, 0) + calls
         self.prompt[role] = self.prompt.get(role, 0) + size * calls
-        self.reply[role] = self.reply.get(role, 0) + said * calls
+        self.reply[role] = self.reply.get(role, 0) + reply_size * calls
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run is expected to take.
+    """The estimated model usage of a run.
 
     Attributes:
-        episodes: How many episodes run.
-        calls: Requests by role.
-        prompt_tokens: Tokens of their prompts by role.
-        reply_tokens: Tokens of the replies by role, thinking not counted.
-        cost: USD, where prices are known; what a server's cache spares is not taken off.
-        basis: What the numbers rest on.
-        unpriced: Roles whose models are asked at an address on another machine and have no price.
+        episodes: Number of episodes.
+        calls: Number of requests by role.
+        prompt_tokens: Tokens of the prompts by role.
+        reply_tokens: Tokens of the replies by role, without reasoning tokens.
+        cost: Cost in USD, without discounts for cached tokens; ``None`` if a role has no price.
+        basis: How the numbers were found, for example ``as expert plays``.
+        unpriced: Roles without a price whose endpoint is on another machine.
     """
 
     episodes: int
@@ -80,7 +80,7 @@ class Estimate:
     unpriced: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line."""
+        """The estimate in one line."""
         parts = [f"{role} {compact(count)}" for role, count in self.calls.items() if count]
         if not parts:
             return f"expected calls of models: none ({self.basis})"
@@ -99,24 +99,25 @@ class Estimate:
 def estimate(
     suite: Suite, episodes: int, *, group: int = 1, player: str = EXPERT, policy: PolicyOptions | None = None
 ) -> Estimate | None:
-    """Estimate what so many episodes take. Asks nobody, and never fails.
+    """Estimate the model usage of a run by playing a few sample episodes in the world. Calls no model, raises nothing.
 
     Args:
         suite: The environment.
-        episodes: How many episodes.
-        group: How many of them share a world, and with it the simulator's answers.
-        player: The policy; the expert takes the place of one that is not of code, or not of this package or domain.
-        policy: The policy's model, where it is one.
+        episodes: Number of episodes.
+        group: Episodes per group; episodes of a group share the simulator's pinned answers.
+        player: The policy's name. The expert plays the samples instead of a model, or of a policy from elsewhere than
+            this package and the domain.
+        policy: Settings of the policy's model; ``None`` if the policy is code.
 
     Returns:
-        The estimate; ``None`` where no model takes part, or where nothing can be said.
+        The estimate; ``None`` if the run uses no model, or if the samples cannot be played.
     """
     if episodes < 1 or not (suite.model_names or policy is not None):
         return None
     try:
         free = player != "llm" and player in policy_names(suite.domain.config.policies)
         return _estimate(suite, episodes, group, player if free else EXPERT, policy)
-    except (Exception, SystemExit):  # the domain's own code plays; what is wrong with it, the run itself will tell
+    except (Exception, SystemExit):  # a bug in the domain's code: the run will report it
         return None
 
 
@@ -151,7 +152,7 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
 
 
 def _is_elsewhere(suite: Suite, role: str, policy: PolicyOptions | None) -> bool:
-    """Whether a role's model is asked on another machine: one on this machine is not paid by the token."""
+    """Whether a role's endpoint is on another machine; models on this machine cost nothing per token."""
     if role == "policy" and policy is not None:
         from simia_gym.policies.llm import endpoint_of
 
@@ -173,7 +174,7 @@ def _pinned(suite: Suite) -> bool:
 
 
 class _Watching(WorldSimulator):
-    """The world, counting what a model would have been asked in its place."""
+    """The world simulator; also counts the requests that a model simulator would have made."""
 
     def __init__(self, suite: Suite, sample: _Sample) -> None:
         domain = suite.domain
@@ -209,7 +210,7 @@ class _Watching(WorldSimulator):
 
 
 def _played(suite: Suite, task: Task, player: str) -> _Sample | None:
-    """Play a task where that costs nothing; ``None`` where it does not work."""
+    """Play a task without any model; ``None`` if that is impossible or the episode fails."""
     domain = suite.domain
     if domain.world is None or player not in policy_names(domain.config.policies):
         return None
@@ -226,7 +227,7 @@ def _played(suite: Suite, task: Task, player: str) -> _Sample | None:
 
 
 def _add_people(suite: Suite, task: Task, sample: _Sample, episode: Episode) -> None:
-    """What user, judge and policy would have been asked in an episode."""
+    """Count the requests that the user's, the judge's and the policy's models would have got in an episode."""
     size = _size_of_prompt(suite, "user") + len(encode(task.user or {})) + _WRAPPING
     record = 0
     for event in episode.ledger.events:
@@ -248,7 +249,7 @@ def _add_people(suite: Suite, task: Task, sample: _Sample, episode: Episode) -> 
 
 
 def _at_most(suite: Suite, task: Task) -> _Sample:
-    """An episode that uses all its turns."""
+    """An upper bound: the usage of an episode that runs to the turn limit."""
     sample = _Sample()
     domain, turns = suite.domain, suite.max_turns
     prepared = domain.prepare(task)
@@ -266,7 +267,7 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
 
 def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> None:
     size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
-    majority = suite.config.votes // 2 + 1  # further votes are asked for only where these differ
+    majority = suite.config.votes // 2 + 1  # further votes are requested only if these disagree
     calls = sum(majority if _is_gating(item) else 1 for item in judged(suite, task))
     sample.add("judge", size, calls=calls)
 

@@ -1,4 +1,4 @@
-"""Play an agent of one's own over the tasks of an environment, and score it."""
+"""Evaluates an agent on the tasks of an environment, from Python."""
 
 from __future__ import annotations
 
@@ -54,24 +54,25 @@ def evaluate(
     """Play every task of a split and report the scores, as ``simia evaluate`` does.
 
     Args:
-        env: An id, such as ``simia/retail-v0``, or the folder of a domain; or an environment, whose settings and tasks
-            are used.
-        agent: A function ``agent(messages, tools)``, plain or async, that gets both in OpenAI's layout and returns a
-            text or an assistant message; a policy class, made anew for each episode; a policy, which plays one episode
-            at a time; or the name of a policy, such as ``expert``.
+        env: An environment id, such as ``simia/retail-v0``; the folder of a domain; or an environment object, whose
+            settings and tasks are used.
+        agent: A function ``agent(messages, tools)``, plain or async, that gets both in OpenAI's format and returns a
+            text or an assistant message; a policy class, instantiated for each episode; a policy object, which plays
+            one episode at a time; or the name of a policy, such as ``expert``.
         trials: Episodes per task.
-        split: Which tasks; not used with an environment.
-        concurrency: Most episodes in flight. A plain function is called in as many threads.
-        seed: Seed of the episodes and of the bootstrap.
-        out: A file for the record of every episode, for ``simia show`` and ``simia replay``.
-        **settings: Further settings of the environment, as for `gymnasium.make`; not with an environment.
+        split: Which tasks to play; ignored if ``env`` is an environment object.
+        concurrency: Maximum number of concurrent episodes. A plain function is called in as many threads.
+        seed: Random seed of the episodes and of the bootstrap.
+        out: JSONL file for the records of the episodes, for ``simia show`` and ``simia replay``.
+        **settings: Further settings, as for `gymnasium.make`; not allowed if ``env`` is an environment object.
 
     Returns:
-        The scores. An episode with a fault is invalid and in no score. If an endpoint is lost, or the first
-        episodes all end with the same bug of the agent, the run ends early and ``report["run"]["stopped"]`` says so.
+        The scores. An episode with a fault is invalid and counts in no score. If an endpoint becomes unreachable, or
+        the first episodes all end with the same bug of the agent, the run stops early and ``report["run"]["stopped"]``
+        gives the reason.
 
     Raises:
-        InputError: A setting is wrong, or the agent is none of these.
+        InputError: A setting is wrong, or the agent has none of these types.
     """
     suite = _suite_of(env, split, settings)
     name, make_policy, most = _policy_of(agent, suite)
@@ -95,7 +96,7 @@ def evaluate(
         pool.on_traceback = _FirstTraceback()
         watch.begin(pool.halt, ())
         store = stack.enter_context(NoStore() if out is None else create_store(Path(out)))
-        with suppress(EndpointLostError):  # the watch knows
+        with suppress(EndpointLostError):  # the watch holds the reason, reported below
             _run(pool.run(store))
     run: JsonObject = {"policy": name, "split": config.split, "prompt": config.prompt}
     run |= spending_json(pool.summary, accounts().snapshot() if suite.model_names else {})
@@ -107,7 +108,7 @@ def evaluate(
 
 
 class _FirstTraceback:
-    """Logs the first traceback; the same bug in a hundred episodes is one bug."""
+    """Logs only the first traceback, because one bug often fails many episodes."""
 
     seen = False
 
@@ -123,15 +124,16 @@ def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str
         return make_suite(name, {**settings, "domain": folder, "split": split})
     inner = env.unwrapped
     if not isinstance(inner, SimiaEnv):
-        raise InputError(f"{type(inner).__name__} is no environment of ours", where="env", fix="Give an id of ours.")
+        fix = "Give an id from `simia list`."
+        raise InputError(f"{type(inner).__name__} is not a simia environment", where="env", fix=fix)
     if settings:
-        fix = "Give them to gymnasium.make, or give an id in place of the environment."
-        raise InputError(f"the environment has its own {', '.join(settings)}", where="settings", fix=fix)
+        fix = "Give them to gymnasium.make, or give an id instead of an environment object."
+        raise InputError(f"an environment object already has its {', '.join(settings)}", where="settings", fix=fix)
     return inner.suite
 
 
 def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], int]:
-    """The agent's name, what makes the policy of one episode, and how many episodes it can play at once."""
+    """The agent's name, a factory of policies, and the maximum number of concurrent episodes."""
     if isinstance(agent, str):
         return agent, make_player(agent, PolicyOptions(), suite), sys.maxsize
     name = str(getattr(agent, "__qualname__", type(agent).__qualname__))
@@ -142,11 +144,11 @@ def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], 
     if callable(agent):
         return name, lambda: FunctionPolicy(agent), sys.maxsize
     fix = "Give a function agent(messages, tools), or an object or class with a method act(messages)."
-    raise InputError(f"a {name} is no agent", where="agent", fix=fix)
+    raise InputError(f"a {name} is not an agent", where="agent", fix=fix)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run it on a loop of its own; in a notebook, where this thread has a loop already, in another thread."""
+    """Run a coroutine on a new event loop; in another thread if this one already runs a loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""A task's gold actions, run in the world: do they reach the goal, and what goal do they reach?"""
+"""Runs a task's gold actions in the world, to check the task's goal or to write it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from simia_gym.types import Task, ToolCall
 
 _FIX = "Mend the task's gold actions or its goal."
 _STYLES = [(ascii_only, marks) for ascii_only in (False, True) for marks in ((", ", ": "), (",", ":"))]
-"""How a line of JSON may be written: only ASCII letters or all, with spaces after commas and colons or without."""
+"""Styles in which a line of JSON may be written: ``ensure_ascii`` and ``separators`` of `json.dumps`."""
 
 
 def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
-    """The states before and after the gold actions, and which of these fail."""
+    """The states before and after the gold actions, and a message for each action that fails."""
     assert domain.world is not None
     failures = []
     initial = state = domain.base.apply(task.setup) if task.setup else domain.base
@@ -32,15 +32,15 @@ def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
 
 
 def try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Sequence[InputError]]:
-    """Compare where the gold actions lead with the goal.
+    """Check whether a task's gold actions reach its goal.
 
     Args:
         domain: The domain.
         task: The task.
-        where: Where the task stands, for error messages.
+        where: File and id of the task, for error messages.
 
     Returns:
-        Whether the goal is reached, ``None`` without a goal or a world; and what is wrong.
+        Whether the goal is reached (``None`` without a goal or a world), and the problems found.
     """
     if task.goal is None or domain.world is None:
         return None, ()
@@ -59,19 +59,19 @@ def try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Seque
 
 
 def write_goals(domain: Domain) -> list[str]:
-    """Write into the task files the goals that the gold actions reach.
+    """Write the goals that the gold actions reach into the task files.
 
-    A task keeps its goal if its gold actions reach it, if the goal is ``null``, or if the task has no ``gold``. All
-    other lines stay as they are, byte for byte.
+    A task keeps its goal if its gold actions reach it, if the goal is ``null``, or if the task has no ``gold``. The
+    lines of such tasks stay byte-identical.
 
     Args:
         domain: A domain with a world.
 
     Returns:
-        What was written, a sentence for each file.
+        A sentence for each file that was written.
 
     Raises:
-        DomainError: Some gold action fails; the file is not written.
+        DomainError: A gold action fails; its file is not written.
     """
     notes = []
     for split, name in domain.config.tasks.items():

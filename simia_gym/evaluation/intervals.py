@@ -1,11 +1,10 @@
-"""Means over tasks and how sure one can be of them: 95% intervals whose unit is the task.
+"""Means over tasks with 95% confidence intervals.
 
-Trials of one task are alike, so that tasks and not episodes are what is resampled. Where every task has a value of 0 or
-1 (one trial each, or a share of nothing or all), their mean is a proportion, and Wilson's interval is used: it is right
-also where all succeed or none, of which a bootstrap would say that nothing else is possible. Everywhere else it is
-the percentile bootstrap over tasks, from a seed. For differences between two policies on the same tasks the same holds
-with the interval of Agresti and Min for matched pairs ("Simple improved confidence intervals for comparing matched
-proportions", Statistics in Medicine 2005) in place of Wilson's.
+Trials of one task are correlated, so the unit of resampling is the task, not the episode. If every task has the value 0
+or 1, the mean is a proportion and gets Wilson's interval, which also holds if all or none succeed, where a bootstrap
+interval would have width 0. All other means get a seeded percentile bootstrap over tasks. Differences between two
+policies on the same tasks are treated alike, with the interval of Agresti and Min for matched pairs ("Simple improved
+confidence intervals for comparing matched proportions", Statistics in Medicine 2005) instead of Wilson's.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ class Estimate:
 
     Attributes:
         value: The mean; ``None`` without any task.
-        low: Lower bound; ``None`` where there is no interval.
-        high: Upper bound.
-        tasks: How many tasks it is over.
-        method: Where the interval comes from; ``none`` where one task, or none, allows no statement.
+        low: Lower bound; ``None`` without an interval.
+        high: Upper bound; ``None`` without an interval.
+        tasks: Number of tasks.
+        method: Method of the interval; ``none`` if there are too few tasks for one.
     """
 
     value: float | None
@@ -47,7 +46,7 @@ class Estimate:
     method: Method
 
     def to_json(self) -> JsonObject:
-        """The value with its interval, as JSON."""
+        """The estimate as a JSON object."""
         interval = None if self.low is None else [self.low, self.high]
         return {"value": self.value, "interval": interval, "tasks": self.tasks, "method": self.method}
 
@@ -58,11 +57,11 @@ def mean_over_tasks(
     """The mean of one value per task.
 
     Args:
-        values: The values.
-        shares: Whether they are shares of something, 0 to 1, so that 0 and 1 alone make a proportion; numbers of turns
-            that happen to be 1 are none.
-        seed: Seed of the bootstrap.
-        resamples: How often it draws.
+        values: One value per task.
+        shares: Whether the values are shares in [0, 1], so that values of only 0 and 1 make a proportion. Pass
+            ``False`` for counts, such as turns.
+        seed: Random seed of the bootstrap.
+        resamples: Number of bootstrap resamples.
     """
     if not values:
         return Estimate(None, None, None, 0, "none")
@@ -83,12 +82,12 @@ def mean_difference(
 
     Args:
         first: One value per task.
-        second: Values of the same tasks in the same order.
-        seed: Seed of the bootstrap.
-        resamples: How often it draws.
+        second: One value per task, for the same tasks in the same order.
+        seed: Random seed of the bootstrap.
+        resamples: Number of bootstrap resamples.
 
     Raises:
-        InputError: They are not equally many.
+        InputError: ``first`` and ``second`` differ in length.
     """
     if len(first) != len(second):
         what = f"there are {len(first)} values and {len(second)}"
@@ -113,10 +112,10 @@ def bootstrap(values: Sequence[float], *, seed: int, resamples: int = RESAMPLES)
 
     Args:
         values: One value per task, in any order.
-        seed: Where the draws come from.
-        resamples: How often it draws as many tasks as there are, with replacement.
+        seed: Random seed.
+        resamples: Number of resamples; each draws ``len(values)`` tasks with replacement.
     """
-    # How often each distinct value is drawn says all there is to a mean, and is far less than which task was drawn.
+    # The mean depends only on how often each distinct value is drawn; drawing these counts is much cheaper.
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     drawn = np.random.default_rng(seed).multinomial(len(values), counts / len(values), size=resamples)
     means = drawn @ distinct / len(values)
@@ -128,12 +127,12 @@ def agresti_min(gained: int, lost: int, pairs: int) -> tuple[float, float]:
     """The 95% interval of the difference of two proportions over the same tasks.
 
     Args:
-        gained: Tasks that only the second solved.
-        lost: Tasks that only the first solved.
-        pairs: All tasks.
+        gained: Number of tasks that only the second policy solved.
+        lost: Number of tasks that only the first policy solved.
+        pairs: Number of all tasks.
 
     Returns:
-        Bounds of (gained - lost) / pairs: Wald's, with half a task added to each of the four cells.
+        Lower and upper bound of (gained - lost) / pairs: Wald's interval with 0.5 added to each of the four cells.
     """
     total, more, less = pairs + 2, gained + 0.5, lost + 0.5
     centre = (more - less) / total

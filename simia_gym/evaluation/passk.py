@@ -1,9 +1,9 @@
-"""How often a policy succeeds: in one try, in every one of k tries, in at least one of k.
+"""Unbiased estimates of ``pass^k`` (all of k trials succeed) and ``pass@k`` (at least one of k succeeds) for one task.
 
-Of n trials of a task c succeeded. The probability that k trials drawn from them without replacement are all successes
-is the unbiased estimate of ``pass^k`` (Yao et al., "tau-bench", arXiv:2406.12045), and the probability that at least
-one is, of ``pass@k`` (Chen et al., "Evaluating large language models trained on code", arXiv:2107.03374). Both are
-estimates for one task; what is reported is their mean over tasks.
+Given c successes in n trials, draw k of the trials without replacement. The probability that all are successes is the
+estimate of ``pass^k`` (Yao et al., "tau-bench", arXiv:2406.12045); the probability that at least one is a success is
+the estimate of ``pass@k`` (Chen et al., "Evaluating large language models trained on code", arXiv:2107.03374). Reports
+give the mean over tasks.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ def pass_hat_k(trials: int, successes: int, k: int) -> float:
     """Estimate the probability that k independent trials of a task all succeed.
 
     Args:
-        trials: How many trials there were; at least k.
-        successes: How many succeeded.
-        k: How many have to succeed.
+        trials: Number of trials; at least k.
+        successes: Number of successful trials.
+        k: Number of trials that must all succeed.
 
     Returns:
         C(successes, k) / C(trials, k), in [0, 1].
 
     Raises:
-        InputError: The numbers cannot be.
+        InputError: Not 0 <= successes <= trials, or not 1 <= k <= trials.
     """
     _check(trials, successes, k)
     return comb(successes, k) / comb(trials, k)
@@ -35,15 +35,15 @@ def pass_at_k(trials: int, successes: int, k: int) -> float:
     """Estimate the probability that at least one of k independent trials of a task succeeds.
 
     Args:
-        trials: How many trials there were; at least k.
-        successes: How many succeeded.
-        k: How many tries there are.
+        trials: Number of trials; at least k.
+        successes: Number of successful trials.
+        k: Number of trials of which at least one must succeed.
 
     Returns:
         1 - C(trials - successes, k) / C(trials, k), in [0, 1].
 
     Raises:
-        InputError: The numbers cannot be.
+        InputError: Not 0 <= successes <= trials, or not 1 <= k <= trials.
     """
     _check(trials, successes, k)
     return 1.0 - comb(trials - successes, k) / comb(trials, k)

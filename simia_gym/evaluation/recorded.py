@@ -1,14 +1,13 @@
-"""Executes recorded episodes of a public benchmark again and counts what comes out the same.
+"""Executes recorded episodes of a public benchmark again and counts matching tool results and rewards.
 
-Every recorded tool result is compared byte for byte with what the domain's world answers on the same data; every
-recorded reward with the one worked out here, on the basis ``database*communicate``: the episode was ended by one of its
-two sides, the database is as the gold actions leave it (those that fail are passed over), and each string that had to
-be told occurs in what the agent said, commas taken out of that, letter case ignored.
+Every recorded tool result is compared byte for byte with the observation of the domain's world on the same data. Every
+recorded reward is compared with a reward computed here on the basis ``database*communicate``, which is 1 if the user or
+the agent ended the episode, the final database equals the database after the gold actions (failing ones are skipped),
+and the agent said every required string (ignoring letter case and commas in the agent's words), else 0.
 
-An outcome can be checked only where the gold actions are known. A list that is not empty is known. An empty list can
-mean that nothing should have changed, or that the recording lost it; it is taken at its word unless the record
-contradicts it: unless it says that the database matched although the agent changed it, or the other way round. Records
-that tell only the reward are judged by that.
+A reward can be checked only if the gold actions are known. A non-empty list is known. An empty list means either that
+nothing should change or that the recording lost the actions. It counts as known if it agrees with the recorded
+``db_match``, or, without one, with the recorded reward.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ class Recording:
 
     Attributes:
         id: The episode's id.
-        pairs: Every answered call with the recorded answer, in the order of the calls.
-        said: What the agent said to the user.
-        gold: The gold actions; empty where there are none or where they are unknown.
-        required: What the user had to be told.
-        reward: The recorded reward.
-        db_match: The recorded comparison of databases, where it was recorded.
-        ended: Whether one of the two sides ended the episode, as opposed to a limit or a failure.
+        pairs: The answered tool calls with the recorded results, in the order of the calls.
+        said: The agent's messages to the user.
+        gold: The gold actions; empty if there are none or if they are unknown.
+        required: Strings that the agent had to tell the user.
+        reward: The recorded reward; ``None`` if not recorded.
+        db_match: The recorded result of the database comparison; ``None`` if not recorded.
+        ended: Whether the user or the agent ended the episode, as opposed to a limit or a failure.
     """
 
     id: str
@@ -61,12 +60,12 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an episode scores on the basis.
+    """The components of the reward on the basis ``database*communicate``.
 
     Attributes:
-        database: Whether the database is as the gold actions leave it.
-        told: Whether everything required was told.
-        ended: Whether one of the two sides ended the episode.
+        database: Whether the final database equals the database after the gold actions.
+        told: Whether the agent said every required string.
+        ended: Whether the user or the agent ended the episode.
     """
 
     database: bool
@@ -75,16 +74,16 @@ class Outcome:
 
     @property
     def reward(self) -> float:
-        """1 if everything holds, else 0."""
+        """1 if all components hold, else 0."""
         return float(self.database and self.told and self.ended)
 
 
 def verify_recorded(domain: str, *, data: Path | str, rollouts: Path | str) -> JsonObject:
-    """Execute recorded rollouts again.
+    """Execute recorded rollouts again and compare tool results and rewards.
 
     Args:
         domain: The domain's name or environment id, such as ``desk`` or ``simia/desk-v0``.
-        data: The benchmark's data directory for it.
+        data: The benchmark's data directory for the domain.
         rollouts: JSONL file; per line ``id, messages, reward, gold_actions``, ``communicate_info`` or ``outputs``, and
             optionally ``db_match`` and ``termination``.
 
@@ -93,7 +92,7 @@ def verify_recorded(domain: str, *, data: Path | str, rollouts: Path | str) -> J
         ``basis``, and up to five of the ``first_mismatches`` and ``first_disagreements``.
 
     Raises:
-        InputError: Domain, data or file cannot be read; names the line.
+        InputError: The domain, the data or the file cannot be read; names the line.
     """
     folder = domain_path(domain if domain.startswith("simia/") else f"simia/{domain}-v0")
     loaded = load_domain(folder, data=data)
@@ -107,9 +106,9 @@ def verify(world: World, base: State, rollouts: Path, *, domain: str | None = No
 
     Args:
         world: The world.
-        base: The state that every episode begins with.
+        base: The initial state of every episode.
         rollouts: The JSONL file.
-        domain: The domain's name; episodes that say they are of another one are refused.
+        domain: The domain's name; an episode whose ``domain`` differs is an error.
     """
     pairs = identical = episodes = checked = agree = unknown = 0
     mismatches: list[JsonObject] = []
@@ -161,13 +160,13 @@ def _execute(world: World, state: State, call: ToolCall) -> tuple[str, State]:
 
 
 def judge(recording: Recording, base: State, final: State, gold: State) -> Outcome:
-    """Score an episode on the basis.
+    """Score an episode on the basis ``database*communicate``.
 
     Args:
         recording: The episode.
-        base: The state it began with.
-        final: The state it ended with.
-        gold: The state that the gold actions lead to.
+        base: The episode's initial state.
+        final: The episode's final state.
+        gold: The state after the gold actions.
     """
     said = [text.lower().replace(",", "") for text in recording.said]
     told = all(any(wanted.lower() in text for text in said) for wanted in recording.required)
@@ -175,9 +174,9 @@ def judge(recording: Recording, base: State, final: State, gold: State) -> Outco
 
 
 def same_database(base: State, one: State, other: State) -> bool:
-    """Whether two states that come from one base are written the same: ``1`` and ``1.0`` are different.
+    """Whether two states derived from the same base have the same JSON text, in which ``1`` and ``1.0`` differ.
 
-    Private tables are left out. Costs as much as rows were touched.
+    Tables with a leading ``_`` are ignored. The cost is proportional to the number of touched rows.
     """
     touched = {*one.touched_since(base), *other.touched_since(base)}
     return all(
@@ -200,10 +199,10 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[Recording
 
     Args:
         path: The JSONL file.
-        domain: The only domain whose episodes are wanted; a line need not say.
+        domain: The domain's name. A line with another ``domain`` is an error; a line without one is accepted.
 
     Raises:
-        InputError: The file cannot be read, or a line is no recorded episode; names the line.
+        InputError: The file cannot be read, or a line is not a recorded episode; names the line.
     """
     for number, value in read_jsonl(path, what="file of rollouts"):
         where = f"{path}:{number}"
@@ -247,7 +246,7 @@ def _read_recording(value: Any, where: str) -> Recording:
 
 
 def _pair(messages: Sequence[Mapping[str, Any]], where: str) -> list[tuple[ToolCall, str]]:
-    """Match every tool message with its call: by id if one fits, else the first call without an answer."""
+    """Match every tool message with its call: by id if possible, else with the first unanswered call."""
     calls: list[ToolCall] = []
     answers: dict[int, str] = {}
     open_calls: list[int] = []
@@ -270,7 +269,7 @@ def _pair(messages: Sequence[Mapping[str, Any]], where: str) -> list[tuple[ToolC
 
 
 def _read_call(raw: Any, where: str) -> ToolCall:
-    """Read a call, in the layout ``{id, name, arguments}`` or in OpenAI's."""
+    """Read a call in the format ``{id, name, arguments}`` or in OpenAI's format."""
     inner = raw.get("function", raw) if isinstance(raw, dict) else raw
     if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
         raise InputError("a tool call has no name", where=where, fix="Write {id, name, arguments}.")

@@ -1,4 +1,4 @@
-"""The scores of recorded episodes: per policy, per kind of task, and what two policies differ by on the same tasks."""
+"""Reports of scores: per policy, per kind of task, and differences between policies on the same tasks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ALL_UP_TO = 8
 
 
 class Report(dict[str, Any]):
-    """The scores of policies, as ``simia evaluate --json`` gives them; printed, it is a table.
+    """The scores of policies, as printed by ``simia evaluate --json``; `str` gives a table.
 
-    ``series`` holds the scores of each policy, ``pairs`` the differences of the others to the first by task. Rates and
-    means are over valid trials; tasks count alike, however many trials they have.
+    ``series`` holds the scores of each policy; ``pairs`` holds the differences between each further policy and the
+    first, on the same tasks. Only valid trials count, and each task has the same weight.
     """
 
     def __str__(self) -> str:
-        """The table as a terminal shows it, without colours."""
+        """The report as plain-text tables."""
         console = Console(file=StringIO(), width=Console().width, highlight=False)
         for part in score_parts(self):
             console.print(part, soft_wrap=isinstance(part, Text))
@@ -36,12 +36,12 @@ class Report(dict[str, Any]):
 
 
 def make_report(series: Sequence[Series], *, seed: int = 0, run: JsonObject | None = None) -> Report:
-    """Put the scores of policies side by side.
+    """Score series of trials and compare each further one with the first.
 
     Args:
-        series: Their trials; every other one is compared with the first.
-        seed: Seed of the bootstrap.
-        run: What else is known of episodes that were just played.
+        series: The trials of each policy.
+        seed: Random seed of the bootstrap.
+        run: Facts about the run that played the episodes, such as cost and duration; ``None`` for recorded episodes.
     """
     return Report(
         made_by=MARK,
@@ -55,10 +55,10 @@ def make_report(series: Sequence[Series], *, seed: int = 0, run: JsonObject | No
 
 
 def listed_ks(most: int) -> list[int]:
-    """The k that are reported: all up to 8, then powers of two, and the number of trials itself.
+    """The values of k to report: all up to 8, then powers of two, and the number of trials itself.
 
     Args:
-        most: Most trials of a task.
+        most: The largest number of trials of a task.
     """
     ks = [k for k in range(1, most + 1) if k <= _ALL_UP_TO or k & (k - 1) == 0]
     return ks if not most or most in ks else [*ks, most]
@@ -130,7 +130,7 @@ def _mean_reward(one: TaskTrials) -> float:
 
 
 def _pair(first: Series, second: Series, seed: int) -> JsonObject:
-    """The second's scores minus the first's, over the tasks that both have valid trials of."""
+    """The second series' scores minus the first's, over the tasks of which both have valid trials."""
     same = first.config["env"] == second.config["env"]
     both = {task: None for task, one in first.tasks.items() if same and one.valid and _valid(second, task)}
     out: JsonObject = {

@@ -1,4 +1,4 @@
-"""How a report of `simia evaluate` looks in the terminal."""
+"""Renders the report of `simia evaluate` for the terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-
 
 
 def score_parts(report: JsonObject, *, faults: bool = True) -> Iterator[RenderableType]:
-    """Everything that a terminal shows of a report.
+    """The tables and lines that show a report.
 
     Args:
         report: The JSON of a `Report`.
-        faults: Whether to say which episodes are invalid.
+        faults: Whether to include the line on invalid episodes.
     """
     series = report["series"]
     for one in series:

@@ -1,10 +1,11 @@
-"""A domain's self-tests: examples of what its tools answer, in ``selftests.jsonl``.
+"""A domain's self-tests: example tool calls with expected results, in ``selftests.jsonl``.
 
     {"setup": [...], "call": {"name": "borrow_book", "arguments": {...}},
      "expect": {"outcome": "ok", "contains": "B-101", "ops": [...]}}
 
-``setup`` are operations on the initial state. Of ``expect``, every key that is there must hold: ``outcome`` (``ok`` or
-``error``), ``error_code``, ``observation`` (the whole text), ``contains`` (a part of it), ``ops`` (exactly these).
+``setup`` lists operations on the initial state. Every given key of ``expect`` must hold: ``outcome`` (``ok`` or
+``error``), ``error_code``, ``observation`` (the whole text), ``contains`` (a part of the observation), ``ops`` (exactly
+these operations).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _FIX = "Mend the tool, or what the example expects."
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """One example that ran.
+    """The result of one self-test.
 
     Attributes:
-        tool: The tool's name.
-        problem: What was wrong; ``None`` where it passed.
+        tool: The tool's name; empty if the self-test could not be read or run.
+        problem: The mismatch or error; ``None`` if the self-test passed.
     """
 
     tool: str
@@ -40,15 +41,15 @@ class SelfTest:
 
 
 def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]:
-    """Run the examples of a folder, each on a state of its own.
+    """Run a domain's self-tests, each on its own copy of the initial state.
 
     Args:
-        folder: The domain's folder; it need not have any.
-        world: The world.
+        folder: The domain's folder; may lack ``selftests.jsonl``.
+        world: The domain's world.
         base: The initial state.
 
     Yields:
-        One result per example.
+        One result per self-test.
     """
     path = folder / FILE
     if not path.is_file():

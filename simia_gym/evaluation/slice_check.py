@@ -1,7 +1,7 @@
-"""Whether a tool's declaration suffices for a model to play it, tried in the world.
+"""Checks in the world that the declaration of each tool suffices for a model to simulate it.
 
-Run on the slice alone, the world must do what it does on the whole state, and the rendering rule must write what the
-world writes.
+On the declared state slice the world must answer as on the whole state, and the rendering rule must give the world's
+observation.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _SHOWN = 120
 
 
 def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
-    """Find names in declarations that do not exist.
+    """Find declarations that name a table or argument that does not exist.
 
     Args:
         domain: The domain.
 
     Yields:
-        The tool's name and what is wrong.
+        The tool's name and the problem.
     """
     schema = domain.state_schema
     tables = {*domain.base.tables, *(schema.tables if schema is not None else ())}
@@ -43,14 +43,14 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
 
 
 def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, str]]:
-    """Try the gold calls of tasks, one after another.
+    """Check the gold calls of tasks, each task's calls in sequence.
 
     Args:
         domain: A domain with a world.
-        tasks: Its tasks; those that cannot be begun or run are for others to report.
+        tasks: Tasks of the domain; those that cannot run are skipped, because other checks report them.
 
     Yields:
-        The tool's name and what is wrong with its declaration, the first for each tool.
+        The tool's name and the first problem of its declaration.
     """
     found: set[str] = set()
     for task in tasks:
@@ -68,15 +68,15 @@ def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, 
 
 
 def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str]]:
-    """Try a call in the world, on the whole state and on the slice.
+    """Check a call in the world, on the whole state and on the slice.
 
     Args:
         domain: A domain with a world.
-        state: The state before.
+        state: The state before the call.
         call: The call.
 
     Returns:
-        The world's transition, and what is wrong with the declaration of the tool.
+        The world's transition on the whole state, and the problems of the tool's declaration.
 
     Raises:
         Fault: The world failed on the whole state.
@@ -92,7 +92,7 @@ def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transit
 def _slice_problems(domain: Domain, state: State, call: ToolCall, whole: Transition) -> Iterator[str]:
     assert domain.world is not None
     if not domain.specs[call.name].reads and domain.specs[call.name].effect != "none":
-        return  # what is not declared at all is reported as a default
+        return  # missing reads are reported as a note on the default
     try:
         part = domain.world.call(domain.slicer(call.name)(state, call).state(), call)
     except Fault as fault:

@@ -1,4 +1,4 @@
-"""The trials of each task, counted from records, by policy, settings and seed."""
+"""Counts the trials of each task from records, grouped by policy, settings and seed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
 
 _MOST_LETTERS = 40
-"""Most letters of a setting in a label."""
+"""Maximum length of one setting in a label, in characters."""
 
 
 @dataclass
 class TaskTrials:
-    """The trials of one task. Rates and means are over valid trials alone.
+    """The trials of one task.
 
     Attributes:
         task: The task's id.
-        kind: Its kind.
-        valid: Trials with a reward.
-        successes: Strict passes among them.
-        reward: Sum of their rewards.
-        turns: Sum of their turns.
-        invalid: Trials that a fault left without a reward; they count in nothing else.
+        kind: The task's kind.
+        valid: Number of valid trials; the sums below are over these.
+        successes: Number of successes.
+        reward: Sum of rewards.
+        turns: Sum of turns.
+        invalid: Number of invalid trials, which have no reward because of a fault.
     """
 
     task: str
@@ -55,15 +55,16 @@ class Series:
     """The trials of one policy in one environment from one seed.
 
     Attributes:
-        label: What people call it; different for each of those that are looked at together.
-        source: Where its episodes stand.
+        label: Name for display; unique within a report.
+        source: Path of the record file; empty if there is none.
         policy: The policy's name.
-        seed: The rollout's seed.
-        config: The environment's settings, those at their default left out.
-        run: What else all its episodes share, such as the size of groups and the hash of the policy.
+        seed: The rollout's random seed.
+        config: The environment's settings that differ from their defaults.
+        run: The rollout's settings, such as the group size and the policy's hash.
         domain_hashes: Content hashes of the domain.
         tasks: Trials by task id.
-        faults: How often each fault occurred, by ``role:kind``.
+        faults: Number of faults by ``role:kind``.
+        keys: Keys of the episodes counted so far.
     """
 
     label: str
@@ -80,11 +81,15 @@ class Series:
     def add(self, record: Record, where: str) -> None:
         """Count one episode.
 
+        Args:
+            record: The episode's record.
+            where: File and line of the record, for error messages.
+
         Raises:
-            InputError: It has been counted already.
+            InputError: The episode has been counted already.
         """
         if record.key in self.keys:
-            what = f"the episode of task {record.task!r}, member {record.member}, stands there twice"
+            what = f"the episode of task {record.task!r}, member {record.member}, occurs twice"
             raise InputError(what, where=where, fix="Give each episode once.")
         self.keys.add(record.key)
         self.domain_hashes.add(record.domain_hash)
@@ -96,15 +101,15 @@ class Series:
 
     @property
     def most_trials(self) -> int:
-        """Most valid trials that a task has."""
+        """The largest number of valid trials of a task."""
         return max((one.valid for one in self.tasks.values()), default=0)
 
 
 class Trials:
-    """Sorts records into series, one for each policy, settings and seed.
+    """Groups records into series, one for each combination of policy, settings and seed.
 
     Args:
-        source: Where the records stand.
+        source: Path of the record file; empty if there is none.
     """
 
     def __init__(self, source: str) -> None:
@@ -115,7 +120,7 @@ class Trials:
         """Count one episode.
 
         Raises:
-            InputError: It has been counted already.
+            InputError: The episode has been counted already.
         """
         key = encode([record.policy, record.config, record.run])
         series = self._found.get(key)
@@ -125,21 +130,21 @@ class Trials:
         series.add(record, f"{self._source}:{record.line}")
 
     def series(self) -> list[Series]:
-        """The series in the order in which they begin."""
+        """The series in the order of their first record."""
         return [*self._found.values()]
 
 
 def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
-    """Read records; a file that holds several policies, settings or seeds gives several series.
+    """Read record files; a file with several policies, settings or seeds gives several series.
 
     Args:
         paths: The files.
 
     Returns:
-        The series in the order in which they begin, and what is worth a warning, a sentence each.
+        The series in the order of their first record, and a list of warnings.
 
     Raises:
-        InputError: A file is missing, broken, given twice, or without any episode.
+        InputError: A file is missing, malformed, given twice, or without any finished episode.
     """
     found: list[Series] = []
     warnings = []
@@ -171,9 +176,9 @@ def _label(series: Sequence[Series]) -> None:
     for names in (["prompt"], ["simulator"], ["seed"], ["file"], ["path"], settings):
         for same in _alike(series):
             for name in names:
-                told = [facts[id(one)].get(name, f"{name} as it comes") for one in same]
-                for one, fact in zip(same, told, strict=True):
-                    one.label += f", {fact}" if len(set(told)) > 1 else ""
+                values = [facts[id(one)].get(name, f"{name} by default") for one in same]
+                for one, fact in zip(same, values, strict=True):
+                    one.label += f", {fact}" if len(set(values)) > 1 else ""
     for same in _alike(series):
         for number, one in enumerate(same, 1):
             one.label += f", number {number}" if len(same) > 1 else ""

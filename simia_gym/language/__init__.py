@@ -1,4 +1,4 @@
-"""The one reader of English: what a message says, for user and reward alike."""
+"""Understanding of English messages, shared by user simulators and rewards."""
 
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue

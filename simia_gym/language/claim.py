@@ -1,8 +1,8 @@
-"""Whether a sentence claims that something has been done for the user.
+"""Finds claims that something has been done for the user.
 
-Only finished deeds count, said in the first person or of the thing itself ("I have cancelled it", "your order has now
-been cancelled", "it is done"), and neither what is denied, asked, or made a condition ("if it had been cancelled"), nor
-a general rule ("pending orders can be cancelled").
+Only completed actions count, stated in the first person or about the thing itself ("I have cancelled it", "your order
+has now been cancelled", "it is done"). Negations, questions, conditions ("if it had been cancelled") and general rules
+("pending orders can be cancelled") do not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DEEDS = (
     "cancelled", "canceled", "refunded", "returned", "exchanged", "swapped", "replaced", "changed", "modified",
     "updated", "switched", "upgraded", "downgraded", "added", "removed", "applied", "reverted", "credited", "booked",
 )  # fmt: skip
-"""Participles of what agents do for users; a caller can add its own."""
+"""Participles of actions that agents perform for users; callers can add more."""
 
 _ALWAYS = (
     r"granted|credited|issued|initiated|arranged|gone (?:ahead|through)|went ahead"
@@ -47,7 +47,7 @@ _NOUN = (
     r"|done|on (?:its|the) way|in your account|yours)|is submitted)\b"
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
-# Most sentences hold no such word, and need no closer look.
+# A quick filter: a sentence without any of these words holds no claim.
 _HINT = re.compile(
     r"(?:grant|credit|issu|initiat|arrang|appli|complet|confirm|approv|process|submitt|handl|plac|request|execut"
     r"|perform|add)ed"
@@ -64,7 +64,7 @@ _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to w
 _EARLIER = re.compile(r"\b(?:already|once|previously|before|earlier|status|cannot|can't|again)\b")
 _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
-# "It is refunded" may be a rule, "the order is cancelled" is a claim; "it was booked in May" tells what is known.
+# "It is refunded" may state a rule, "the order is cancelled" is a claim; "it was booked in May" states a known fact.
 _RULES = ("refunded", "returned", "applied", "added")
 _HISTORY = ("booked",)
 
@@ -75,8 +75,8 @@ class Claim:
 
     Attributes:
         sentence: The sentence.
-        deed: The participle that was said; ``""`` for a general claim such as "all done".
-        past: Whether the sentence also speaks of earlier times, so that it may tell of something long done.
+        deed: The participle of the claimed action; ``""`` for a general claim such as "all done".
+        past: Whether the sentence mentions an earlier time, so that it may report an action from before the episode.
     """
 
     sentence: Sentence
@@ -85,7 +85,7 @@ class Claim:
 
 
 def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]:
-    """Find what one sentence claims to be done, by `DEEDS` and by more participles."""
+    """Find the claims in one sentence, by the participles in `DEEDS` and ``more``."""
     plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
     if sentence.question or not (_HINT.search(plain) or any(word in plain for word in (*DEEDS, *more))):
         return

@@ -1,4 +1,4 @@
-"""Whether the words of a user agree to go on. Only for users that do not name their own dialogue acts."""
+"""Decides from a user's words whether the user consents; needed only for users that do not report dialogue acts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_MATTER = re.compile(
     r"\bno,? (?:(?:further|other|more) \w+|questions?|changes?|need to (?:change|wait))\b"
     r"|\b(?:i )?don't have any (?:questions|objections|changes)\b"
 )
-# What takes back a yes of the same sentence.
+# Phrases that negate a yes in the same sentence.
 _NO = re.compile(
     r"""
       ^\W*(?:no|nope|nah|never|stop|wait|hold\ on|not)\b
@@ -45,7 +45,7 @@ _NO = re.compile(
     """,
     re.VERBOSE,
 )
-# What takes back a yes anywhere in the message.
+# Phrases that negate a yes anywhere in the message.
 _NOTHING_YET = re.compile(
     r"""
       \b(?:don't|do\ not|not\ to)\ (?:\w+\ )?
@@ -62,7 +62,7 @@ _NOTHING_YET = re.compile(
     re.VERBOSE,
 )
 _RESERVATION = re.compile(r"\bbut\b[^.!?]{0,240}\?")
-# A yes that holds only if something else does, or that goes on to ask for something else.
+# Phrases that make a yes conditional, or that go on to request something else.
 _CONDITION = re.compile(
     r"\b(?:only if|as long as|provided|on (?:the )?condition|unless|assuming|so long as|except)\b"
     r"|\bif\b(?! (?:that|this|it|everything|all)(?:'s| is| looks| are)?"
@@ -82,10 +82,10 @@ _START_OF_NO = re.compile(r"^\W*(?:no|nope|nah|not)\b")
 
 
 def consents(sentences: Sequence[Sentence]) -> bool:
-    """Whether a user's words agree to what was proposed.
+    """Whether a user's message consents to the agent's proposal.
 
-    One sentence must say yes without taking it back; a message that opens with a no, or asks to wait, agrees to
-    nothing. A yes inside a question ("is it okay?") or followed by one ("sure, but what does it cost?") is none.
+    At least one sentence must say yes and not negate it. A message that begins with a no or asks to wait does not
+    consent. A yes inside a question ("is it okay?") or before one ("sure, but what does it cost?") does not count.
     """
     parts = [_NO_MATTER.sub(" ", _WELCOME.sub("ok", sentence.plain)).strip(" ,.;-") for sentence in sentences]
     whole = ". ".join(parts)

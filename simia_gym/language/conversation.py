@@ -1,4 +1,4 @@
-"""The acts of a conversation in any domain: what one sentence of an agent does."""
+"""Recognises the dialogue acts of an agent's sentences, in any domain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from simia_gym.language.refusal import refuses
 from simia_gym.language.text import Sentence
 
 Act: TypeAlias = Literal["confirm", "refuse", "claim", "wait", "offer", "invite", "question"]
-"""Asks for a yes, refuses, claims a deed, asks to wait, offers further help, invites to say what is wanted, asks."""
+"""Dialogue acts, in order: asks for consent, refuses, claims a completed action, asks to wait, offers further help,
+invites the user to state a request, asks a question."""
 
 _VERBS = (
     "submit|process|place|cancel|return|exchange|modify|change|update|switch|set|apply|book|complete|finali[sz]e|make"
@@ -82,21 +83,21 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     ),
 }
 _CUES = {act: Cue(patterns, act) for act, patterns in _PATTERNS.items()}
-# A question that no yes can answer, and words that ask for a yes even where the sentence asks for a detail too.
+# Questions that cannot be answered by yes; and phrases that ask for a yes even if the sentence also asks for a detail.
 _WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
 _YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one sentence does.
+    """The dialogue acts of one sentence.
 
     Attributes:
         sentence: The sentence.
-        acts: Its acts.
-        requests: Whether it asks for something, which may be a detail that a domain knows.
-        firm: Whether it asks for a yes even if it asks for a detail too; "could you confirm your email?" does not.
-        claims: The finished deeds that it claims.
+        acts: Its dialogue acts.
+        requests: Whether it asks for something, possibly a detail of the domain.
+        firm: Whether it asks for consent even if it also asks for a detail; "could you confirm your email?" does not.
+        claims: Its claims of completed actions.
     """
 
     sentence: Sentence
@@ -108,7 +109,7 @@ class Said:
 
 @lru_cache(maxsize=4096)
 def understand(sentence: Sentence) -> Said:
-    """Find out what a sentence does. Remembered, since agents say much the same sentences again and again."""
+    """Find a sentence's dialogue acts. Cached, because agents repeat sentences."""
     text, acts = sentence.plain, set[Act]()
     if _CUES["offer"].occurs(text):
         acts.add("offer")
@@ -118,7 +119,7 @@ def understand(sentence: Sentence) -> Said:
         acts.add("invite")
     found = _CUES["confirm"].find(text)
     firm = found is not None and _YES.occurs(text)
-    # "What would you like me to do?" asks for no yes, nor does "would you like help with anything else?".
+    # Neither "What would you like me to do?" nor "Would you like help with anything else?" asks for consent.
     if found is not None and (firm or not ("offer" in acts or _WH.occurs(text[:found]))):
         acts.add("confirm")
     if refuses(sentence):

@@ -1,4 +1,4 @@
-"""Cues: regular expressions that are tried only on texts that hold a literal which every match needs."""
+"""Cues: sets of regular expressions, searched only in texts that contain a literal that every match needs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _OPTIONAL = re.compile(r".[?*]|.\{[^}]*\}")
 
 
 class Cue:
-    """Several regular expressions over lower-case text, of which any may match.
+    """A set of regular expressions over lower-case text; matches if any of them does.
 
     Args:
-        patterns: The expressions.
-        where: Where they stand, for error messages.
+        patterns: The regular expressions.
+        where: File and key of the patterns, for error messages.
 
     Raises:
-        InputError: One of them is no regular expression.
+        InputError: A pattern is not a valid regular expression.
     """
 
     __slots__ = ("_branches",)
@@ -33,20 +33,20 @@ class Cue:
                 self._branches += [(needed(branch), re.compile(branch)) for branch in alternatives(pattern)]
             except (re.error, TypeError) as error:
                 fix = "Correct the pattern."
-                raise InputError(f"{pattern!r} is no regular expression: {error}", where=where, fix=fix) from error
+                raise InputError(f"{pattern!r} is not a regular expression: {error}", where=where, fix=fix) from error
 
     def find(self, text: str) -> int | None:
-        """Give the position of the first match, or ``None``."""
+        """The position of the first match; ``None`` without a match."""
         found = [hit.start() for needs, pattern in self._branches if needs in text and (hit := pattern.search(text))]
         return min(found, default=None)
 
     def occurs(self, text: str) -> bool:
-        """Whether any of them matches."""
+        """Whether any of the patterns matches."""
         return any(needs in text and pattern.search(text) is not None for needs, pattern in self._branches)
 
 
 def alternatives(pattern: str) -> list[str]:
-    """Split an expression at the ``|`` that stand outside all parentheses and classes."""
+    """Split a regular expression at each ``|`` outside parentheses and character classes."""
     parts, depth = [""], 0
     for piece in re.findall(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", pattern, re.DOTALL):
         depth += (piece == "(") - (piece == ")")
@@ -58,7 +58,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def needed(branch: str) -> str:
-    """Give a literal that stands in every text that a branch matches; ``""`` where none is found."""
+    """A literal that every match of a branch contains; ``""`` if none is found."""
     rest = _ESCAPE_OR_CLASS.sub("\0", branch)
     while (shorter := _GROUP.sub("\0", rest)) != rest:
         rest = shorter

@@ -1,4 +1,4 @@
-"""Which details a sentence asks for: the words come from a domain, the way of asking from the conversation."""
+"""Finds the details (slots) that a sentence asks for; the domain supplies the patterns of each detail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simia_gym.language.conversation import understand
 from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 
-# What must stand before a detail in a sentence that also asks for a yes, so that the detail counts as asked for.
+# In a sentence that also asks for consent, a detail counts as requested only after one of these phrases.
 _DEMAND = re.compile(
     r"\b(?:what|which|where|how|why|provide|share|tell me|give me|send me|specify|choose|select|pick|indicate"
     r"|(?:confirm|verify) (?:the|your|both|me|his|her)|let me know (?:what|which|where|how|why|the|your))\b"
@@ -23,13 +23,13 @@ _REACH = 90
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How a detail of a domain is asked for, and what is said by a user who does not have it.
+    """The patterns by which agents ask for a detail, and the reply of a user who does not know it.
 
     Attributes:
-        ask: Patterns that count in sentences that ask for something.
-        direct: Patterns that count in any sentence, even one that asks for a yes.
-        unknown: What a user says who does not have it.
-        quiet: Whether such a user passes it over if it can answer another question instead.
+        ask: Patterns that apply in sentences that ask for something.
+        direct: Patterns that apply in any sentence, even one that asks for consent.
+        unknown: Lines of a user who does not know the detail.
+        quiet: Whether such a user ignores the question if it can answer another question of the same message.
     """
 
     ask: Cue
@@ -51,7 +51,7 @@ def asked(sentence: Sentence, details: Mapping[str, Detail]) -> list[str]:
         return []
     valued = _VALUE.search(text) is not None
     if valued and not sentence.question and _FIELD.search(text):
-        return []  # "email on file: a@b.com" tells something and asks for nothing
+        return []  # "email on file: a@b.com" states a detail and does not ask for it
     regions = [(0, text, False)]
     if confirms:
         regions = [
@@ -72,7 +72,7 @@ def asked(sentence: Sentence, details: Mapping[str, Detail]) -> list[str]:
 
 
 def _asks_for_items(head: str) -> bool:
-    """Whether a line asks for what is listed below it: "please give me:" does, "please confirm:" does not."""
+    """Whether a heading asks for the items listed below it: "please give me:" does, "please confirm:" does not."""
     if not head:
         return False
     said = understand(Sentence(head, head))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-# One pass over a text: first what is no number although digits stand in it, then numbers (in groups).
+# One pass over a text: first texts that contain digits but are not numbers, then numbers (as groups).
 _NUMBER = re.compile(
     r"""
       \b https?://\S+ | (?<!\S)[^\s@]+@\S+   # addresses
@@ -20,9 +20,9 @@ _NUMBER = re.compile(
 
 
 def numbers(text: str) -> frozenset[tuple[Decimal, bool]]:
-    """Give the numbers in a normal text, each with whether it is a percentage; ids, dates and words hold none."""
+    """The numbers in a normalised text, as pairs (value, whether it is a percentage); ids and dates do not count."""
     found = set()
-    # Most words hold no digit; leaving them out first makes this several times faster.
+    # Most words contain no digit; dropping them first makes this several times faster.
     words = [word for word in text.split() if not word.isalpha() or word.startswith("percent")]
     for lead, inner, digits, percent in _NUMBER.findall(" ".join(words)):
         if digits:

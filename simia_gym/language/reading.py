@@ -1,8 +1,7 @@
-"""The one reader of English: what a message says.
+"""The entry point of the language package: `read` returns what a message says.
 
-`read` is the only entry point. Users and rewards ask the same remembered `Reading`, so that a sentence which a customer
-takes for a refusal is a refusal for the reward too. The patterns of conversation stand in the other modules of this
-package and nowhere else; a domain adds words (details, participles, values), never patterns of conversation.
+User simulators and rewards share the same cached `Reading`, so that they agree, for example, on whether a sentence is a
+refusal. All patterns of conversation are in this package; a domain adds only words (details, participles, values).
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ _LONG = 10_000
 
 @dataclass(frozen=True)
 class Reading:
-    """What a message says. Everything beyond its sentences is worked out when it is first asked for.
+    """What a message says. All properties except the sentences are computed on first use.
 
     Attributes:
-        text: The message as it was said.
-        sentences: Its sentences.
+        text: The original message.
+        sentences: The message's sentences.
     """
 
     text: str
@@ -34,34 +33,34 @@ class Reading:
 
     @cached_property
     def words(self) -> str:
-        """The whole message in normal form, without markup and list markers."""
+        """The whole message in normalised form, without markup and list markers."""
         return " ".join(sentence.plain for sentence in self.sentences)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[Decimal, bool]]:
-        """The numbers in it, each with whether it is a percentage; ids, dates and words hold none."""
+        """The numbers in it, each as (value, whether it is a percentage); ids and dates do not count."""
         return numbers(self.words)
 
     @cached_property
     def said(self) -> tuple[Said, ...]:
-        """What each sentence does."""
+        """The dialogue acts of each sentence."""
         return tuple(understand(sentence) for sentence in self.sentences)
 
     @cached_property
     def acts(self) -> frozenset[Act]:
-        """What the message does."""
+        """The dialogue acts of the message."""
         return frozenset[Act]().union(*(said.acts for said in self.said))
 
     @property
     def refusals(self) -> tuple[Sentence, ...]:
-        """The sentences that say that something cannot or will not be done."""
+        """The sentences that refuse something."""
         return tuple(said.sentence for said in self.said if "refuse" in said.acts)
 
     def claims(self, deeds: tuple[str, ...] = ()) -> list[Claim]:
-        """Find the finished deeds that it claims.
+        """Find the claims of completed actions.
 
         Args:
-            deeds: Participles such as ``cancelled``; where given, only they and general claims ("all done") count.
+            deeds: Participles such as ``cancelled``; if given, only they and general claims ("all done") count.
         """
         unknown = tuple(deed for deed in deeds if deed not in DEEDS)
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
@@ -69,11 +68,11 @@ class Reading:
 
     @cached_property
     def agrees(self) -> bool:
-        """Whether the words, said by a user, agree to what was proposed."""
+        """Whether the message, if said by a user, consents to the agent's proposal."""
         return consents(self.sentences)
 
     def quote(self, sentence: Sentence) -> str:
-        """A sentence as it stands in the message; the message itself where JSON wraps it in other characters."""
+        """A verbatim quote of a sentence; the whole message if JSON escapes the sentence differently."""
         return sentence.said if sentence.said in self.text else self.text
 
 
@@ -81,10 +80,10 @@ def read(text: str) -> Reading:
     """Read a message.
 
     Args:
-        text: What was said, by an agent or a user, in any wrapping.
+        text: A message of an agent or a user; may be wrapped in JSON or markup.
 
     Returns:
-        What it says, remembered for the texts that were read last.
+        The reading; cached for the most recent texts.
     """
     return _remembered(text) if len(text) <= _LONG else _read(text)
 

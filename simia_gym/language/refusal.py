@@ -1,9 +1,8 @@
-"""Whether a sentence refuses something.
+"""Decides whether a sentence refuses something.
 
-The patterns know the ways in which agents decline, and the common phrases that look like declining and are not. A rule
-that excludes something ("only pending orders can be cancelled") counts as a refusal. Not counted are politeness ("I
-can't thank you enough"), searching ("I can't find that order"), conditions ("if you can't remember it"), things that
-are merely postponed ("I can't continue until you confirm"), warnings of what will follow ("after this change you can't
+A rule that excludes something ("only pending orders can be cancelled") counts as a refusal. These are not refusals:
+politeness ("I can't thank you enough"), failed searches ("I can't find that order"), conditions ("if you can't remember
+it"), postponements ("I can't continue until you confirm"), warnings about consequences ("after this change you can't
 cancel the order"), and denials of a refusal ("I never said I can't").
 """
 
@@ -44,7 +43,7 @@ _CUE = re.compile(
     """,
     re.VERBOSE,
 )
-# Ways that say no without one of those words. They count in statements only.
+# Refusals without any of the words above. They count only in statements, not in questions.
 _WEAK = re.compile(
     r"""
       \bno\ way\b | \btoo\ late\b | \bmy\ hands\ are\ tied\b | \bout\ of\ the\ question\b | \boff\ the\ table\b
@@ -132,7 +131,7 @@ _NOTICE_AFTER = re.compile(
 )
 
 _NEAR = 240
-"""How far around a cue its exceptions are looked for; it keeps the cost linear in the length of a text."""
+"""Characters around a cue in which its exceptions are searched; keeps the cost linear in the text's length."""
 
 
 def refuses(sentence: Sentence) -> bool:

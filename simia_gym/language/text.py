@@ -1,7 +1,7 @@
-"""From a message to sentences: JSON is unwrapped, list markers and markup are removed, each sentence knows its heading.
+"""Splits a message into sentences, unwrapping JSON and removing markup and list markers.
 
-Language models wrap what they say in JSON objects, headings, tables and lists. Everything that reads a message reads
-these sentences, so that a user and a reward see the same words.
+Language models wrap messages in JSON objects, headings, tables and lists. User simulators and rewards both work on
+these sentences, so that they see the same words.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Sentence:
     """One sentence of a message.
 
     Attributes:
-        said: The sentence as it stands in the message.
-        plain: Its normal form, without markup.
-        head: The normal form of the line that introduces its list and ends in a colon, or ``""``.
-        question: Whether it ends in a question mark.
+        said: The original sentence.
+        plain: The normalised sentence, without markup.
+        head: The normalised line, ending in a colon, that introduces the sentence's list; ``""`` outside lists.
+        question: Whether the sentence ends in a question mark.
     """
 
     said: str
@@ -45,9 +45,9 @@ class Sentence:
 
 
 def normal(text: str) -> str:
-    """Bring a text into the form in which texts are compared.
+    """Normalise a text for comparison.
 
-    Letter case, runs of white space, typographic quotes and dashes, emphasis marks and thousands commas do not count.
+    Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks and thousands commas.
     """
     return _THOUSANDS.sub("", _SPACE.sub(" ", text.translate(_TYPED)).strip().casefold())
 
@@ -56,7 +56,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     """Split a message into sentences.
 
     Args:
-        text: What was said, in any wrapping.
+        text: The message; may be wrapped in JSON or markup.
     """
     found: list[Sentence] = []
     head, gap = "", False
@@ -87,7 +87,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 def _unwrap(text: str) -> str:
-    """Give the words of a message that is a JSON document; any other message as it is."""
+    """The words of a message that is a JSON document; any other message unchanged."""
     body = text.strip()
     if body.startswith("```") and body.endswith("```") and len(body) > 6:
         body = body[3:-3].strip()

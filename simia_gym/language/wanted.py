@@ -1,4 +1,4 @@
-"""Whether a text says something: numbers compared as numbers, words as whole words, layout and letter case ignored."""
+"""Searches messages for a text: compares numbers by value and words as whole words, ignoring layout and letter case."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _JOINT = re.compile(r"(?<=[a-z])[- ]|[- ](?=[a-z])")
 
 
 class Wanted:
-    """A text that is looked for. Make it with `wanted`, which keeps those it has made.
+    """A text to search for. Create it with `wanted`, which caches.
 
-    A number matches the same number however it is written: ``12.50`` matches ``$12.5``, ``1234`` matches ``1,234.00``.
-    It does not match inside a longer number, an id, a word or a date. Written without a sign it matches a negative
-    number too, as in "difference: -$12.50". Anything else matches as whole words; "t-shirt" and "t shirt" are the same.
+    A number matches the same value in any notation: ``12.50`` matches ``$12.5``, ``1234`` matches ``1,234.00``. It does
+    not match inside a longer number, an id, a word or a date. A number without a sign also matches its negative, as in
+    "difference: -$12.50". Any other text matches as whole words; "t-shirt" and "t shirt" are the same.
 
     Args:
-        text: The text to look for.
+        text: The text to search for.
     """
 
     def __init__(self, text: str) -> None:
@@ -36,12 +36,12 @@ class Wanted:
         else:
             self._words = re.compile(_bounded(self._plain)) if self._plain else re.compile(r"(?!)")
             self._needed = max(_JOINT.split(self._plain), key=len)
-        # Ids of the same kind differ in their digits alone.
+        # Ids of the same kind differ only in their digits.
         shape = re.sub(r"\d+", r"\\d+", re.escape(self._plain)) if any(c.isdigit() for c in self._plain) else ""
         self._shape = re.compile(rf"(?<!\w){shape}(?!\w)") if shape and number is None else None
 
     def competitors(self, reading: Reading) -> int:
-        """How many other values of the same kind the text says: other numbers, or other ids of the same shape."""
+        """The number of other values of the same kind in a message: other numbers, or other ids of the same shape."""
         if self._value is not None:
             return len({abs(value) for value, _ in reading.numbers} - {abs(self._value)})
         if self._shape is not None:
@@ -49,7 +49,7 @@ class Wanted:
         return 0
 
     def stands_in(self, reading: Reading) -> bool:
-        """Whether the text says it."""
+        """Whether a message contains the text."""
         if self._value is None:
             return self._needed in reading.words and self._words.search(reading.words) is not None
         for value, percent in reading.numbers:
@@ -59,7 +59,7 @@ class Wanted:
 
 
 def _bounded(plain: str) -> str:
-    """A pattern for the words that does not match inside longer words and numbers."""
+    """A pattern that matches the words but not inside longer words and numbers."""
     first, last = plain[0], plain[-1]
     before = r"(?<!\w)" if first.isalnum() or first == "_" else ""
     after = r"(?!\w)" if last.isalnum() or last == "_" else ""
@@ -72,10 +72,10 @@ def _bounded(plain: str) -> str:
 
 @lru_cache(maxsize=4096)
 def wanted(text: str) -> Wanted:
-    """A text to look for."""
+    """The cached `Wanted` of a text."""
     return Wanted(text)
 
 
 def contains_plainly(text: str, want: str) -> bool:
-    """The published tau2 rule: a case-insensitive substring, commas taken out of what was said."""
+    """The published tau2 rule: a case-insensitive substring search in the message without its commas."""
     return want.lower() in text.lower().replace(",", "")

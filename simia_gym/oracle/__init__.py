@@ -1,7 +1,7 @@
-"""An OpenAI-compatible endpoint whose model knows the truth.
+"""The oracle: an OpenAI-compatible endpoint that answers with code instead of a language model.
 
-It reads the state, the call, the task out of the prompt and runs the domain's own code on them. Faults and errors are
-mixed in on request.
+It reads the state, the tool call and the task from the prompt and runs the domain's own code on them, so that its
+answers are correct. It injects transport faults and wrong answers on request.
 """
 
 from simia_gym.oracle.options import FAULTS, FaultKind, OracleOptions

@@ -1,4 +1,4 @@
-"""Answers a request without the network: reads the prompt, plays the role, and makes mistakes where asked to."""
+"""Answers a request, given its body: reads the prompt, plays the requested role, and injects mistakes if configured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ _BYTES_A_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How long prompt and answer are, in tokens of four bytes."""
+    """Numbers of tokens, counted as four bytes each.
+
+    Attributes:
+        prompt: Tokens of the prompt.
+        cached: Those of them in a prefix that an earlier prompt shared.
+        completion: Tokens of the reply.
+    """
 
     prompt: int
     cached: int
@@ -36,7 +42,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer: the reply's text, the model's name and the usage."""
+    """A reply: its text, the model's name and the token usage."""
 
     text: str
     model: str
@@ -45,12 +51,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What is drawn at random for one request.
+    """The random draws for one request.
 
     Attributes:
-        chance: Random source of this request and of this attempt at it.
-        fault: The transport fault to make, if any.
-        delay: Seconds until it is answered.
+        chance: Random generator of this attempt at the request.
+        fault: The transport fault to inject; ``None`` for none.
+        delay: Latency in seconds.
     """
 
     chance: Random
@@ -59,16 +65,17 @@ class Fate:
 
 
 class Oracle:
-    """Answers chat-completions requests with the truth.
+    """Answers chat-completions requests correctly, except for configured mistakes.
 
     Args:
-        options: How it behaves.
+        options: The oracle's options.
 
     Attributes:
-        counts: Numbers of ``requests`` by role, of ``faults``, ``errors`` and ``refused`` by kind, of ``obeyed``.
+        counts: Numbers of ``requests`` by role, of injected ``faults`` and ``errors`` by kind, of ``refused`` requests
+            by error code, and of ``obeyed`` instructions by role.
 
     Raises:
-        InputError: A folder holds no domain.
+        InputError: A folder in ``options.domains`` is not a domain.
     """
 
     def __init__(self, options: OracleOptions) -> None:
@@ -85,7 +92,7 @@ class Oracle:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """The numbers so far; a copy."""
+        """A copy of the counters."""
         return {name: dict(sorted(counter.items())) for name, counter in self._counts.items()}
 
     def count(self, what: str, kind: str) -> None:
@@ -93,7 +100,7 @@ class Oracle:
         self._counts[what][kind] += 1
 
     def fate(self, raw: bytes) -> Fate:
-        """Draw what happens to a request; its content, the seed and how often it came before decide."""
+        """Draw the fault and the latency of a request, seeded by its body, the oracle's seed and the attempt number."""
         key = hashlib.sha256(raw).digest()[:16]
         attempt = self._attempts.pop(key, 0)
         self._attempts[key] = attempt + 1
@@ -114,11 +121,11 @@ class Oracle:
         """Answer a request.
 
         Args:
-            raw: The body.
-            chance: The request's random source, from `fate`.
+            raw: The request's body.
+            chance: The request's random generator, from `fate`.
 
         Raises:
-            Refused: It cannot be answered; with the status and the reason.
+            Refused: The request cannot be answered; holds the HTTP status and the reason.
         """
         asked = read_request(raw)
         model = str(asked.body.get("model") or "oracle")

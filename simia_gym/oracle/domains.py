@@ -1,4 +1,4 @@
-"""The domains that an oracle knows: their worlds, and, unless it is data-free, their tasks."""
+"""The domains that an oracle can play: their worlds and, unless the oracle is data-free, their tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from simia_gym.types import Feedback, JsonObject, Task
 
 
 class KnownDomain:
-    """A domain with the options that a prompt names. What needs to be loaded is loaded on first use.
+    """A domain with the options that a prompt names. Its parts are loaded on first use.
 
     Args:
         folder: The domain's folder.
@@ -41,10 +41,10 @@ class KnownDomain:
 
     @cached_property
     def world(self) -> World:
-        """The domain's world, made of its class alone: no task and no state is read.
+        """The domain's world, created from its class alone: no task and no initial state is read.
 
         Raises:
-            Refused: There is none.
+            Refused: The domain has no world, or it cannot be created.
         """
         name = self.config.name
         if self.config.world is None:
@@ -53,17 +53,17 @@ class KnownDomain:
             make = cast(type[World], load_object(self.config.world, folder=self._folder))
             return make({**self.config.options, **self._asked})
         except (InputError, ValueError) as error:
-            raise Refused(f"the world of {name!r} cannot be made: {error}") from error
+            raise Refused(f"the world of {name!r} cannot be created: {error}") from error
 
     @cached_property
     def domain(self) -> Domain:
         """The whole domain.
 
         Raises:
-            Refused: It cannot be loaded, or this oracle reads no data.
+            Refused: The domain cannot be loaded, or this oracle is data-free.
         """
         if self._options.data_free:
-            raise Refused("this oracle was started without data: it plays ledger and user alone")
+            raise Refused("this oracle was started without data: it plays only the ledger simulator and the user")
         try:
             return load_domain(self._folder, self._asked, None if self.config.data is None else self._options.data)
         except InputError as error:
@@ -71,7 +71,7 @@ class KnownDomain:
 
     @cached_property
     def reward(self) -> Any:
-        """The domain's reward, which knows its criteria."""
+        """The domain's reward function, which holds the rubric."""
         return self.domain.make_reward()
 
     @cached_property
@@ -80,10 +80,10 @@ class KnownDomain:
         return {} if self.config.cues is None else read_yaml(self._folder / self.config.cues)[0] or {}
 
     def task(self, named: Any) -> Task:
-        """The task that a block ``task`` names.
+        """The task that the prompt's block ``task`` names.
 
         Raises:
-            Refused: There is none, or its content differs from the prompt's.
+            Refused: The domain has no such task, or its content differs from the prompt's.
         """
         if not isinstance(named, Mapping) or not isinstance(named.get("id"), str):
             raise Refused("the block 'task' names no task")
@@ -100,7 +100,7 @@ class KnownDomain:
         return self._tasks[key]
 
     def feedback(self, static: Static) -> Feedback:
-        """Which kind of error text the prompt asks for, recognised by the instructions for the richer kind."""
+        """The feedback mode of the prompt: ``explain`` if it holds the instructions for explained errors."""
         return "explain" if any(self._explain in text for text in static.texts) else "terse"
 
     @cached_property
@@ -115,7 +115,7 @@ class Domains:
         options: The oracle's options: folders, data, and whether it is data-free.
 
     Raises:
-        InputError: A folder holds no domain.
+        InputError: A folder is not a domain.
     """
 
     def __init__(self, options: OracleOptions) -> None:
@@ -125,10 +125,10 @@ class Domains:
         self._known: dict[tuple[str, bytes], KnownDomain] = {}
 
     def named(self, static: Static) -> KnownDomain:
-        """The domain that the block ``domain`` of a prompt names.
+        """The domain that the prompt's block ``domain`` names.
 
         Raises:
-            Refused: There is no such block, or no such domain.
+            Refused: The prompt has no such block, or no such domain is known.
         """
         named = static.need("domain")
         name = named.get("name") if isinstance(named, Mapping) else None

@@ -1,8 +1,8 @@
-"""Judges criteria with the domain's own programs, after executing the calls of the record again.
+"""Plays the judge: decides criteria with the domain's own programs, after executing the record's tool calls again.
 
-The record in the prompt becomes a `FinishedEpisode`: its calls run from the task's initial state, so that the final
-state is the true one, whatever a simulator answered. A criterion that no program decides is ``unsure``, unless its
-facts name a program: ``{"program": "says", "all": [...]}``.
+The record in the prompt becomes a `FinishedEpisode`: its calls run in the world from the task's initial state, so that
+the final state is correct even if a simulator answered wrongly. The verdict on a criterion without a program is
+``unsure``, unless its facts name a program: ``{"program": "says", "all": [...]}``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class JudgePart:
     """Answers whether a criterion is met.
 
     Args:
-        domains: Where domains, tasks and rubrics are found.
-        lenient: Say ``met`` to everything.
+        domains: The domains, with their tasks and rubrics.
+        lenient: Whether to answer ``met`` to every criterion.
     """
 
     def __init__(self, domains: Domains, *, lenient: bool = False) -> None:
@@ -42,14 +42,14 @@ class JudgePart:
         """Answer the last criterion of the prompt.
 
         Raises:
-            Refused: The prompt is not what the part needs.
+            Refused: The prompt lacks a block that judging needs, or a block is malformed.
         """
         record, criterion = asked.last("record"), asked.last("criterion")
         if record is None or criterion is None:
             raise Refused("the prompt has no record with a criterion")
         entries, item = record[1], criterion[1]
         if not isinstance(entries, list) or not isinstance(item, Mapping):
-            raise Refused("the blocks 'record' and 'criterion' are not in their form")
+            raise Refused("the block 'record' must be a list and the block 'criterion' an object")
         if self._lenient:
             return _reply("met", "it looks fine", _quotes(entries, (), item))
         known = self._domains.named(asked.static)
@@ -64,7 +64,7 @@ class JudgePart:
 
 
 def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
-    """The program that answers a criterion, with its arguments; ``None`` where there is none."""
+    """The program that decides a criterion, with its arguments; ``None`` if there is none."""
     facts = item.get("facts")
     if isinstance(facts, Mapping) and "program" in facts:
         read: Any = load_object(_READ_CRITERION)
@@ -82,16 +82,16 @@ def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
 
 
 def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> FinishedEpisode:
-    """Make a finished episode of a record, with the states that its calls lead to.
+    """Reconstruct the finished episode from a record by executing its tool calls.
 
     Args:
         domain: The domain.
-        world: Its world, with the options of the prompt.
-        task: The task that was played.
-        entries: The record.
+        world: The domain's world, with the options of the prompt.
+        task: The episode's task.
+        entries: The value of the prompt's block ``record``.
 
     Raises:
-        Refused: The arguments of a call were cut, so that it cannot be executed again.
+        Refused: The arguments of a call were truncated, so that it cannot be executed again.
     """
     state = first = beginning(domain, world, task)
     events: list[JsonObject] = []
@@ -119,7 +119,7 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
 
 
 def _grouped(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, list[Mapping[str, Any]]]]:
-    """The entries by event, in order."""
+    """The entries grouped by event number, in order."""
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for entry in entries:
         if isinstance(entry.get("event"), int):
@@ -156,7 +156,7 @@ def _event(
         return {**event, "say": _whole(agent, "text")}, state
     cut = "left_out" in agent["call"]
     if cut and _changes(world, agent["call"], event["outcome"]):
-        raise Refused("the arguments of a call were cut: it cannot be executed again")
+        raise Refused("the arguments of a call were truncated: it cannot be executed again")
     call = read_call({"name": agent["call"].get("name")} if cut else agent["call"])
     event["call"] = {"name": call.name, "arguments": call.arguments}
     if event["outcome"] == "ok" and not cut:
@@ -167,22 +167,22 @@ def _event(
 
 
 def _changes(world: World, call: Mapping[str, Any], outcome: str) -> bool:
-    """Whether a call may have changed the state: it succeeded, and its tool writes."""
+    """Whether a call may have changed the state: it succeeded, and its tool's effect is ``write``."""
     tool = world.tools.get(str(call.get("name")))
     return outcome == "ok" and tool is not None and tool.effect == "write"
 
 
 def _whole(entry: Mapping[str, Any], key: str) -> str:
-    """A text, of which the middle may have been left out."""
+    """The text of an entry; if its middle was left out, its beginning and end joined."""
     return f"{entry.get(key) or ''}{entry.get('end') or ''}"
 
 
 def _quotes(entries: Sequence[Any], evidence: Sequence[Any], item: Mapping[str, Any]) -> list[JsonObject]:
-    """Verbatim quotes of the record: those of the evidence, otherwise the last one that can prove something."""
+    """Verbatim quotes from the record: those of the evidence; without any, the last admissible text."""
     said: dict[int, str] = {}
-    proves_nothing = ("agent", "user") if item.get("kind") == "goal" else ("agent",)
+    inadmissible = ("agent", "user") if item.get("kind") == "goal" else ("agent",)
     for entry in entries:
-        if isinstance(entry, Mapping) and entry.get("by") not in proves_nothing and isinstance(entry.get("event"), int):
+        if isinstance(entry, Mapping) and entry.get("by") not in inadmissible and isinstance(entry.get("event"), int):
             text = entry.get("text") or entry.get("ended")
             if isinstance(text, str) and text.strip():
                 said[entry["event"]] = text

@@ -1,7 +1,7 @@
-"""Plays the world from the prompt alone: the domain's tool runs on a state that holds only the rows of the prompt.
+"""Plays the simulator of the ledger strategy: runs the domain's tool on the state slice in the prompt.
 
-A tool is answered as if the rows that the slice lacks did not exist. A tool that cannot run on the slice, because it
-needs a row or a field that was not shown, is a mistake of the domain's declarations and is refused with its reason.
+Rows that are not in the slice do not exist for the tool. If the tool cannot run because it needs a row or field outside
+the slice, the domain declares the tool's reads wrongly, and the request is refused with that reason.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 @dataclass(frozen=True, slots=True)
 class LedgerAnswer:
-    """The true answer to one call, with what is needed to falsify it.
+    """The correct reply to one tool call, with the data needed to falsify it.
 
     Attributes:
-        reply: The reply of the ledger strategy.
-        spec: The tool, where it exists.
-        tables: The slice.
-        repair: Whether the request asks to repair an earlier reply.
+        reply: The reply, in the format of the ledger strategy.
+        spec: The tool's specification; ``None`` if the tool does not exist.
+        tables: The state slice, as tables of rows by key.
+        repair: Whether the request asks to repair a rejected reply.
     """
 
     reply: JsonObject
@@ -41,10 +41,10 @@ def answer_ledger(asked: Asked, domains: Domains) -> LedgerAnswer:
 
     Args:
         asked: The request.
-        domains: Where the world is found.
+        domains: The domains, with their worlds.
 
     Raises:
-        Refused: The prompt is not what the part needs, or the slice does not suffice.
+        Refused: The prompt lacks a block that is needed, or the tool cannot run on the slice.
     """
     known = domains.named(asked.static)
     world = known.world
@@ -71,10 +71,10 @@ def answer_ledger(asked: Asked, domains: Domains) -> LedgerAnswer:
 
 
 def read_call(value: Any) -> ToolCall:
-    """The call of a block.
+    """Read the value of a block ``call``.
 
     Raises:
-        Refused: It is none.
+        Refused: The value is not a tool call.
     """
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         raise Refused("the block 'call' holds no call")
@@ -83,10 +83,10 @@ def read_call(value: Any) -> ToolCall:
 
 
 def run(world: World, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-    """Run a call.
+    """Run a tool call.
 
     Raises:
-        Refused: The tool broke; on a slice, because something that it needs was not shown.
+        Refused: The tool failed; on a slice, the usual cause is a row or field that the slice lacks.
     """
     try:
         return world.call(state, call, feedback)

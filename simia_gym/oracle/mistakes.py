@@ -1,7 +1,7 @@
-"""Falsifies true answers: wrong values, missed writes, writes outside the write set, errors with effects.
+"""Injects mistakes into correct replies: wrong values, missed writes, spurious writes, errors with effects.
 
-Each kind has its own rate and applies to the answers that allow it. The observation stays true, as with a model that
-describes the right change and writes another.
+Each kind of mistake has its own rate and is injected only into replies that admit it. The observation stays correct, as
+from a model that describes the right change but writes a different one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ KINDS = ("wrong_value", "missed_write", "spurious_write", "error_with_effects")
 
 
 def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) -> tuple[JsonObject, list[str]]:
-    """Falsify an answer as often as the options say.
+    """Inject mistakes into a reply at the rates that the options set.
 
     Args:
-        answer: The truth.
-        options: The rates.
-        chance: Random source.
+        answer: The correct reply.
+        options: The oracle's options, with the rates.
+        chance: Random generator.
 
     Returns:
         The reply, and the kinds of mistakes in it.
@@ -56,7 +56,7 @@ def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) 
 
 
 def _alter_one(ops: list[Op], chance: Random) -> bool:
-    """Replace one value of one operation by another one of its type."""
+    """Replace one value in one operation by another value of the same type; return whether there was one."""
     places = [(op, path, value) for op in ops if "value" in op for path, value in _leaves(op["value"])]
     if not places:
         return False
@@ -96,7 +96,10 @@ def _other(value: Any) -> Any:
 
 
 def _some_op(answer: LedgerAnswer, chance: Random, *, allowed: bool) -> Op:
-    """An operation on the slice: inside the write set if ``allowed`` and if there is one, otherwise outside it."""
+    """A random operation on the slice: inside the tool's write set if ``allowed``, otherwise outside it.
+
+    If the slice has no such place, the operation adds a row to a table that the tool may not write.
+    """
     spec = answer.spec
     assert spec is not None
     found: list[Op] = []
@@ -108,5 +111,6 @@ def _some_op(answer: LedgerAnswer, chance: Random, *, allowed: bool) -> Op:
                     found.append({"op": "replace", "path": pointer, "value": _other(value)})
     if found:
         return found[chance.randrange(len(found))]
-    table = "_oracle" if spec.may_write(("spurious", "row")) else "spurious"  # tables with a `_` are nobody's to write
+    # No tool may write a table whose name begins with an underscore.
+    table = "_oracle" if spec.may_write(("spurious", "row")) else "spurious"
     return {"op": "add", "path": f"/{table}/row", "value": {"id": "row"}}

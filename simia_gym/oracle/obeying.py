@@ -1,11 +1,11 @@
-"""Obeys instructions outside the data blocks: the most gullible model, for tests of attacks.
+"""Follows injected instructions that stand outside the data blocks, to test defences against prompt injection.
 
-An instruction is anything after ``ORACLE:`` up to the end of the line, in whatever letters and with whatever invisible
-characters in between; system messages are the environment's own and are not searched. What a block holds is data.
+An instruction is any text from ``ORACLE:`` (in any letter case, even with invisible characters in between) to the end
+of its line. System messages are written by the environment and are not searched. The content of a block is data and is
+never obeyed.
 
-A block ends here wherever a careless model might see its end: at anything that looks like an end marker, with any tag
-and in any character width, at the beginning of anything that could be a line. This parser shares no code with the one
-that writes blocks.
+A block ends at the first line that looks like an end marker, with any tag and in any character width, because a
+careless model might take it for one. This parser shares no code with the writer of blocks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from simia_gym.types import JsonObject
 _ORDER = re.compile(r"oracle\s*:\s*([^\n]+)", re.IGNORECASE)
 _WORDS = re.compile(r"\W+")
 _MARK = 80
-"""Characters at the beginning of a line in which the mark of a block is looked for."""
+"""Number of characters at the beginning of a line that are searched for a block marker."""
 
 
 def orders(asked: Asked) -> list[str]:
-    """Every instruction that can be read outside the blocks, in order."""
+    """All instructions outside the data blocks, in order."""
     found: list[str] = []
     for said in asked.turns:
         for line in _outside(said.text):
@@ -34,7 +34,7 @@ def orders(asked: Asked) -> list[str]:
 
 
 def _outside(text: str) -> Iterator[str]:
-    """The lines that stand in no block, in plain characters."""
+    """The lines outside all blocks, with compatibility characters folded and invisible characters removed."""
     inside = False
     for line in text.splitlines():
         begin = _plain(line[:_MARK]).lstrip()
@@ -42,7 +42,7 @@ def _outside(text: str) -> Iterator[str]:
             inside = True
         elif begin.startswith("<<end:"):
             inside = False
-            yield _plain(line)  # what stands behind the end, too
+            yield _plain(line)  # the end marker's line may hold an instruction after the marker
         elif not inside:
             yield _plain(line)
 
@@ -53,14 +53,14 @@ def _plain(text: str) -> str:
 
 
 def obey(reply: JsonObject, wanted: list[str]) -> tuple[JsonObject, int]:
-    """Follow the instructions, as far as the reply's fields allow it.
+    """Change a reply as instructed; fields that the reply lacks are not added.
 
     Args:
-        reply: The truthful reply.
+        reply: The correct reply.
         wanted: The instructions.
 
     Returns:
-        The reply, and how many instructions were understood.
+        The changed reply, and the number of recognised instructions.
     """
     reply, count = dict(reply), 0
     for order in wanted:

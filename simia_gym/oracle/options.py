@@ -1,4 +1,4 @@
-"""What an oracle is asked to do, and what it is asked to do wrong."""
+"""The options of an oracle, including the faults and mistakes that it injects."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from simia_gym.common.settings import Settings, setting
 
 FaultKind = Literal["rate_limit", "server_error", "hang", "reset", "truncated", "malformed", "empty", "cut"]
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
-"""Kinds of transport faults: status 429 with ``Retry-After: 0``; status 500 or 503; no answer for `OracleOptions.hang`
-seconds; a connection reset; an HTTP body that ends too early; one that is no JSON; an empty reply; a reply whose JSON
-ends too early."""
+"""Kinds of transport faults, in order: status 429 with ``Retry-After: 0``; status 500 or 503; no response for
+`OracleOptions.hang` seconds; a connection reset; a truncated HTTP body; an HTTP body that is not JSON; a completion
+with empty content; a completion whose content is truncated JSON."""
 _MOST = 1e9
 
 
 class OracleOptions(Settings):
-    """How an oracle behaves. Rates are shares from 0 to 1."""
+    """The options of an oracle. Rates are probabilities from 0 to 1."""
 
     host: str = setting("127.0.0.1", "Address to listen on.", metavar="H")
     port: int = setting(0, "Port to listen on; 0: a free one.", metavar="P", ge=0, lt=65536)
     domains: tuple[Path | str, ...] = setting(
-        (), "Folder of a domain, which precedes an installed one of the same name.", option="domain", metavar="DIR"
+        (), "Folder of a domain; hides an installed domain of the same name.", option="domain", metavar="DIR"
     )
-    data: Path | str | None = setting(None, "Your own data for domains that take some.", metavar="DIR")
+    data: Path | str | None = setting(None, "Data directory for domains that need data of your own.", metavar="DIR")
     data_free: bool = setting(
         False, "Read no task and no initial state: answer from the prompt and the World class.", option="without-data"
     )
     model: str | None = setting(None, "Serve this model name only.", metavar="NAME")
-    context_tokens: int | None = setting(None, "Refuse longer prompts.", metavar="N", ge=1)
-    api_key: str | None = setting(None, "Require this key.", metavar="KEY", repr=False)
+    context_tokens: int | None = setting(None, "Context length; longer prompts are refused.", metavar="N", ge=1)
+    api_key: str | None = setting(None, "API key that requests must send.", metavar="KEY", repr=False)
     latency_ms: float = setting(
-        0.0, "Time until an answer, in milliseconds; the median with --latency-sigma.", metavar="MS", ge=0, lt=_MOST
+        0.0, "Latency of a response, in milliseconds; the median with --latency-sigma.", metavar="MS", ge=0, lt=_MOST
     )
-    latency_sigma: float = setting(0.0, "Spread of a lognormal latency.", metavar="S", ge=0, lt=_MOST)
+    latency_sigma: float = setting(0.0, "Sigma of a lognormal latency.", metavar="S", ge=0, lt=_MOST)
     fault_rate: float = setting(0.0, "Share of requests with a transport fault.", metavar="R", ge=0, le=1)
     faults: tuple[FaultKind, ...] = setting(
-        (), f"Make only this kind of fault: {', '.join(FAULTS)}.", option="fault", metavar="KIND"
+        (), f"Inject only this kind of fault: {', '.join(FAULTS)}.", option="fault", metavar="KIND"
     )
     hang: float = setting(
         30.0, "Seconds until the connection of a hanging request is dropped.", metavar="S", ge=0, lt=_MOST
@@ -52,14 +52,14 @@ class OracleOptions(Settings):
     )
     error_with_effects_rate: float = setting(
         0.0,
-        "Share of errors, and of answers with operations, that are an error with operations.",
+        "Share of error answers, and of answers with operations, that become an error with operations.",
         metavar="R",
         ge=0,
         le=1,
     )
-    stubborn: bool = setting(False, "Apply these rates to repairs, too.")
+    stubborn: bool = setting(False, "Apply these rates to repaired answers, too.")
     lenient_judge: bool = setting(False, "The judge finds every criterion met, with a real quote.")
     no_structured: bool = setting(False, "Refuse response_format.")
     no_json_schema: bool = setting(False, "Refuse response_format of type json_schema.")
-    obedient: bool = setting(False, "Obey 'ORACLE: ...' outside the data blocks, for tests of attacks.")
+    obedient: bool = setting(False, "Obey 'ORACLE: ...' outside the data blocks, to test prompt injection.")
     seed: int = setting(0, "Random seed.", metavar="S")

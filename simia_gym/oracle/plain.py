@@ -1,4 +1,4 @@
-"""Answers prompts that ask for no known role, such as the first question to an endpoint."""
+"""Answers prompts that address none of the environment's roles, such as the probes of ``simia doctor``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _MOST_DEPTH = 16
 
 
 def plain_text(seed: Any, key: int) -> str:
-    """A short text: the same for the same prompt and seed."""
+    """A short text, determined by the prompt's hash and the request's seed."""
     return f"The oracle hears you ({key % 0xFFFF:04x}, seed {seed})."
 
 
 def instance_of(schema: Any, root: Mapping[str, Any] | None = None, depth: int = 0) -> Any:
-    """A small value that is valid under a JSON Schema, as far as reply schemas need it.
+    """A small value that is valid under a JSON Schema; covers the keywords that reply schemas use.
 
     Args:
         schema: The schema.
-        root: The schema that references point into.
+        root: The schema that ``$ref`` points into; by default the schema itself.
         depth: Depth of the recursion.
     """
     if not isinstance(schema, Mapping) or depth > _MOST_DEPTH:

@@ -1,4 +1,4 @@
-"""Memory of earlier requests: the prefixes that a server would have cached, and the states of conversations."""
+"""Caches over earlier requests: prompt prefixes, as an inference server caches them, and states of conversations."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_NODES = 50_000
 
 
 class PrefixCache:
-    """Counts how many bytes a prompt has in common with the beginning of an earlier one, in whole blocks of 512."""
+    """Counts how many bytes of a prompt's prefix occurred in earlier prompts, in blocks of 512 bytes."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
     def cached(self, text: bytes) -> int:
-        """How many bytes of the beginning are cached; afterwards the whole text is."""
+        """The number of bytes of the text's prefix that are cached; then adds the whole text to the cache."""
         seen = self._seen
         if len(seen) > _MOST_PIECES:
             seen.clear()
@@ -37,10 +37,10 @@ class PrefixCache:
 
 
 class Conversations(Generic[T]):
-    """Folds conversations message by message and keeps the value after each prefix.
+    """Folds conversations message by message and caches the value after each prefix.
 
-    A conversation that comes again with more messages costs only the new ones: without this, every request of an
-    episode would execute its whole history. A value of ``T`` holds what the messages so far led to; it is immutable.
+    Each request of an episode repeats the whole history; with the cache, only the new messages are processed. Values of
+    type ``T`` must be immutable.
     """
 
     def __init__(self) -> None:
@@ -51,10 +51,10 @@ class Conversations(Generic[T]):
         """The value after a conversation.
 
         Args:
-            root: What the conversation is about; hashable.
-            first: Gives the value before the first message.
-            turns: The messages; those of role ``assistant`` are skipped.
-            step: Gives the value after one more message.
+            root: Key that separates conversations on different subjects; hashable.
+            first: Returns the value before the first message.
+            turns: The messages; those with role ``assistant`` are skipped.
+            step: Returns the value after one more message.
         """
         if len(self._nodes) > _MOST_NODES:
             self._nodes.clear()

@@ -1,4 +1,4 @@
-"""Reads the body of a request: its messages, their blocks, and which role is asked for."""
+"""Parses a request's body: its messages, their data blocks, and the role that the request addresses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Part = Literal["ledger", "reference", "user", "judge", "plain"]
 
 
 class Refused(Exception):
-    """The oracle does not answer this request; becomes a status and an error body.
+    """The oracle refuses this request; the server turns it into an HTTP error.
 
     Args:
-        message: What is wrong.
-        status: The HTTP status.
-        code: The error's code, as OpenAI-compatible servers name it.
+        message: What is wrong with the request.
+        status: HTTP status of the response.
+        code: ``code`` in the body of the OpenAI-compatible error.
     """
 
     def __init__(self, message: str, *, status: int = 400, code: str = "oracle_cannot_answer") -> None:
@@ -41,8 +41,8 @@ class Static:
     """The system messages of a prompt.
 
     Attributes:
-        texts: The messages.
-        blocks: The value of the first block of each kind.
+        texts: Their texts.
+        blocks: The value of the first block of each kind in them.
     """
 
     texts: tuple[str, ...]
@@ -52,7 +52,7 @@ class Static:
         """The value of a required block.
 
         Raises:
-            Refused: It is not.
+            Refused: The system messages have no such block.
         """
         if kind not in self.blocks:
             raise Refused(f"the system message has no block {kind!r}")
@@ -65,7 +65,7 @@ class Asked:
 
     Attributes:
         body: The decoded body.
-        static: Its system messages.
+        static: The leading system messages.
         turns: The messages after them.
     """
 
@@ -75,14 +75,14 @@ class Asked:
     _blocks: dict[int, tuple[Block, ...]] = field(default_factory=dict)
 
     def blocks(self, index: int) -> tuple[Block, ...]:
-        """The blocks of one of the turns."""
+        """The data blocks of the turn at an index."""
         index %= len(self.turns)
         if index not in self._blocks:
             self._blocks[index] = blocks_of(self.turns[index])
         return self._blocks[index]
 
     def last(self, kind: str) -> tuple[int, Any] | None:
-        """The last block of a kind among the turns: the position of its turn, and its value."""
+        """The index of the turn with the last block of a kind, and the block's value; ``None`` if there is none."""
         for index in range(len(self.turns) - 1, -1, -1):
             for item in reversed(self.blocks(index)):
                 if item.kind == kind:
@@ -91,7 +91,11 @@ class Asked:
 
     @cached_property
     def part(self) -> Part:
-        """The role that the prompt asks for."""
+        """The role that the prompt addresses.
+
+        Raises:
+            Refused: The prompt names a domain, but its blocks address none of the roles.
+        """
         known = self.static.blocks
         if not self.turns:
             return "plain"
@@ -108,37 +112,37 @@ class Asked:
         if "criterion" in kinds or ("domain" in known and self.last("criterion") is not None):
             return "judge"
         if "domain" in known:
-            raise Refused(f"the blocks {sorted(kinds)} after {sorted(known)} ask for no part that an oracle plays")
+            raise Refused(f"the blocks {sorted(kinds)} after {sorted(known)} address none of the oracle's roles")
         return "plain"
 
 
 def blocks_of(said: Said) -> tuple[Block, ...]:
-    """The blocks of a message that is not the model's own.
+    """The data blocks of a message; none for the model's own messages.
 
     Raises:
-        Refused: A block holds no JSON.
+        Refused: The content of a block is not JSON.
     """
     if said.role == "assistant":
         return ()
     try:
         return tuple(read_blocks(said.text))
     except ValueError as error:
-        raise Refused(f"a block holds no JSON: {error}") from None
+        raise Refused(f"the content of a block is not JSON: {error}") from None
 
 
 def read_request(raw: bytes) -> Asked:
-    """Read the body of a request.
+    """Parse the body of a request.
 
     Raises:
-        Refused: It is no chat-completions request.
+        Refused: The body is not a chat-completions request.
     """
     try:
         try:
             body = orjson.loads(raw)
-        except orjson.JSONDecodeError:  # integers beyond 64 bits
+        except orjson.JSONDecodeError:  # orjson rejects integers beyond 64 bits
             body = decode(raw)
     except ValueError as error:
-        raise Refused(f"the body is no JSON: {error}", code="invalid_json") from None
+        raise Refused(f"the body is not JSON: {error}", code="invalid_json") from None
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list) or not messages:
         raise Refused("the body has no list of messages", code="invalid_request_error")
@@ -149,14 +153,14 @@ def read_request(raw: bytes) -> Asked:
 
 @lru_cache(maxsize=512)
 def _static(texts: tuple[str, ...]) -> Static:
-    """Read system messages; the same ones come with every request of an episode, and are read once."""
+    """Parse system messages. Cached, because every request of an episode repeats them."""
     found: dict[str, Any] = {}
     try:
         for text in texts:
             for item in read_blocks(text):
                 found.setdefault(item.kind, item.value)
     except ValueError as error:
-        raise Refused(f"a block of the system message holds no JSON: {error}") from None
+        raise Refused(f"the content of a block of the system message is not JSON: {error}") from None
     return Static(texts, found)
 
 

@@ -1,4 +1,4 @@
-"""Plays the world by executing the calls of the history from the task's initial state."""
+"""Plays the simulator of the reference strategy: executes all calls of the history from the task's initial state."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from simia_gym.types import JsonObject, Task, Transition
 
 
 class Moment(NamedTuple):
-    """The state after some calls, and the last answer."""
+    """The state after some calls, and the last call's transition."""
 
     state: State
     last: Transition | None
 
 
 class Reference:
-    """Answers the last call of a growing history.
+    """Answers the last tool call of a growing history.
 
     Args:
-        domains: Where domains and tasks are found.
+        domains: The domains, with their tasks.
     """
 
     def __init__(self, domains: Domains) -> None:
@@ -36,7 +36,7 @@ class Reference:
         """Answer the last call of the prompt.
 
         Raises:
-            Refused: The domain, its world or the task is not known here.
+            Refused: The oracle does not know the domain, its world or the task, or the prompt has no call.
         """
         known = self._domains.named(asked.static)
         domain, world = known.domain, known.world
@@ -67,7 +67,7 @@ class Reference:
 
 
 def beginning(domain: Domain, world: World, task: Task) -> State:
-    """The state before the first call of an episode: after the world's opening, where there is no user."""
+    """The state before the first call of an episode; without a user, the state after the world's opening."""
     state = domain.prepare(task).initial
     if domain.user is None:
         draft = state.draft()

@@ -1,7 +1,8 @@
-"""The oracle over HTTP: chat completions, the list of models, the counts, and faults on the way.
+"""Serves the oracle over HTTP: chat completions, the list of models, counters, and injected transport faults.
 
-async with OracleServer(OracleOptions()) as server:
-client = AsyncOpenAI(base_url=server.base_url, api_key="any")
+Example:
+    async with OracleServer(OracleOptions()) as server:
+        client = AsyncOpenAI(base_url=server.base_url, api_key="any")
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class OracleServer:
-    """An oracle that listens.
+    """An HTTP server for an `Oracle`.
 
     Args:
-        options: How it behaves.
+        options: The oracle's options.
 
     Attributes:
-        oracle: The part that answers.
-        base_url: Where it listens, ending in ``/v1``; known once it has started.
+        oracle: The oracle that answers.
+        base_url: The server's URL, ending in ``/v1``; empty before `start`.
 
     Raises:
-        InputError: aiohttp is missing, or a folder holds no domain.
+        InputError: aiohttp is not installed, or a folder in ``options.domains`` is not a domain.
     """
 
     def __init__(self, options: OracleOptions | None = None) -> None:
@@ -49,14 +50,14 @@ class OracleServer:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """What was done so far; see `Oracle.counts`."""
+        """A copy of the counters; see `Oracle.counts`."""
         return self.oracle.counts
 
     async def start(self) -> None:
-        """Begin to listen.
+        """Start listening.
 
         Raises:
-            InputError: The port is taken.
+            InputError: The address cannot be bound, for example because the port is in use.
         """
         web = self._web
         runner = web.ServerRunner(web.Server(self._handle), handle_signals=False, shutdown_timeout=1)
@@ -77,7 +78,7 @@ class OracleServer:
         self.base_url = f"http://{name}:{bound[1]}/v1"
 
     async def stop(self) -> None:
-        """Let go of whatever hangs, and stop listening."""
+        """Drop hanging requests and stop listening."""
         self._closing.set()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -121,7 +122,7 @@ class OracleServer:
             answer = self.oracle.answer(raw, fate.chance)
         except Refused as refused:
             return self._refuse(refused)
-        except Exception as error:  # a mistake of the code that is executed, not of the network: not to be retried
+        except Exception as error:  # a bug in the domain's code: retrying cannot help
             return self._refuse(Refused(f"{type(error).__name__}: {error}", code="oracle_bug"))
         if fate.fault is None:
             return self._json(_completion(answer, answer.text))
@@ -129,7 +130,7 @@ class OracleServer:
         return await self._spoil(request, answer, fate.fault)
 
     async def _fail(self, request: web.BaseRequest, fate: Fate) -> web.StreamResponse:
-        """Fail instead of answering."""
+        """Inject a fault that replaces the answer."""
         if fate.fault == "rate_limit":
             return self._error("slow down", 429, "rate_limit_exceeded", {"Retry-After": "0"})
         if fate.fault == "server_error":
@@ -140,7 +141,7 @@ class OracleServer:
         return self._drop(request, reset=fate.fault == "reset")
 
     async def _spoil(self, request: web.BaseRequest, answer: Answer, fault: str) -> web.StreamResponse:
-        """Answer in a way that cannot be used."""
+        """Inject a fault that makes the answer unusable."""
         if fault == "empty":
             return self._json(_completion(answer, ""))
         if fault == "cut":
@@ -164,7 +165,7 @@ class OracleServer:
             if reset and wire is not None:
                 wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             transport.abort()
-        return self._response(status=503)  # reaches nobody
+        return self._response(status=503)  # never sent: the connection is closed
 
     def _known(self, request: web.BaseRequest) -> bool:
         key = self.options.api_key

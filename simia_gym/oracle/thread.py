@@ -1,4 +1,4 @@
-"""An oracle in a thread of its own, for callers that run no event loop, or whose loop must not share its time."""
+"""Runs an oracle server in a thread of its own, for callers without an event loop or with a busy one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _PATIENCE = 30
 
 @contextmanager
 def serve_in_thread(options: OracleOptions | None = None) -> Iterator[OracleServer]:
-    """Serve as long as the block runs.
+    """Serve an oracle while the ``with`` block runs.
 
     Args:
-        options: How the oracle behaves.
+        options: The oracle's options.
 
     Yields:
-        The server, which listens.
+        The running server.
 
     Raises:
-        InputError: It cannot start.
+        InputError: The server cannot start.
     """
     server = OracleServer(options)
     loop = asyncio.new_event_loop()

@@ -1,8 +1,8 @@
-"""Plays the customer as the scripted user would, from nothing but the conversation.
+"""Plays the user simulator: answers as the scripted user would, given only the conversation in the prompt.
 
-The scripted user watches for tool calls that fulfil its request. A customer in a prompt sees no calls, so messages
-stand for them: once the customer has agreed, a message that does not ask for consent, refuse, or ask to wait counts as
-the report that the request is fulfilled.
+The scripted user recognises from the ledger's tool calls that its request is fulfilled. The prompt shows no tool calls,
+so the oracle infers them: once the customer has consented, an agent message that does not ask for consent, refuse, or
+ask to wait counts as the report that the request is fulfilled.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Moment(NamedTuple):
     """The state of a customer after some messages.
 
     Attributes:
-        state: What it remembers, as the user's own table holds it.
-        last: What it said last.
-        agreed: Whether it has consented to its present request.
+        state: The customer's memory, in the table of the scripted user.
+        last: The customer's last message; ``None`` before the first.
+        agreed: Whether the customer has consented to the current request.
         turn: Number of messages so far.
     """
 
@@ -48,10 +48,10 @@ class Person:
     """One customer.
 
     Args:
-        kind: Which user plays it.
+        kind: The kind of user simulator: ``scripted`` or ``brief``.
         cues: The domain's cue patterns.
-        task: A task that holds the customer and nothing else.
-        seed: Random seed of the wordings.
+        task: A task that holds only the customer.
+        seed: Random seed that picks the wordings.
     """
 
     def __init__(self, kind: str, cues: JsonObject, task: Task, seed: int) -> None:
@@ -61,16 +61,16 @@ class Person:
         self._task, self._seed = PreparedTask(task, State.from_tables({})), seed
 
     def begin(self) -> Moment:
-        """Before the first word."""
+        """The state before the first message."""
         return Moment(State.from_tables({}))
 
     def open(self, moment: Moment) -> Moment:
-        """Give the first message."""
+        """The state after the customer's first message."""
         said = run_sync(self._user.open(self._context(moment, Ledger())), inline=True)
         return Moment(moment.state.apply(said.ops or ()), said, False, 1)
 
     def reply(self, moment: Moment, text: str) -> Moment:
-        """Answer a message."""
+        """The state after the customer's reply to a message of the agent."""
         ledger = Ledger()
         settled = self._settled(moment, text)
         row = moment.state.get(TABLE, KEY)
@@ -89,7 +89,7 @@ class Person:
         return Moment(state, said, agreed, moment.turn + 1)
 
     def _settled(self, moment: Moment, text: str) -> tuple[Done, ...]:
-        """The tool calls that a message stands for."""
+        """The tool calls that a message implies; see the module's docstring."""
         if self._script is None or not moment.agreed or self._cues.hear(text).acts & _NOT_DONE:
             return ()
         at = self._at(moment.state)
@@ -110,11 +110,11 @@ class Person:
 
 
 class UserPart:
-    """Answers for customers.
+    """Answers requests that address the user simulator.
 
     Args:
-        domains: Where cue patterns are found.
-        seed: Random seed of the wordings.
+        domains: The domains, with their cue patterns.
+        seed: Random seed that picks the wordings.
     """
 
     def __init__(self, domains: Domains, seed: int) -> None:
@@ -126,7 +126,7 @@ class UserPart:
         """Answer the last message of the prompt.
 
         Raises:
-            Refused: The customer cannot be played.
+            Refused: The block ``customer`` is malformed, or the prompt has no message to answer.
         """
         known, customer = self._domains.named(asked.static), asked.static.need("customer")
         key = known.config.name, encode(customer)
@@ -166,7 +166,7 @@ class UserPart:
 
 
 def _text(value: Any) -> str:
-    """The text of a block ``agent``; of a text that was too long its beginning and end."""
+    """The text of a block ``agent``; if the text was shortened, its beginning and end."""
     if not isinstance(value, Mapping):
         return ""
     return " ".join(str(value[name]) for name in ("text", "end") if value.get(name))

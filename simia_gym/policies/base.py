@@ -1,4 +1,4 @@
-"""What a policy is: something that reads the transcript and writes the next action."""
+"""The interface of a policy: it reads the transcript and returns the next action."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from simia_gym.types import JsonObject, Message, PolicyAction
 
 @dataclass(frozen=True)
 class PolicyStart:
-    """What a policy gets before an episode.
+    """Facts that a policy gets before an episode.
 
     Attributes:
         env: The environment's id.
-        seed: The episode's seed; the only source of chance that a policy should use.
-        tools: OpenAI tool dictionaries; a copy of the policy's own.
-        grammar: How actions are written here.
+        seed: The episode's random seed; a reproducible policy draws only from it.
+        tools: The tools in OpenAI's format; a copy that the policy may change.
+        grammar: The grammar of actions.
         samples: Typical action texts of the domain.
     """
 
@@ -33,7 +33,7 @@ class PolicyStart:
 
 @runtime_checkable
 class Policy(Protocol):
-    """One agent in one episode at a time.
+    """An agent that plays one episode at a time.
 
     A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode.
     """
@@ -42,23 +42,23 @@ class Policy(Protocol):
         """Write the next action.
 
         Args:
-            messages: The whole transcript so far in the OpenAI layout: system, user, assistant, tool. The messages are
-                read-only; ``dict(message)`` is a copy of your own.
+            messages: The whole transcript so far in OpenAI's format, with roles system, user, assistant and tool. The
+                messages are read-only; ``dict(message)`` makes a copy that can be changed.
 
         Returns:
-            The action: text in the domain's grammar, or an assistant message in OpenAI's layout; or an awaitable
-            of it.
+            The action: text in the domain's grammar, or an assistant message in OpenAI's format; or an awaitable
+            of one.
 
         Raises:
-            Fault: What the policy runs on failed, with role ``policy``.
-            Cut: The policy can say no more, for instance because its context is full; the episode is judged as it
-                stands.
+            Fault: The policy's model or other infrastructure failed; with role ``policy``.
+            Cut: The policy cannot continue, for example because its context is full; the episode is truncated and
+                judged.
         """
         ...
 
 
 class PolicyOptions(ModelSettings):
-    """Settings of the policy that asks a language model: those of every model, and where it is asked."""
+    """Settings of the policy that asks a language model: model settings, and the endpoint."""
 
     retries: int = setting(4, "Further tries after a failure that may pass.", ge=0)
     native_tools: bool = setting(

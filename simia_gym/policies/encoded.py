@@ -16,8 +16,8 @@ _system: tuple[str, bytes] | None = None
 class EncodedTranscript:
     """Encodes each message of a growing transcript once.
 
-    What stands before the last assistant message cannot change any more and is kept; the rest, a turn with its
-    answers, is encoded at each call. A transcript that does not go on from the one before is encoded anew.
+    The messages before the last assistant message are final and their encoding is cached; the rest, the last turn, is
+    encoded at each call. A transcript that does not extend the previous one is encoded from the start.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class EncodedTranscript:
             messages: The whole transcript so far.
 
         Returns:
-            It in the form that servers accept.
+            The transcript in the form that servers accept.
         """
         done = len(self._seen)
         goes_on = (messages if type(messages) is list else [*messages])[:done] == self._seen
-        # What was kept ended before an assistant message; an answer in its place would belong to the turn before.
+        # The cache ends before an assistant message; a tool message there would belong to the cached turn.
         if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
             self._seen, self._prompt, done = [], Prompt(), 0
         last = _last_turn(messages, done)
@@ -52,11 +52,11 @@ class EncodedTranscript:
         return whole
 
     def _add(self, prompt: Prompt, messages: Sequence[Message]) -> None:
-        """Append a turn. It comes twice, at the same place: when it is the last, and when the next one has begun."""
+        """Append a turn. Each turn is added twice at the same place (as the last turn, then as final); cache it."""
         if messages == self._turn and len(prompt) == self._place:
             prompt.add_chunks(self._chunks)
         else:
-            # Copies, where they can be changed: a message that is changed in place is then another one.
+            # Copy mutable messages, so that a message that is later changed in place differs from its copy.
             self._turn = [message if type(message) is FrozenDict else dict(message) for message in messages]
             self._place = len(prompt)
             for message in one_call(messages) or openai_messages(messages):
@@ -65,7 +65,7 @@ class EncodedTranscript:
 
 
 def _encoded(message: JsonObject) -> bytes:
-    """A message as bytes. Episodes of an environment begin with the same long one, so the last of these is kept."""
+    """A message as bytes. The last system message is cached, because episodes of an environment share it."""
     global _system
     if message["role"] != "system" or type(message["content"]) is not str:
         return encode(message)
@@ -76,7 +76,7 @@ def _encoded(message: JsonObject) -> bytes:
 
 
 def _last_turn(messages: Sequence[Message], start: int) -> int:
-    """Where the last assistant message after ``start`` stands, else ``start``."""
+    """The index of the last assistant message after ``start``; ``start`` if there is none."""
     at = len(messages) - 1
     while at > start and messages[at].get("role") != "assistant":
         at -= 1

@@ -1,7 +1,7 @@
-"""Policies that other packages bring, through the entry-point group ``simia_gym.policies``.
+"""Policies of other packages, from the entry-point group ``simia_gym.policies``.
 
-An entry point names a function that takes `PolicyOptions` and gives what makes the policy of one episode. It is loaded
-when its policy is asked for and not before.
+An entry point names a function that takes `PolicyOptions` and returns a `PolicySource`. It is loaded only when its
+policy is used.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ GROUP = "simia_gym.policies"
 
 
 class PolicySource(Protocol):
-    """What makes the policy of one episode; all that it makes may share a model.
+    """A factory that creates a policy for each episode; the policies may share a model.
 
     Attributes:
-        content_hash: Hash of the policy's version, so that a record is not continued with another one; ``None`` if
-            there is only one version.
+        content_hash: Hash of the policy's version, which prevents resuming a record with another version; ``None`` if
+            the policy has only one version.
     """
 
     @property
@@ -31,13 +31,13 @@ class PolicySource(Protocol):
         ...
 
     def __call__(self) -> Policy:
-        """Make a new policy."""
+        """Create a policy for one episode."""
         ...
 
 
 @cache
 def extra_policies() -> dict[str, tuple[EntryPoint, ...]]:
-    """The names of further policies with the packages that bring them; more than one package is a conflict."""
+    """The names of policies of other packages, each with its entry points; more than one entry point is a conflict."""
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         offers = found.get(point.name, ())
@@ -47,17 +47,17 @@ def extra_policies() -> dict[str, tuple[EntryPoint, ...]]:
 
 
 def load_extra_policy(name: str, options: PolicyOptions) -> PolicySource:
-    """Load a policy that another package brings.
+    """Load a policy of another package.
 
     Args:
-        name: One of `extra_policies`.
-        options: Its settings.
+        name: A name in `extra_policies`.
+        options: The policy's settings.
 
     Returns:
-        What makes the policy of one episode.
+        The factory of policies.
 
     Raises:
-        InputError: It cannot be loaded, or not with these settings; names the package.
+        InputError: The policy cannot be loaded with these settings, or several packages offer it; names the packages.
     """
     where = f"policy {name!r}"
     points = extra_policies()[name]

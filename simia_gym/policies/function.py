@@ -1,4 +1,4 @@
-"""An agent of the user's own as a policy: a function that gets the messages and the tools."""
+"""A policy that calls a user's function with the messages and the tools."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from simia_gym.policies.transcript import openai_messages
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
-"""Takes messages and tools in OpenAI's layout; gives a text or an assistant message, as dictionary or SDK object."""
+"""Takes messages and tools in OpenAI's format; returns a text or an assistant message, as dictionary or SDK object."""
 
 
 class FunctionPolicy:
     """Calls a function for every action.
 
     Args:
-        function: Plain or async. A plain one is called in a thread, so that it may wait for a model.
+        function: A plain or async function. A plain one is called in a thread, so that it may block.
     """
 
     def __init__(self, function: AgentFunction) -> None:
@@ -28,11 +28,11 @@ class FunctionPolicy:
         self._tools: list[JsonObject] = []
 
     def start(self, start: PolicyStart) -> None:
-        """Keep the tools."""
+        """Store the tools for the function's calls."""
         self._tools = list(start.tools)
 
     async def act(self, messages: Sequence[Message]) -> PolicyAction:
-        """Give the function's answer as an action."""
+        """Call the function and return its result as an action."""
         given = openai_messages(messages), self._tools
         said = self._function(*given) if self._is_async else await asyncio.to_thread(self._function, *given)
         if inspect.isawaitable(said):

@@ -1,4 +1,4 @@
-"""Policies that do no work. `simia check` plays them: a reward that one of them gets measures no work."""
+"""Policies that do no work. `simia check` plays them to find tasks that can be passed without work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class NullPolicy:
     text = ""
 
     def act(self, messages: Sequence[Message]) -> str:
-        """Give the same text every turn."""
+        """Return the same text every turn."""
         return self.text
 
 

@@ -1,9 +1,9 @@
 """The policy that asks a language model behind an OpenAI-compatible endpoint.
 
-It goes the way of all questions to models (`EndpointModel`). A failure of the provider becomes a `Fault` with role
-``policy``: never an empty action, which would be scored as the model's own doing. A model that ends its turn with
-nothing said, again and again, is another matter: that is its own doing, and an empty action. Otherwise a model would
-raise its score by falling silent on hard tasks.
+Requests go through `EndpointModel`, as for all roles. If the provider fails, the policy raises a `Fault` with role
+``policy``; it never returns an empty action, which would be scored as the model's. If the model itself repeatedly
+returns an empty completion, that is an empty action; otherwise a model could raise its score by not answering on hard
+tasks.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from simia_gym.policies.encoded import EncodedTranscript
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 _SILENT = "empty_reply"
-_latest: tuple[ReferenceType[PolicyOptions], ModelSettings] | None = None  # a run makes all policies from the same ones
+# A run creates all policies from the same options.
+_latest: tuple[ReferenceType[PolicyOptions], ModelSettings] | None = None
 
 
 class LLMPolicy:
     """Asks a model for each action.
 
     Args:
-        options: Settings; what is missing is looked up in the environment.
-        accounts: Where calls, tokens and cost are counted; else the process's.
-        budget: What may be used; else no limit.
-        cassette: Records the answers, or plays them back.
+        options: Settings; missing ones are read from environment variables.
+        accounts: Counts calls, tokens and cost; by default the accounts of the process.
+        budget: Limit on calls, tokens and cost; by default none.
+        cassette: Records or replays the model's replies.
 
     Raises:
         InputError: No model, or neither endpoint nor key, is given.
@@ -50,7 +51,7 @@ class LLMPolicy:
         cassette: Cassette | None = None,
     ) -> None:
         self._options = options or PolicyOptions()
-        if cassette is not None and cassette.mode == "replay":  # nobody is asked, so no address is needed
+        if cassette is not None and cassette.mode == "replay":  # a replay sends no request and needs no endpoint
             self._model = cassette.wrap(None, "policy", name=resolve_model("policy", self._options.model))
         else:
             self._options, endpoint = _resolved(self._options)
@@ -64,7 +65,7 @@ class LLMPolicy:
         self._asked = 0
 
     def start(self, start: PolicyStart) -> None:
-        """Begin an episode. Tools go into the request only where answers come back in the role ``tool``."""
+        """Begin an episode. Requests carry the tools only if observations have the role ``tool``."""
         native = self._options.native_tools and start.grammar.observation_role == "tool" and start.tools
         self._body = {"tools": [public_schema(tool) for tool in start.tools]} if native else {}
         self._transcript = EncodedTranscript()
@@ -78,10 +79,10 @@ class LLMPolicy:
             messages: The transcript so far.
 
         Returns:
-            The model's text, or its assistant message where that has tool calls.
+            The model's text, or its assistant message if it has tool calls.
 
         Raises:
-            Fault: The endpoint failed, after further tries where those may help. Kinds: ``rate_limit``,
+            Fault: The endpoint failed, even after retries of retryable failures. Kinds: ``rate_limit``,
                 ``server_error``, ``timeout``, ``connection``, ``auth``, ``not_found``, ``bad_request``,
                 ``context_length``, ``content_filter``, ``bad_reply``, ``budget``.
         """
@@ -97,13 +98,13 @@ class LLMPolicy:
 
 
 def resolve_options(options: PolicyOptions) -> PolicyOptions:
-    """Fill in from the environment what is not set.
+    """Fill in missing settings from environment variables.
 
     Args:
-        options: The settings given.
+        options: The settings.
 
     Returns:
-        Settings with model and key, and with the endpoint unless it is OpenAI's own or a client object's.
+        Settings with model and key, and with the endpoint unless it is OpenAI's default or a client object's.
 
     Raises:
         InputError: No model is named, or there is neither an endpoint nor a key.
@@ -121,7 +122,7 @@ def _resolved(options: PolicyOptions) -> tuple[PolicyOptions, Endpoint]:
 
 
 def endpoint_of(options: PolicyOptions) -> Endpoint:
-    """Where the policy's model is.
+    """The endpoint of the policy's model.
 
     Args:
         options: The settings.
@@ -133,7 +134,7 @@ def endpoint_of(options: PolicyOptions) -> Endpoint:
 
 
 def model_settings(options: PolicyOptions) -> ModelSettings:
-    """The part of the settings that says how the model is used."""
+    """The model settings among the policy's settings."""
     global _latest
     known = _latest
     if known is None or known[0]() is not options:
@@ -143,13 +144,13 @@ def model_settings(options: PolicyOptions) -> ModelSettings:
 
 
 def action_of(reply: Reply) -> PolicyAction:
-    """Turn a model's answer into an action.
+    """Turn a model's reply into an action.
 
     Args:
-        reply: The answer.
+        reply: The reply.
 
     Returns:
-        The text as it was written, or the assistant message where it has tool calls.
+        The unchanged text, or the assistant message if it has tool calls.
     """
     listed = reply.message.get("tool_calls")
     if not isinstance(listed, list) or not listed:

@@ -1,4 +1,4 @@
-"""From a policy's name to a factory of policies."""
+"""Finds a policy by name and returns a factory for it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
 
 
 def policy_names(domain_policies: Mapping[str, str] | None = None) -> list[str]:
-    """The names that `load_policy` knows: the built-in ones and the domain's, without those that packages bring.
+    """The names that `load_policy` knows: built-in policies and the domain's, without those of other packages.
 
     Args:
-        domain_policies: The domain's names.
+        domain_policies: The domain's policies, by name.
 
     Returns:
         The names, sorted.
@@ -47,18 +47,18 @@ def load_policy(
     """Find a policy.
 
     Args:
-        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one that a
-            package brings, such as ``hf``), or ``module:Class`` or ``file.py:Class`` of the user's own, as seen from
-            the current directory.
-        domain_policies: The domain's names and what they stand for, as ``package.module:Class``.
-        options: Settings for ``llm``, and for those that packages bring.
+        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one of another
+            package, such as ``hf``); or the user's own ``module:Class`` or ``file.py:Class``, relative to the current
+            directory.
+        domain_policies: The domain's policies: name to ``package.module:Class``.
+        options: Settings for ``llm`` and for policies of other packages.
         folder: The domain's folder, for ``file.py:Class`` among its policies.
 
     Returns:
-        A factory: every call gives a new policy.
+        A factory; every call creates a policy.
 
     Raises:
-        InputError: There is no such policy, or it cannot be used; says why and lists the known names.
+        InputError: There is no such policy, or it cannot be used; gives the reason and the known names.
     """
     own = dict(domain_policies or {})
     if spec in own:
@@ -86,7 +86,7 @@ def load_policy(
 
 
 def checked_class(found: object, spec: str) -> Callable[[], Policy]:
-    """Make sure that an object is a class of policies which needs no arguments."""
+    """Check that an object is a policy class whose constructor needs no arguments."""
     fix = "Write a class with a method act(self, messages) -> str."
     if not inspect.isclass(found):
         raise InputError(f"{spec} is not a class but a {type(found).__name__}", where="policy", fix=fix)
@@ -105,7 +105,7 @@ def checked_class(found: object, spec: str) -> Callable[[], Policy]:
 
 
 def _make_current_directory_importable() -> None:
-    """As ``python -m`` does; at the end of the path, so that nothing installed is shadowed."""
+    """Add the current directory to ``sys.path``, at its end, so that it shadows no installed package."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)

@@ -1,4 +1,4 @@
-"""The policy that draws its actions at random; arguments of calls fit the tools' schemas."""
+"""The policy that draws actions at random; arguments of tool calls fit the tools' schemas."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class RandomPolicy:
         self._rng = random.Random(0)
 
     def start(self, start: PolicyStart) -> None:
-        """Begin an episode: chance comes from its seed and the environment's id."""
+        """Begin an episode: seed the random generator with the episode's seed and the environment's id."""
         self._start = start
         self._rng = random.Random(f"random-policy/{start.env}/{start.seed}")
 
     def act(self, messages: Sequence[Message]) -> str:
-        """Draw an action that the transcript makes plausible."""
+        """Draw an action, using values that occur in the transcript."""
         if self._start is None:
             raise InputError("the random policy has not been started", fix="Call start(PolicyStart(...)) first.")
         start = self._start

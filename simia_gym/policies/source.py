@@ -16,16 +16,16 @@ def policy_hash(
 ) -> str | None:
     """Hash the source of a policy that `load_policy` can load.
 
-    The files of its class and of the classes it inherits from count, and the module that the text names; what these
-    import does not.
+    The hash covers the files of the class, of its base classes and of the module in ``module:Class``; imported modules
+    are not covered.
 
     Args:
         spec: A name or ``module:Class``, as for `load_policy`.
-        domain_policies: The domain's names and what they stand for.
+        domain_policies: The domain's policies: name to ``package.module:Class``.
         folder: The domain's folder.
 
     Returns:
-        16 hex digits; ``None`` for a built-in policy, or one without any file.
+        16 hex digits; ``None`` for a built-in policy, or one without source files.
     """
     named = (domain_policies or {}).get(spec)
     dotted = named or spec

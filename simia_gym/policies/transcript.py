@@ -1,7 +1,7 @@
-"""A transcript as servers of the OpenAI protocol accept it.
+"""Converts a transcript into messages that OpenAI-compatible servers accept.
 
-Our own keys are stripped, arguments are texts, and every ``tool`` message answers a call of the assistant message
-before it: one that answers nothing becomes a ``user`` message, and a call that was never answered is left out.
+Keys of this package are removed, and arguments of tool calls become JSON strings. A ``tool`` message that answers no
+call of the preceding assistant message becomes a ``user`` message. A tool call without a result is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
     """Copy a transcript in the form that servers accept.
 
     Args:
-        messages: The transcript, with whatever extra keys.
+        messages: The transcript; messages may have extra keys.
 
     Returns:
         New messages; the given ones are not changed.
@@ -42,13 +42,13 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
 
 
 def one_call(messages: Sequence[Message]) -> tuple[JsonObject, JsonObject] | None:
-    """What `openai_messages` makes of a turn of one call and its answer, which most turns are, without its detours.
+    """A fast path of `openai_messages` for the most common turn: one tool call and its result.
 
     Args:
         messages: Part of a transcript.
 
     Returns:
-        The two messages; ``None`` where it is anything else.
+        The two messages; ``None`` if the part is not such a turn.
     """
     if len(messages) != 2:
         return None
@@ -71,7 +71,7 @@ def one_call(messages: Sequence[Message]) -> tuple[JsonObject, JsonObject] | Non
 
 
 def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
-    """An assistant message and the tool messages after it."""
+    """Convert an assistant message and the tool messages after it."""
     listed = message.get("tool_calls") if answers else None
     calls: list[JsonObject] = []
     if isinstance(listed, list):
@@ -82,7 +82,7 @@ def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
     if calls:
         turn["tool_calls"] = calls
     result, loose = [turn], []
-    # A server wants each call answered once and before anything else is said.
+    # Servers require that the results of all calls directly follow the assistant message.
     for answer in answers:
         content, call_id = _text(answer), answer.get("tool_call_id")
         if call_id in known:

@@ -1,4 +1,4 @@
-"""Who plays the customer."""
+"""User simulators: they play the customer that talks to the policy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ USERS = {
     "brief": "simia_gym.users.brief:BriefUser",
     "llm": "simia_gym.users.llm:LLMUser",
 }
-"""Kinds of users. All but ``llm`` are code and made from the domain's cue patterns; that one also needs a model."""
+"""Kinds of user simulators. All but ``llm`` are code and need only the domain's cue patterns; ``llm`` needs a model."""
 
 MODELLED = ("llm",)
 
 
 def make_user(kind: str, cues: dict[str, Any]) -> User:
-    """Make a user of code.
+    """Create a user simulator that is code.
 
     Args:
-        kind: A name in `USERS`, but none of `MODELLED`.
+        kind: A name in `USERS` that is not in `MODELLED`.
         cues: The domain's cue patterns.
 
     Raises:
-        InputError: There is no such kind of user, or a model must play it.
+        InputError: There is no such kind, or it needs a model.
     """
     if kind in MODELLED:
         raise InputError(f"the user {kind!r} needs a model", where="user", fix=f"Make a {USERS[kind]} with one.")

@@ -1,11 +1,11 @@
-"""The brief user: plays customers of tasks that come with a description and without a script.
+"""The brief user: a user simulator for tasks that have a description of the customer but no script.
 
-It states its reason and the known facts of the task, answers every question with these facts, agrees to every proposal,
-and leaves when the agent claims success. It cannot object, choose, or withhold anything, so scores with it say less
-than scores with a scripted user. Every report names the user that played.
+It states the task's reason and known facts, answers every question with these facts, agrees to every proposal, and
+leaves when the agent claims success. It cannot object, choose, or withhold anything, so scores with it are less
+informative than scores with a scripted user. Every report names the kind of user.
 
-The ``user`` of such a task holds ``reason`` and ``known``, and may hold ``unknown`` and ``instructions`` (which are not
-spoken), all in the second person: "You are Ada and want ...".
+The ``user`` of such a task holds ``reason`` and ``known``, and may hold ``unknown`` and ``instructions`` (which are
+never spoken), all in the second person: "You are Ada and want ...".
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class BriefUser:
         """Do nothing: the user's memory is in the state."""
 
     async def open(self, context: StepContext) -> Transition:
-        """State the reason for the call and the known facts."""
+        """Say the first message: the reason for the contact and the known facts."""
         reason, known = context.prepared.once("brief", _brief)
         text = " ".join(part for part in (reason, known) if part)
         return _transition(f"Hi. {text}", ["open"], {"asked": 0, "stuck": 0, "refused": 0})
 
     async def reply(self, text: str, context: StepContext) -> Transition:
-        """Answer what the agent said."""
+        """Answer a message of the agent."""
         row = context.state.get(TABLE, KEY)
         memory = {"asked": 0, "stuck": 0, "refused": 0} if row is None else dict(row)
         heard = self.cues.hear(text)

@@ -1,4 +1,4 @@
-"""The words of a domain that a user of code listens for, read from the domain's cue file.
+"""Cue patterns: regular expressions by which a scripted user understands the agent, from the domain's cue file.
 
 An example of such a file:
 
@@ -9,10 +9,10 @@ An example of such a file:
     alternatives: [[[email], [name, zip]]] # "your email, or your name and zip code": one of them is enough
     leave_after: [transfer_to_human]       # tools after whose success the user has nothing more to wait for
 
-Patterns are regular expressions over lower-case text. ``ask`` patterns count in sentences that ask for something;
-``direct`` patterns count in any question, even one that asks for a yes. A slot with ``quiet: true`` is passed over by a
-user who does not have it and can answer another question of the same message instead. What a message does besides
-(refuse, claim, ask for a yes) is the same in every domain; `simia_gym.language` knows it.
+Patterns are matched against lower-case text. ``ask`` patterns apply in sentences that request something; ``direct``
+patterns apply in any question, even one that asks for a yes. A user without a value for a slot with ``quiet: true``
+ignores the question if it can answer another question of the same message. Patterns for refusals, claims and requests
+for consent are the same in every domain and belong to `simia_gym.language`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _KEYS = ("slots", "actions", "tokens", "alternatives", "leave_after")
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was understood of one message with the words of a domain.
+    """One message of the agent, understood with a domain's cue patterns.
 
     Attributes:
-        reading: The message.
-        asks: Slots that were asked for, in order of mention.
-        acts: What the message does; a request to confirm a slot ("could you confirm your email?") asks for no yes.
-        actions: Actions of the domain whose words occur.
-        offered: Those whose words occur in a sentence that asks for a yes.
+        reading: The message, read by `simia_gym.language`.
+        asks: Slots that the message asks for, in order of mention.
+        acts: The message's dialogue acts; "could you confirm your email?" asks for a slot, not for consent.
+        actions: Actions of the domain whose words occur in the message.
+        offered: Actions whose words occur in a sentence that asks for a yes.
     """
 
     reading: Reading
@@ -52,7 +52,7 @@ class Heard:
 
 
 class Cues:
-    """The cue patterns of a domain, compiled. Make it with `load_cues`, which keeps those it has made.
+    """The compiled cue patterns of a domain. Create it with `load_cues`, which caches.
 
     Args:
         config: The content of the domain's cue file; may be empty.
@@ -75,7 +75,7 @@ class Cues:
         self.leave_after = frozenset(config.get("leave_after") or ())
 
     def hear(self, text: str) -> Heard:
-        """Understand a message of the agent, in any wrapping."""
+        """Understand a message of the agent; the text may be wrapped in JSON or markup."""
         reading = read(text)
         asks: dict[str, None] = {}
         acts: set[Act] = set()
@@ -91,7 +91,7 @@ class Cues:
         return Heard(reading, tuple(asks), frozenset(acts), self._actions(reading.words), frozenset(offered))
 
     def tokens_in(self, kind: str, text: str) -> set[str]:
-        """Values of one shape that occur in a lower-case text, leading ``#`` left out."""
+        """The values in a lower-case text that match a token pattern, without a leading ``#``."""
         pattern = self.tokens.get(kind)
         return set() if pattern is None else {found.group(0).lstrip("#") for found in pattern.finditer(text)}
 

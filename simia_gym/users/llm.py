@@ -1,9 +1,9 @@
-"""The customer as a language model plays it.
+"""The user simulator that asks a language model.
 
-The model gets what the task says about the customer and the messages that were delivered to it, nothing else. Consent
-and exit are structured fields of its reply, never parsed from text, so no phrase can end an episode or count as a
-confirmation. Its memory is the conversation, which only grows. The prompt begins with the same bytes in all episodes of
-a task, so that server prefix caches work; the seed of each request varies the wording.
+The model sees only the task's description of the customer and the messages delivered to it. Consent and exit are
+structured fields of its reply, never parsed from text, so no phrase can end an episode or count as a confirmation. Its
+memory is the conversation in the prompt, which only grows. All episodes of a task share the prompt's prefix, so that
+server prefix caches work; the seed of each request varies the wording.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from simia_gym.prompts import load_prompt
 from simia_gym.types import JsonObject, Transition
 
 MAX_MESSAGE = 4_000
-"""Most characters that a customer says at once."""
+"""Maximum length of a customer's message, in characters."""
 
 MAX_HEARD = 20_000
-"""Most characters of an agent's message that the customer hears; of a longer one the middle is left out."""
+"""Maximum characters of one agent message in the prompt; the middle of a longer message is left out."""
 
 MOST_HEARD = 100_000
-"""Most characters of all messages of an episode that the customer hears, so that no agent can overflow the context."""
+"""Maximum characters of all agent messages in the prompt, so that no agent can overflow the context."""
 
 LEAST_HEARD = 500
-"""Characters of each message that the customer hears after `MOST_HEARD` is used up."""
+"""Maximum characters of one agent message in the prompt once `MOST_HEARD` is used up."""
 
 REPLY = ReplySchema(
     "customer",
@@ -49,13 +49,11 @@ REPLY = ReplySchema(
 
 
 class LLMUser:
-    """Plays the customer by asking a model.
-
-    One object plays one episode after another.
+    """Plays the customer by asking a model; one object plays episodes one after another.
 
     Args:
-        domain: The domain; its ``prompts/user.md``, where it has one, takes the place of the instructions.
-        model: Who answers.
+        domain: The domain; its ``prompts/user.md``, if present, replaces the default instructions.
+        model: The model that plays the customer.
 
     Raises:
         InputError: The instructions cannot be read.
@@ -76,7 +74,7 @@ class LLMUser:
         """Start a new conversation.
 
         Raises:
-            InputError: The task says nothing about a customer.
+            InputError: The task does not describe a customer.
         """
         task = context.task
         if not isinstance(task.user, Mapping) or not task.user:
@@ -90,19 +88,19 @@ class LLMUser:
         self._asked = self._heard = 0
 
     async def open(self, context: StepContext) -> Transition:
-        """Say the first words."""
+        """Say the first message."""
         said = await self._ask("begin", {}, context)
         return _transition(said, ["open"])
 
     async def reply(self, text: str, context: StepContext) -> Transition:
-        """Answer what the agent said; nothing else of the episode is looked at."""
+        """Answer a message of the agent, without looking at any other part of the episode."""
         most = max(LEAST_HEARD, min(MAX_HEARD, MOST_HEARD - self._heard))
         self._heard += min(len(text), most)
         said = await self._ask("agent", heard(text, most), context)
         return _transition(said, ["confirm"] if said["confirms"] else [])
 
     def _beginning(self, context: StepContext) -> Prompt:
-        """The instructions and everything that the customer knows: the same for all episodes of the task."""
+        """The instructions and the customer's knowledge: the prefix shared by all episodes of the task."""
         domain, task = self.domain, context.task
         rules = self._file.fill(most=str(MAX_MESSAGE)).strip()
         parts = (
@@ -117,8 +115,8 @@ class LLMUser:
         return prompt
 
     async def _ask(self, kind: str, value: JsonObject, context: StepContext) -> JsonObject:
-        """Ask for the next words; an answer that cannot be used is asked for once more."""
-        self._prompt.mark_static()  # the conversation so far is the server's already
+        """Ask the model for the next message; retry once if the reply is unusable."""
+        self._prompt.mark_static()  # the server has the conversation so far in its prefix cache
         self._prompt.add("user", block(kind, self._nonce, value))
         said = await self._request(self._prompt, "answer", context)
         problem = _problem(said, kind)
@@ -150,14 +148,15 @@ class LLMUser:
 
 
 def heard(text: str, most: int = MAX_HEARD) -> JsonObject:
-    """What the customer hears of a message: all of it, or the beginning and the end of a flood.
+    """Shorten an agent's message for the prompt.
 
     Args:
-        text: The delivered words.
-        most: Most characters that are heard.
+        text: The message.
+        most: Maximum characters to keep.
 
     Returns:
-        The words as ``text``; of a flood the beginning, with the number of characters ``left_out`` and the ``end``.
+        The message as ``text``; if it is too long, its beginning as ``text``, the number of characters ``left_out``,
+        and its ``end``.
     """
     if len(text) <= most:
         return {"text": text}
@@ -166,7 +165,7 @@ def heard(text: str, most: int = MAX_HEARD) -> JsonObject:
 
 
 def _problem(said: JsonObject, kind: str) -> str | None:
-    """What is wrong with a reply that has the right form."""
+    """The problem of a reply that fits the schema but is unusable; ``None`` if it is usable."""
     size = len(said["message"])
     if kind == "begin" and said["stop"]:
         return "the conversation only begins, so stop must be false: say why you came"

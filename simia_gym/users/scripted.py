@@ -1,15 +1,21 @@
-"""The scripted user: a customer played by code, who gives only what is asked for.
+"""The scripted user: a user simulator in code that reveals only what the agent asks for.
 
-It listens with the domain's cue patterns, watches the ledger for calls that settle what it wants, and speaks the words
-of its script. Everything it remembers lies in one row of the state table ``_user``, so that a reply is a function of
+It understands the agent by the domain's cue patterns, finds in the ledger the tool calls that fulfil its requests, and
+says the lines of its script. Its memory is one row of the state table ``_user``, so that a reply is a function of
 (message, state, ledger, seed) and a record can be replayed.
 
-What it does with a message, in this order: it leaves when it has been handed over; it moves on when its wish is
-settled; it objects to a refusal as often as its script says and then accepts; it answers a request for confirmation
-with an explicit yes (act ``confirm``), a change of mind, a correction if the proposal names the wrong thing, or a
-question for whatever it leaves out (act ``clarify``), since nobody agrees to what has not been said; it
-answers questions; it believes claims. When nothing of this applies it restates, then says that it has nothing to add,
-then gives up. All dialogue acts stand in ``Transition.meta``.
+It handles a message by the first rule that applies:
+
+1. If it has been handed over to a human, it leaves.
+2. If its request is fulfilled, it goes on to the next request.
+3. It objects to a refusal as often as its script says, then accepts it.
+4. It answers a request for confirmation with an explicit yes (act ``confirm``), a change of mind, a correction if the
+   proposal names a wrong detail, or a question (act ``clarify``) if the proposal leaves out a detail.
+5. It answers questions for details.
+6. It believes the agent's claim that the request is fulfilled.
+7. Otherwise it repeats its request, then says that it has nothing to add, then gives up and leaves.
+
+``Transition.meta`` holds the dialogue acts of each reply.
 """
 
 from __future__ import annotations
@@ -55,23 +61,23 @@ _EITHER = re.compile(
 
 
 class Memory(NamedTuple):
-    """What the user remembers between its turns.
+    """The user's memory between its turns. "The request" is the current one.
 
     Attributes:
-        at: Position of the present request.
-        seen: How many events of the ledger it has looked at.
-        known: Slots it has told during this request.
-        insisted: How often it has objected to a refusal of this request.
-        changed: Whether it has changed its mind about this request.
-        proposed: Whether the agent's last message spoke of this request's action.
-        stuck: Position on the fallback ladder.
-        waits: How often in a row it was told to wait.
-        objections: How often it has said no to a wrong proposal of this request.
-        unclear: How often it has asked what exactly will be done.
-        named: Places in ``expect`` that the words just before have named.
-        repeats: How often in a row it has answered nothing but what it had told before.
-        told: Groups of ``told`` that have been said.
-        done: Calls of ``done`` that have been seen.
+        at: Index of the request in the script.
+        seen: Number of ledger events that have been processed.
+        known: Slots that the user has told the agent during the request.
+        insisted: Number of objections to refusals of the request.
+        changed: Whether the user has changed its mind about the request.
+        proposed: Whether the agent's last message mentioned the request's action.
+        stuck: Number of fallback replies so far; see rule 7 of the module.
+        waits: Number of consecutive messages that asked the user to wait.
+        objections: Number of wrong proposals that the user has rejected.
+        unclear: Number of times that the user has asked what exactly will be done.
+        named: Indexes in ``expect`` of the details that the agent's last message named.
+        repeats: Number of consecutive answers that told the agent nothing new.
+        told: Indexes of the groups in ``told`` of which the agent has said a word.
+        done: Indexes of the calls in ``done`` that have succeeded.
     """
 
     at: int = 0
@@ -90,7 +96,7 @@ class Memory(NamedTuple):
     done: tuple[int, ...] = ()
 
     def to_row(self) -> JsonObject:
-        """As a row of the state."""
+        """The memory as a row of the state."""
         return {
             "at": self.at, "seen": self.seen, "known": list(self.known), "insisted": self.insisted,
             "changed": self.changed, "proposed": self.proposed, "stuck": self.stuck, "waits": self.waits,
@@ -100,14 +106,14 @@ class Memory(NamedTuple):
 
     @staticmethod
     def from_row(row: Mapping[str, Any]) -> Memory:
-        """From a row of the state."""
+        """Read the memory from a row of the state."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list | tuple) else v for name, v in row.items()}
         return Memory(**values)
 
 
 @dataclass
 class Reply:
-    """A reply under construction: its sentences, its dialogue acts and slots for the record, and the end it causes."""
+    """A reply under construction: sentences, dialogue acts, slots told, and why it ends the episode, if it does."""
 
     parts: list[str] = field(default_factory=list)
     acts: list[str] = field(default_factory=list)
@@ -132,7 +138,7 @@ class ScriptedUser:
         """Do nothing: the user's memory is in the state."""
 
     async def open(self, context: StepContext) -> Transition:
-        """Say the opening line; where the script has none, the first request."""
+        """Say the opening line; if the script has none, the first request."""
         script = context.prepared.once("script", _script_of)
         line = script.opening or script.requests[0].say
         reply = Reply([_pick(line, context.seed, "opening")], ["open"])
@@ -140,7 +146,7 @@ class ScriptedUser:
         return self._transition(reply, Memory(seen=len(context.ledger.events), known=stated), script)
 
     async def reply(self, text: str, context: StepContext) -> Transition:
-        """Answer what the agent said."""
+        """Answer a message of the agent."""
         script = context.prepared.once("script", _script_of)
         row = context.state.get(TABLE, KEY)
         memory = Memory() if row is None else Memory.from_row(row)
@@ -165,7 +171,7 @@ class ScriptedUser:
 
 
 class _Turn:
-    """One message of the agent and the answer to it."""
+    """Builds the reply to one message of the agent."""
 
     def __init__(self, cues: Cues, script: Script, heard: Heard, calls: Sequence[Mapping[str, Any]], seed: int) -> None:
         self.cues, self.script, self.heard, self.calls, self.seed = cues, script, heard, calls, seed
@@ -181,8 +187,8 @@ class _Turn:
         heard = self.heard
         confirms = "confirm" in heard.acts
         new = [slot for slot in heard.asks if slot not in memory.known and self._knows(request, slot)]
-        # A wish that can be granted is proposed with warnings that sound like refusals; for one that policy forbids, a
-        # refusal weighs more than whatever is offered in its place.
+        # If the request can be granted, a proposal may contain warnings that look like refusals: the proposal counts.
+        # If policy forbids the request, the refusal counts more than an alternative offered with it.
         if "refuse" in heard.acts and not new and (request.accept or not (confirms and self._about(request, memory))):
             return self._refused(request, memory)
         if confirms and (request.action is None or self._about(request, memory)):
@@ -190,7 +196,7 @@ class _Turn:
         if heard.asks:
             return self._answer(request, memory, confirms)
         if confirms:
-            return self._nod(request, memory)
+            return self._answer_unrelated_proposal(request, memory)
         return self._other(request, memory)
 
     def _answer(self, request: Request, memory: Memory, confirms: bool) -> tuple[Reply, Memory]:
@@ -206,12 +212,12 @@ class _Turn:
             self.said.parts.insert(0, self._pick(request.say, "request"))
             self.said.slots.insert(0, "request")
             memory = memory._replace(known=(*memory.known, "request"))
-        return self.said, self._calm(request, memory)
+        return self.said, self._after_answer(request, memory)
 
-    def _nod(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
-        """A yes was asked for, but not to what the user wants done: to a summary, or to some other action."""
+    def _answer_unrelated_proposal(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        """Answer a request for confirmation of something else, such as a summary or another action."""
         if memory.stuck > 1:
-            return self._climb(request, memory)
+            return self._fall_back(request, memory)
         memory = memory._replace(stuck=memory.stuck + 1, waits=0)
         if request.action is not None and self.heard.offered:
             self._say(_DECLINE, "deny")
@@ -221,7 +227,7 @@ class _Turn:
         return self.said, memory
 
     def _other(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
-        """Neither a refusal, nor a proposal, nor a question for a detail."""
+        """Answer a message that is neither a refusal, nor a proposal, nor a question for a detail."""
         acts = self.heard.acts
         if "wait" in acts and memory.waits < _PATIENCE:
             self._say(_WAIT, "wait")
@@ -234,13 +240,13 @@ class _Turn:
             again = "request" in memory.known
             known = memory.known if again else (*memory.known, "request")
             memory = memory._replace(known=known, repeats=memory.repeats + 1 if again else 0)
-            return self.said, self._calm(request, memory)
+            return self.said, self._after_answer(request, memory)
         if "claim" in acts or "offer" in acts:
             return self._next(memory, "thank", _THANKS)
-        return self._climb(request, memory)
+        return self._fall_back(request, memory)
 
     def _notice(self, request: Request, memory: Memory) -> Memory:
-        """Update the memory with the calls and words since the user's last turn."""
+        """Update the memory with the tool calls and the message since the user's last turn."""
         done = list(memory.done)
         for call in self.calls:
             for index, deed in enumerate(request.done):
@@ -260,7 +266,7 @@ class _Turn:
         return bool(request.told) and len(memory.told) == len(request.told)
 
     def _refused(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
-        # A wish that policy forbids has its own number of objections; one that could be granted gets one.
+        # If policy forbids the request, the script sets the number of objections; otherwise the user objects once.
         times = request.insist if request.accept or request.insist else 1
         if memory.insisted < times:
             line = request.insist_say or _INSIST
@@ -295,25 +301,25 @@ class _Turn:
             self._say(request.confirm or _YES, "confirm")
         if self.heard.asks:
             memory = self._inform(request, memory)
-        return self.said, self._calm(request, memory)._replace(proposed=True, named=named)
+        return self.said, self._after_answer(request, memory)._replace(proposed=True, named=named)
 
     def _clarify(self, request: Request, memory: Memory, named: tuple[int, ...]) -> tuple[Reply, Memory]:
-        """Ask for the details that the proposal leaves out; give up after several times."""
+        """Ask for the details that the proposal leaves out; give up after several attempts."""
         if memory.unclear >= _PATIENCE:
             return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
         missing = dict.fromkeys(item.slot for index, item in enumerate(request.expect) if index not in named)
         what = " and the ".join(slot.replace("_", " ") for slot in missing) or "details"
         self.said.parts.append(self._pick(_CLARIFY, "clarify").format(what=what))
         self.said.acts.append("clarify")
-        # What was named stays named only for the answer to this question.
+        # The agent's answer to this question need not name these details again; later messages must.
         return self.said, memory._replace(unclear=memory.unclear + 1, named=named, proposed=True, waits=0)
 
     def _named(self, request: Request, memory: Memory) -> tuple[int, ...]:
-        """Places in ``expect`` that are named now, or were in the words just before."""
+        """Indexes in ``expect`` of the details that this message or the previous one named."""
         return tuple(index for index, item in enumerate(request.expect) if index in memory.named or self._names(item))
 
     def _names(self, item: Expect) -> bool:
-        """Whether the message names a detail; how a number is written, or a hyphen, makes no difference."""
+        """Whether the message names a detail, in any notation of numbers and with or without hyphens."""
         return any(self._mentions(words.lstrip("#")) for words in item.any)
 
     def _mentions(self, words: str) -> bool:
@@ -331,7 +337,7 @@ class _Turn:
         return memory._replace(repeats=memory.repeats + 1)
 
     def _wanted(self, request: Request) -> list[str]:
-        """The slots to answer: of alternatives that were offered together, the first that the user has."""
+        """The slots to tell; if the agent offers alternatives, only the first one that the user can tell in full."""
         asks = list(self.heard.asks)
         for ways in self.cues.alternatives if _EITHER.search(self.heard.reading.words) else ():
             offered = [way for way in ways if any(slot in asks for slot in way)]
@@ -358,10 +364,10 @@ class _Turn:
             self.said.slots.append(slot)
 
     def _wrong(self, request: Request) -> list[str]:
-        """Slots about which the proposal says something, and nothing right."""
-        return [item.slot for item in request.expect if self._off(item)]
+        """Slots for which the proposal names a wrong value and no right one."""
+        return [item.slot for item in request.expect if self._contradicts(item)]
 
-    def _off(self, item: Expect) -> bool:
+    def _contradicts(self, item: Expect) -> bool:
         if self._names(item):
             return False
         if item.token is not None and self.cues.tokens_in(item.token, self.heard.reading.words):
@@ -369,19 +375,20 @@ class _Turn:
         return any(self._mentions(words) for words in item.avoid)
 
     def _about(self, request: Request, memory: Memory) -> bool:
-        """Whether a request for a yes is about what the user wants done, by its words or by those just before."""
+        """Whether a request for confirmation concerns the user's request, by this message or the previous one."""
         if request.action is None:
             return False
         if request.action in self.heard.actions or memory.proposed:
             return True
         return bool(request.expect) and all(self._names(item) for item in request.expect)
 
-    def _calm(self, request: Request, memory: Memory) -> Memory:
+    def _after_answer(self, request: Request, memory: Memory) -> Memory:
+        """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""
         spoke = request.action is not None and request.action in self.heard.actions and not self.heard.asks
         return memory._replace(waits=0, proposed=spoke, named=self._named(request, memory) if spoke else ())
 
-    def _climb(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
-        """The fallback ladder."""
+    def _fall_back(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+        """Repeat the request; the next time, say that there is nothing to add; then give up."""
         proposed = request.action is not None and request.action in self.heard.actions
         named = self._named(request, memory) if proposed else ()
         memory = memory._replace(stuck=memory.stuck + 1, waits=0, proposed=proposed, named=named)
@@ -395,7 +402,7 @@ class _Turn:
         return self.said, memory
 
     def _next(self, memory: Memory, act: str | None, line: Sequence[str]) -> tuple[Reply, Memory]:
-        """The present request is settled: bring up the next one, or leave."""
+        """Make the next request, or leave if there is none."""
         if act is not None:
             self._say(line, act)
         at = memory.at + 1
@@ -432,7 +439,7 @@ def _script_of(task: Task) -> Script:
 
 
 def _pick(line: Sequence[str], seed: int, key: str) -> str:
-    """One wording: the same for the same seed and key, spread evenly over seeds."""
+    """Pick a wording, determined by seed and key and evenly distributed over seeds."""
     if len(line) == 1:
         return line[0]
     return line[zlib.crc32(f"{seed}:{key}:{line[0]}".encode()) % len(line)]

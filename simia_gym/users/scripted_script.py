@@ -1,4 +1,4 @@
-"""The script of a scripted user: what it wants, what it knows, how it puts it, and what settles a wish.
+"""The script of a scripted user: its requests, its knowledge, its lines, and what fulfils each request.
 
 A script is the ``user`` of a task. Every line is a list of wordings, of which the episode's seed picks one:
 
@@ -15,8 +15,9 @@ A script is the ``user`` of a task. Every line is a list of wordings, of which t
      }],
      "close": ["Thanks, bye."]}
 
-A request is settled by a successful call of every tool in ``done``, or, where it has none, by the agent having said one
-of the words of every group in ``told``; or by a refusal that the user accepts after ``insist`` objections.
+A request with ``done`` is fulfilled when every call in ``done`` has succeeded. A request with only ``told`` is
+fulfilled when the agent has said one text of every group in ``told``. The user also drops a request when it accepts a
+refusal, after ``insist`` objections.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _listed(value: Any) -> Any:
 
 
 Line = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-"""Wordings of one line; a text alone is a list of one."""
+"""Alternative wordings of one line; a plain string is a list of one."""
 
 
 class _Part(BaseModel):
@@ -43,18 +44,18 @@ class _Part(BaseModel):
 
 
 class Answer(_Part):
-    """What the user says when it is asked for one detail; ``values`` are the private words in it."""
+    """The answer when the agent asks for one detail; ``values`` are the private values in it."""
 
     say: Line = ()
     values: Line = ()
 
 
 class Expect(_Part):
-    """What a proposal must say about one detail.
+    """The texts by which a proposal may name one detail.
 
-    The user says yes only to a proposal that mentions one of ``any``. It objects to one that mentions none of them and
-    something else of this sort instead (a value of the shape ``token``, or a word of ``avoid``), and asks for the
-    detail where nothing is said about it.
+    The user says yes only to a proposal that mentions one of ``any``. It objects to a proposal that mentions none of
+    them but a wrong value (one that matches the token pattern ``token``, or a text of ``avoid``), and asks for the
+    detail if the proposal does not mention it.
     """
 
     slot: str = ""
@@ -64,16 +65,16 @@ class Expect(_Part):
 
 
 class Done(_Part):
-    """A successful call of this tool, with these arguments where given."""
+    """A successful call of a tool that has at least these arguments."""
 
     tool: str = ""
     arguments: Mapping[str, Any] = Field(default_factory=dict)
 
 
 class Change(_Part):
-    """A change of mind at the first proper proposal.
+    """A change of mind at the first correct proposal.
 
-    ``withdraw`` drops the request; otherwise the given parts replace those of the request.
+    ``withdraw`` drops the request; otherwise the fields that are set replace those of the request.
     """
 
     say: Line = ()
@@ -85,22 +86,22 @@ class Change(_Part):
 
 
 class Request(_Part):
-    """One wish.
+    """One request of the user.
 
     Attributes:
-        id: Its name in the record.
-        say: How it is brought up.
-        action: The action whose words a proposal must contain; none for a question.
-        slots: Details of this wish, told when asked for.
-        expect: What a proposal must say.
-        done: Calls that settle it.
-        told: Groups of words; one of each group, said by the agent, settles a question.
-        answer: Shape of the answer to a question: a value of it ends the question, right or wrong.
-        insist: How often the user objects to a refusal.
-        insist_say: How it objects.
-        accept: What it says when it gives in.
-        confirm: How it says yes.
-        change: Its change of mind.
+        id: The request's name in the record.
+        say: Lines that make the request.
+        action: The action in the cue file whose words a proposal must contain; ``None`` for a question.
+        slots: Details of the request, told when the agent asks for them.
+        expect: Details that a proposal must name.
+        done: Tool calls that fulfil the request.
+        told: Groups of texts; the agent answers a question by saying one text of each group.
+        answer: Token pattern of answers to a question; any matching value, right or wrong, ends the question.
+        insist: Number of objections to refusals.
+        insist_say: Lines that object to a refusal.
+        accept: Lines that accept a refusal; set if policy forbids the request.
+        confirm: Lines that say yes.
+        change: The user's change of mind, if any.
     """
 
     id: str = "request"
@@ -119,15 +120,15 @@ class Request(_Part):
 
 
 class Script(_Part):
-    """Everything a scripted user brings along.
+    """The script of one scripted user.
 
     Attributes:
-        opening: The first words; the first request where it is empty.
-        requests: The wishes, in order.
-        facts: Details that do not belong to one wish.
-        close: The last words.
-        persona: What kind of person it is, for users that improvise.
-        vague: Whether the opening leaves the first wish unsaid.
+        opening: Lines that open the conversation; if empty, the first request opens it.
+        requests: The requests, in order.
+        facts: Details that belong to no single request.
+        close: Lines that end the conversation.
+        persona: Description of the person, for user simulators that improvise.
+        vague: Whether the opening does not say the first request.
     """
 
     type: Literal["scripted"]
@@ -147,7 +148,7 @@ def script_from_json(value: Any, where: str) -> Script:
         where: The task, for error messages.
 
     Raises:
-        InputError: It is no script; names the place.
+        InputError: The value is not a valid script; names the field.
     """
     try:
         return Script.model_validate_json(encode(value))

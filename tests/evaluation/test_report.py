@@ -129,7 +129,7 @@ def test_series_of_one_file_are_told_apart_by_what_differs(tmp_path: Path) -> No
         for name, two in settings.items()
     }
     assert found == {
-        "turns": ["p, max_turns as it comes", "p, max_turns 5"],
+        "turns": ["p, max_turns by default", "p, max_turns 5"],
         "user": ["p, user llm", "p, user script"],
         "group": ["p, group 1", "p, group 4"],
         "checkpoint": ["p, policy_hash aa", "p, policy_hash bb"],
@@ -169,7 +169,7 @@ def test_a_short_prompt_stands_with_the_scores(tmp_path: Path) -> None:
 
 def test_an_episode_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", *trials("a1", "s"), *trials("a1", "s"))
-    with pytest.raises(InputError, match=r"r.jsonl:2: the episode of task 'a1', member 0, stands there twice"):
+    with pytest.raises(InputError, match=r"r.jsonl:2: the episode of task 'a1', member 0, occurs twice"):
         report(path)
 
 

@@ -96,7 +96,7 @@ def test_the_kind_of_error_text_follows_the_instructions(blind: OracleServer) ->
         ([system(data("domain", 3)), human(data("state", {}), data("call", {}))], "names no domain"),
         ([system(about(retail())), human(data("state", {}), data("call", []))], "no call"),
         ([system(about(retail())), human(data("state", {"tables": {"a": 1}}), data("call", {"name": "x"}))], "tables"),
-        ([system(about(retail())), human(data("call", {"name": "x"}))], "no part"),
+        ([system(about(retail())), human(data("call", {"name": "x"}))], "address none"),
         ([system(), human(data("state", {}), data("call", {"name": "x"}))], "'domain'"),
     ],
 )
