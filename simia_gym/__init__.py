@@ -4,7 +4,7 @@
     env = gym.make("simia/retail-v0")
 
 Importing this package registers the environments. The names below, and those of `simia_gym.rewards` and `simia_gym.rl`,
-are public, and each is loaded when it is first used. Every other module is private and may change without notice.
+are public; each is imported on first use. Every other module is private and may change without notice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a simulator, a user and a policy's face know of an episode when it is their turn."""
+"""Interfaces of simulators and users, and the step context that the episode passes to them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class DomainFacts(Protocol):
-    """What a user or judge that asks a model has to know of a domain."""
+    """The facts about a domain that an LLM user or LLM judge needs for its prompt."""
 
     @property
     def folder(self) -> Path:
-        """Where the domain lies, with its prompt files."""
+        """Folder of the domain; it holds the prompt files."""
         ...
 
     @property
@@ -30,17 +30,17 @@ class DomainFacts(Protocol):
 
     @property
     def about(self) -> JsonObject:
-        """Name, version and options, as prompts name the domain."""
+        """Name, version and options of the domain, for prompts."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedTask:
-    """A task with everything that is worked out of it once and shared by all episodes that play it.
+    """A task with the values that are derived from it once and shared by all of its episodes.
 
     Attributes:
         task: The task.
-        initial: The state in which it begins.
+        initial: The initial state of its episodes.
         digest: Its content hash, 16 hex digits.
     """
 
@@ -50,11 +50,11 @@ class PreparedTask:
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, name: str, make: Callable[[Task], T]) -> T:
-        """Give what a part of the engine makes of the task, such as the user's parsed script.
+        """Return a value derived from the task, such as the user's parsed script; it is computed once and cached.
 
         Args:
-            name: What it is; each has its own name.
-            make: Makes it of the task, at the first call.
+            name: Cache key; each kind of derived value has its own.
+            make: Computes the value from the task; called on a cache miss only.
         """
         if name not in self._made:
             self._made[name] = make(self.task)
@@ -64,16 +64,16 @@ class PreparedTask:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """The present moment of an episode.
+    """What a simulator or user gets at each step of an episode.
 
     Attributes:
-        prepared: The task with what was worked out of it, private parts included: simulators and users may read them,
-            policies never see a context.
-        state: The state now.
-        ledger: The record so far.
-        seed: The episode's seed; all variety of wording comes from it.
-        turn: The number of the present turn, from 1; 0 at the opening.
-        group: Id that the episodes of one group share: in them the same call in the same state has the same answer.
+        prepared: The task with its derived values, private fields included. Simulators and users may read them;
+            policies never get a context.
+        state: The current state.
+        ledger: The events of the episode so far.
+        seed: The episode's random seed.
+        turn: Number of the current turn, from 1; 0 at reset.
+        group: Group id. Within a group, the same tool call in the same state gets the same answer.
     """
 
     prepared: PreparedTask
@@ -95,53 +95,57 @@ class StepContext:
 
     @property
     def scope(self) -> str:
-        """Which episode this is, for cassettes: task, its content, the seed."""
+        """The episode's key in cassettes: task id, content hash of the task, seed."""
         return f"{self.task.id}:{self.digest}:{self.seed}"
 
 
 class Simulator(Protocol):
-    """Answers a tool call: code, a language model, or a mixture. The contract is the same for all.
+    """Answers tool calls, by code, a language model or both.
 
     Attributes:
         name: ``world``, ``llm``, ... as reported in ``info["simulator"]``.
-        io: Whether a call may wait for something outside this process.
+        io: Whether a call may wait for I/O, such as a model's endpoint.
     """
 
     name: str
     io: bool
 
     def begin(self, context: StepContext) -> None:
-        """Get ready for an episode; called once, before anything else."""
+        """Prepare for an episode; called once, before any other method."""
         ...
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the first observation, where the domain has no user."""
+        """Return the first observation; called only if the domain has no user."""
         ...
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer one call. Raises `Fault` if no trustworthy answer could be had."""
+        """Answer one tool call.
+
+        Raises:
+            Fault: No valid answer could be obtained.
+        """
         ...
 
 
 class User(Protocol):
-    """Plays the customer, where the domain has one. Its memory lives in the state table ``_user``.
+    """Simulates the user whom the agent talks to. Its memory is the state table ``_user``.
 
     Attributes:
         name: ``scripted``, ``brief``, ``llm``, ... as reported in ``info["user"]``.
-        io: Whether a reply may wait for something outside this process.
+        io: Whether a reply may wait for I/O, such as a model's endpoint.
     """
 
     name: str
     io: bool
 
     def begin(self, context: StepContext) -> None:
-        """Get ready for an episode; called once, before anything else."""
+        """Prepare for an episode; called once, before any other method."""
         ...
 
     async def open(self, context: StepContext) -> Transition:
-        """Say the first words."""
+        """Return the user's first message."""
         ...
 
     async def reply(self, text: str, context: StepContext) -> Transition:
-        """Answer what the agent said; ``Transition.end`` is set when the user leaves."""
+        """Answer the agent's message; ``Transition.end`` is set if the user ends the conversation."""
         ...

@@ -1,4 +1,4 @@
-"""The Gymnasium face of an episode."""
+"""`SimiaEnv`, the Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BOTH: Mapping[str, Callable[[Any], bool]] = {
     "simulator": lambda value: not isinstance(value, str),
     "pins": lambda value: hasattr(value, "answer"),
 }
-"""Names of settings that are also those of live resources, and which values are such resources."""
+"""Names that are both settings and live resources, with a test for whether a value is the live resource."""
 
 
 def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Resources]:
@@ -55,7 +55,7 @@ def sort_kwargs(env_id: str, kwargs: Mapping[str, Any]) -> tuple[EnvConfig, Reso
 
 
 def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
-    """Load what the keyword arguments of `gymnasium.make` name, and log what will not be as one might expect."""
+    """Load the environment that the keyword arguments of `gymnasium.make` describe, and log its warnings."""
     suite = load_suite(*sort_kwargs(env_id, kwargs))
     for warning in suite.warnings:
         logger.warning("%s: %s", env_id, warning)
@@ -69,10 +69,10 @@ def spaces_of(suite: Suite) -> tuple[TextSpace, TextSpace]:
 
 
 def known_on_fault(value: str) -> OnFault:
-    """Check the setting.
+    """Check the setting ``on_fault``.
 
     Raises:
-        InputError: It is neither of the two words.
+        InputError: The value is neither ``truncate`` nor ``raise``.
     """
     if value not in ("truncate", "raise"):
         raise InputError(f"on_fault is {value!r}", where="on_fault", fix="Use truncate or raise.")
@@ -86,10 +86,13 @@ def pick_task(
 
     Args:
         suite: The loaded environment.
-        order: Chooses the task where the options name none.
-        generator: The environment's NumPy generator; the only source of chance.
-        options: ``{"task": id}``, or a whole task as `Task` or dictionary, to choose it by hand; ``{"group": id}`` for
-            episodes that are to share their world.
+        order: Chooses the task if ``options`` names none.
+        generator: The environment's NumPy generator; the only source of randomness.
+        options: ``{"task": ...}`` selects a task by id, or gives a whole task as `Task` or dictionary;
+            ``{"group": id}`` makes the episodes with this id share a simulator's answers.
+
+    Returns:
+        The task, the episode's seed and its group id.
 
     Raises:
         InputError: There is no such task, or no such option.
@@ -108,7 +111,7 @@ def pick_task(
 
 
 def progress_of(episode: Episode) -> dict[str, Any]:
-    """What has happened in an episode, for a pickle; nothing where a simulator keeps more than the state."""
+    """The picklable progress of an episode; only its settings if the simulator keeps data outside the state."""
     if not (episode.inline and isinstance(episode.simulator, WorldSimulator)):
         return {"max_turns": episode.max_turns}
     shared = ("domain", "simulator", "user", "reward")
@@ -116,27 +119,26 @@ def progress_of(episode: Episode) -> dict[str, Any]:
 
 
 def resumed(suite: Suite, progress: Mapping[str, Any]) -> Episode:
-    """A new episode that goes on where `progress_of` found another."""
+    """A new episode that continues from the result of `progress_of`."""
     episode = suite.episode()
     vars(episode).update(progress)
     return episode
 
 
 class SimiaEnv(gymnasium.Env[str, str]):
-    """One environment: text in, text out; the reward comes at the end and can be traced to evidence.
+    """A Gymnasium environment whose observations and actions are texts; the reward comes at the last step.
 
-    Observations and actions are strings of any length. The first observation is the environment's first message.
-    ``info["messages"]`` holds the new messages of the environment with their roles (at reset: system and first), and
-    at reset ``info["tools"]`` the tool schemas. The last step's info has ``verdict`` (a `Verdict`), ``reward_valid``,
-    ``success``, ``ended``, and ``fault`` where the infrastructure failed: then ``truncated`` is true and the reward of
-    0.0 means nothing.
+    The first observation is the environment's first message. ``info["messages"]`` holds the environment's new chat
+    messages (at reset: the system message and the first message), and at reset ``info["tools"]`` holds the tool
+    schemas. The last step's info has ``verdict`` (a `Verdict`), ``reward_valid``, ``success`` and ``ended``. If the
+    infrastructure failed, it also has ``fault``: then ``truncated`` is true, and the reward of 0.0 is invalid.
 
     Args:
         env_id: The registered id.
         render_mode: ``ansi`` for the transcript as text.
         on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`.
-        task_order: ``random`` draws each task from all; ``shuffled`` and ``listed`` go through every task once before
-            any comes again, and ``info["epoch"]`` at reset says how often that has happened.
+        task_order: ``random`` draws each task from all tasks; ``shuffled`` and ``listed`` play every task once before
+            any task is repeated, and ``info["epoch"]`` at reset is the number of completed passes.
         **kwargs: Settings of `EnvConfig` and fields of `Resources`; any other name is an option of the domain's world.
     """
 
@@ -164,11 +166,11 @@ class SimiaEnv(gymnasium.Env[str, str]):
         return self.suite.tasks
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the settings, and the running episode where only code plays in it; else reset the copy."""
+        """Pickle the settings, and the running episode if no model takes part; otherwise the copy needs a reset."""
         return {**vars(self), "episode": progress_of(self.episode)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load what the settings name."""
+        """Load the environment again from its settings."""
         vars(self).update(state)
         self.episode = resumed(self.suite, state["episode"])
 
@@ -176,9 +178,9 @@ class SimiaEnv(gymnasium.Env[str, str]):
         """Begin an episode.
 
         Args:
-            seed: Decides task and wording from here on.
-            options: ``{"task": ...}`` to choose the task: its id, or a whole task; ``{"group": ...}``: the episodes of
-                one group get the same answer of a model to the same call in the same state.
+            seed: Seeds the generator that draws this and all later tasks and episode seeds.
+            options: ``{"task": ...}`` selects the task by its id, or gives a whole task; ``{"group": id}``: within a
+                group, a model gives the same answer to the same tool call in the same state.
 
         Returns:
             The environment's first message, and info with ``messages``, ``tools``, ``task``, ``seed``.
@@ -203,7 +205,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         if self.episode.fault is not None:
             if self.on_fault == "raise":
                 raise self.episode.fault
-            tell_once(self.episode.fault)
+            log_once(self.episode.fault)
         return step.observation, step.reward, step.terminated, step.truncated, step_info(step)
 
     def render(self) -> str | None:
@@ -212,21 +214,21 @@ class SimiaEnv(gymnasium.Env[str, str]):
 
 
 @cache
-def _heard_before(role: str, kind: str) -> list[bool]:
+def _logged(role: str, kind: str) -> list[bool]:
     return []
 
 
-def tell_once(fault: Fault) -> None:
-    """Log the first fault of each kind: an endpoint that is down must not look like a policy that fails."""
-    heard = _heard_before(fault.role, fault.kind)
-    if not heard:
-        heard.append(True)
+def log_once(fault: Fault) -> None:
+    """Log the first fault of each role and kind, so that an endpoint that is down does not look like a bad policy."""
+    logged = _logged(fault.role, fault.kind)
+    if not logged:
+        logged.append(True)
         text = "%s; the episode is truncated and its reward means nothing (info['reward_valid']). Logged once a kind."
         logger.warning(text, fault)
 
 
 def reset_info(suite: Suite, start: Start, epoch: int | None) -> dict[str, Any]:
-    """The info of a reset; everything in it belongs to the caller."""
+    """The info of a reset; the caller may change it."""
     info = {**start.info, "messages": list(start.messages), "tools": suite.domain.own_tools()}
     return info if epoch is None else {**info, "epoch": epoch}
 
@@ -237,7 +239,7 @@ def step_info(step: Step) -> dict[str, Any]:
 
 
 def transcript_text(messages: list[Message]) -> str:
-    """A transcript for people: one block a message, the system message left out."""
+    """A readable transcript: one block per message, without the system message."""
     blocks = []
     for message in messages:
         if message["role"] == "system":

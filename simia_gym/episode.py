@@ -1,9 +1,9 @@
-"""The episode: the one engine that every face is a view of.
+"""The episode: the async state machine behind the Gymnasium environments, rollouts and trainers.
 
-An async state machine. `reset` begins an episode, `step` takes one action of the policy to its consequences: the text
-is parsed by the domain's grammar, goes to the user or to the tools (never both), every consequence becomes a transition
-with operations on the state, and every event lands in the ledger. Where no part waits for anything (`inline`), both
-coroutines finish without suspending, so that a synchronous face needs no event loop.
+`reset` begins an episode. `step` takes one action of the policy: the domain's grammar parses the text, which goes
+either to the user or to the tools, never to both. Each answer is a transition with JSON Patch operations on the state,
+and each event is appended to the ledger. If no component does I/O (`inline`), both coroutines finish without
+suspending, so that synchronous callers need no event loop.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ _write_arguments = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Episode:
-    """One episode at a time of a domain; `reset` begins the next.
+    """Plays the episodes of a domain, one at a time; `reset` begins the next.
 
     Args:
         domain: The domain.
-        simulator: Who answers tool calls.
-        user: Who answers messages; ``None`` where the domain has no user.
-        reward: How the end is judged.
+        simulator: Answers the tool calls.
+        user: Answers the policy's messages; ``None`` if the domain has no user.
+        reward: Computes the verdict when the episode ends.
         prompt: ``full`` or ``compact`` system message.
-        max_turns: Another turn limit than the domain's.
-        feedback: ``terse`` or ``explain``: whether an invalid action is answered with an example of a valid one.
-        models: Names of the models that play a part, by role; they stand in the record and in the first info.
+        max_turns: Turn limit; by default the domain's.
+        feedback: ``terse`` or ``explain``: whether the error for an invalid action shows a valid one.
+        models: Names of the models that take part, by role; written to the record and to the info of `reset`.
 
     Attributes:
-        ledger: The record so far.
-        state: The state now.
+        ledger: The events of the episode so far.
+        state: The current state.
         verdict: The verdict once the episode has ended, else ``None``.
-        written: The same as JSON values, as it stands in the record.
+        written: The verdict as JSON values, as written to the record.
         fault: The fault that ended the episode, if one did.
-        inline: Whether `reset` and `step` never wait.
+        inline: Whether `reset` and `step` never wait for I/O.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class Episode:
     def messages(self) -> list[Message]:
         """The whole transcript so far in the OpenAI layout, the policy's turns included.
 
-        The list is the caller's own, and its messages are read-only: a policy gets them every turn, and a long
-        transcript need not be copied for that, nor looked through for what has become different.
+        The caller may change the list; the messages in it are shared and read-only, so that a long transcript need
+        not be copied each turn.
         """
         return [*self._messages]
 
@@ -108,16 +108,16 @@ class Episode:
         """Begin an episode.
 
         Args:
-            task: What it is about.
-            seed: Where all variety within it comes from.
-            group: Id of the episodes that share a world: in them a model's answer to the same call in the same state
-                is the same. Left out, the episode shares it with those of the same task and seed.
+            task: The task to play.
+            seed: Random seed.
+            group: Group id: within a group, a model gives the same answer to the same tool call in the same state.
+                By default, the episodes with the same task and seed form a group.
 
         Returns:
             The first observation and messages.
 
         Raises:
-            Fault: The first message could not be had.
+            Fault: The simulator or the user failed to give the first message.
             InputError: The task does not fit the domain or the user.
         """
         self.task, self.seed, self.turn = task, seed, 0
@@ -134,7 +134,7 @@ class Episode:
         if self.models:
             names["models"] = dict(self.models)
         if getattr(self.simulator, "stateless", False):
-            names["stateless"] = True  # said at once: also an agent that calls nothing leaves no state to look at
+            names["stateless"] = True  # recorded at reset, because an episode may end without any tool call
         self.ledger.append(
             "start",
             env=self.domain.name,
@@ -174,7 +174,7 @@ class Episode:
         return Start(first.observation, tuple(map(dict, self._messages)), self.domain.tools, info)
 
     def _prepare(self, context: StepContext) -> None:
-        """Tell the parts that an episode begins."""
+        """Call `begin` of the simulator and of the user."""
         role: Role = "simulator"
         try:
             self.simulator.begin(context)
@@ -187,7 +187,7 @@ class Episode:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
 
     async def _part(self, role: Role, work: Awaitable[T]) -> T:
-        """Let a part do its work; whatever it raises that is no fault is a bug of that part, and a fault."""
+        """Await the work of a component; any exception of its that is not a `Fault` becomes one of kind ``bug``."""
         try:
             return await work
         except (Fault, InputError):
@@ -196,7 +196,7 @@ class Episode:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
 
     async def step(self, action: PolicyAction) -> Step:
-        """Take one action to its consequences.
+        """Take one action of the policy.
 
         Args:
             action: The policy's text, or an assistant message in OpenAI's layout.
@@ -227,21 +227,21 @@ class Episode:
         except InputError as error:
             return self.fail(Fault("bad_input", str(error), role="episode"), self._messages[before:], info)
         except BaseException:
-            self.ended = "interrupted"  # half a step was taken; nobody may go on from here
+            self.ended = "interrupted"  # the step is incomplete, so the episode cannot continue
             raise
 
     async def cut(self, reason: str = TOKEN_LIMIT) -> Step:
-        """End the episode here, as the turn limit does: it is judged as it stands, and truncated.
+        """Truncate the episode here, as the turn limit does; the reward judges the current state and transcript.
 
         Args:
-            reason: What is used up; one of `simia_gym.record.finished_episode.LIMITS`.
+            reason: The limit that was reached; one of `simia_gym.record.finished_episode.LIMITS`.
 
         Returns:
             The last step, with the verdict and no message.
 
         Raises:
             EpisodeOver: The episode has ended, or was never begun.
-            InputError: The reason is none of those.
+            InputError: The reason is not one of them.
         """
         if self.task is None or self.ended is not None:
             raise EpisodeOver("this episode is over; call reset() to begin another")
@@ -260,7 +260,7 @@ class Episode:
             raise
 
     def _judged(self, verdict: Verdict) -> None:
-        """Write the verdict down."""
+        """Set the verdict and append it to the ledger."""
         fields = to_json(verdict)
         event = self.ledger.events[self.ledger.add("verdict", fields)]
         self.written = frozen_dict(({name: event[name] for name in fields},))
@@ -270,11 +270,14 @@ class Episode:
 
         Args:
             fault: What failed.
-            new: Messages of the broken step.
-            info: Facts of the broken step.
+            new: Messages of the step that failed.
+            info: Info of the step that failed.
+
+        Returns:
+            The last step, truncated.
         """
         fault = Fault(fault.kind, without_secrets(fault.message), role=fault.role)
-        judged = any(event["type"] == "end" for event in self.ledger.events)  # the part that broke was the judge
+        judged = any(event["type"] == "end" for event in self.ledger.events)  # then it was the judge that failed
         self.ended, self.fault, self.verdict = "fault", fault, faulted(fault)
         self.ledger.append("fault", role=fault.role, kind=fault.kind, message=fault.message)
         if not judged:
@@ -285,7 +288,7 @@ class Episode:
         return Step(_join(new), 0.0, False, True, tuple(new), self.verdict, out)
 
     async def _act(self, action: str, parsed: Action | ActionError, task: Task, info: JsonObject) -> str | None:
-        """Run an action; give the reason of the end, if it came."""
+        """Run an action; return why the episode ends, or ``None``."""
         parsed = self._allowed(parsed)
         if isinstance(parsed, ActionError):
             text = parsed.message if parsed.message.startswith("Error") else f"Error: {parsed.message}"
@@ -305,7 +308,7 @@ class Episode:
         return await self._call(action, parsed, task, info)
 
     def _allowed(self, action: Action | ActionError) -> Action | ActionError:
-        """The action, or why this domain does not allow it although the grammar can read it."""
+        """The action, or an error if this domain does not allow it although the grammar can parse it."""
         config = self.domain.config
         if isinstance(action, Say) and self.domain.replies == "end":
             return End(action.text)
@@ -329,7 +332,7 @@ class Episode:
         return reply.end
 
     async def _call(self, action: str, parsed: Calls, task: Task, info: JsonObject) -> str | None:
-        """Run the calls in order, one transition each, up to an end."""
+        """Run the calls in order, one transition each, until one ends the episode."""
         calls = [
             call if call.id else ToolCall(call.name, call.arguments, f"call_{self.turn}_{number}")
             for number, call in enumerate(parsed.calls)
@@ -356,7 +359,7 @@ class Episode:
 
     @cached_property
     def _example(self) -> str:
-        """An action that calls a tool, as the domain gives it, to show the form; nothing where it gives none."""
+        """The domain's first sample action that calls a tool, as an example of the format; empty if there is none."""
         grammar = self.domain.grammar
         for sample in self.domain.config.samples:
             if isinstance(grammar.parse(sample), Calls):
@@ -367,7 +370,7 @@ class Episode:
         return StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group)
 
     def _commit(self, transition: Transition) -> None:
-        """Take over the new state, applying the operations where nobody has yet. Reveals count as initial state."""
+        """Set the new state, computing it if the transition has none; revealed rows also enter the initial state."""
         if transition.state is not None:
             self.state = transition.state
         elif transition.ops or transition.reveals:
@@ -401,7 +404,7 @@ class Episode:
     async def _finish(
         self, task: Task, ended: str, truncated: bool, new: tuple[Message, ...], info: JsonObject
     ) -> Step:
-        """Judge the end."""
+        """Compute the verdict and build the last step."""
         self.ended = ended
         self.ledger.append("end", reason=ended, turn=self.turn, truncated=truncated)
         finished = FinishedEpisode(
@@ -425,7 +428,7 @@ class Episode:
         return Step(_join(new), reward, valid and not truncated, truncated or not valid, new, verdict, info)
 
     def _closing(self, verdict: Verdict, ended: str) -> JsonObject:
-        """The facts that only the last step's info holds."""
+        """The keys that only the last step's info has."""
         out: JsonObject = {
             "ended": ended,
             "verdict": verdict,

@@ -1,11 +1,9 @@
-"""What can go wrong, named by the boundary that was crossed.
+"""The exceptions of this package, in three families.
 
-Three families, and the difference between them is the point of this module:
-
-* `InputError`: what the caller gave is wrong (a domain file, an option, a record). Raised at once, names what was
-  wrong, where, and what to do. The command line turns it into one line and exit code 2.
-* `ActionError` and `ToolError`: the *policy* did something that the environment answers. They never leave an episode:
-  the first is a text that is no valid action, the second a tool that declines. Both become observations.
+* `InputError`: the *caller's* input is wrong (a domain file, an option, a record). The error says what is wrong, where,
+  and what to do. The command line prints it as one line and exits with code 2.
+* `ActionError` and `ToolError`: the *policy* made a mistake: its text is not a valid action, or a tool refused the
+  call. Both become observations and never leave the episode.
 * `Fault`: the *infrastructure* failed (simulator, user, judge, policy endpoint, budget, transport). An episode with a
   fault has no reward: its verdict is invalid and trainers mask it. A fault is never a reward of 0.
 """
@@ -23,7 +21,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The beginning of a fix for a mistyped name: ``Did you mean 'expert'? ``, or an empty text if none is similar.
 
     Args:
-        word: What was typed.
+        word: The mistyped name.
         known: The names that exist.
     """
     near = get_close_matches(word, list(known), n=1)
@@ -35,11 +33,11 @@ class SimiaError(Exception):
 
 
 class InputError(SimiaError):
-    """Something that was handed in is wrong.
+    """The caller's input is wrong.
 
     Args:
         what: What is wrong, with the offending value.
-        where: File, line, pointer or option where it stands.
+        where: File and line, JSON Pointer, or option of the mistake.
         fix: What to do about it.
     """
 
@@ -54,13 +52,13 @@ class InputError(SimiaError):
 
 
 class DomainError(InputError):
-    """A domain folder has a mistake in it; ``problems`` holds every one that was found."""
+    """A domain folder has mistakes; ``problems`` holds one error per mistake."""
 
     problems: tuple[InputError, ...] = ()
 
     @classmethod
     def of(cls, problems: Sequence[InputError]) -> DomainError:
-        """One error for several: it reads as the first and counts the others."""
+        """Make one error of several; its text is that of the first, with the number of the others."""
         first = problems[0]
         more = f" (and {len(problems) - 1} more; `simia check` lists them)" if len(problems) > 1 else ""
         error = cls(first.what, where=first.where, fix=f"{first.fix}{more}".strip())
@@ -91,10 +89,10 @@ class EpisodeOver(SimiaError):
 
 
 class Cut(SimiaError):
-    """A policy can say no more; it raises this in place of an action, and the episode is judged as it stands.
+    """Raised by a policy instead of an action when it has reached a limit; the episode is truncated and judged.
 
     Args:
-        reason: What is used up, as `Episode.cut` takes it.
+        reason: The limit that was reached, one of those of `Episode.cut`.
     """
 
     def __init__(self, reason: str = "token_limit") -> None:
@@ -120,13 +118,13 @@ class ActionError(SimiaError):
 
 
 class ToolError(SimiaError):
-    """A tool declines: the observation is ``Error: <message>`` and nothing changes.
+    """A tool refuses a call: the observation is ``Error: <message>``, and the state does not change.
 
     Args:
         message: Shown to the policy after ``Error: ``.
         code: Stable machine-readable code, such as ``not_found``.
-        why: The rule or the fact behind it and what would be right; shown where feedback explains. It says nothing that
-            the policy may not know.
+        why: The reason, and what a valid call would be; shown with ``feedback="explain"`` only. It must not reveal
+            anything private.
     """
 
     def __init__(self, message: str, code: str = "tool_error", why: str = "") -> None:
@@ -144,12 +142,12 @@ class Fault(SimiaError):
     Args:
         kind: Stable machine-readable kind, such as ``timeout`` or ``bug``.
         message: What happened.
-        role: Whose part it was.
+        role: The component that failed.
     """
 
     def __init__(self, kind: str | Fault, message: str = "", *, role: Role = "episode") -> None:
         whole = (kind, message, role)
-        if isinstance(kind, Fault):  # Gymnasium raises a worker's error anew, as its class called with the error
+        if isinstance(kind, Fault):  # Gymnasium re-raises a worker's error as `type(error)(error)`
             whole = (kind.kind, kind.message, kind.role)
         self.kind: str = str(whole[0])
         self.message: str = whole[1]
@@ -157,7 +155,7 @@ class Fault(SimiaError):
         super().__init__(*whole)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep the keyword argument when a fault travels between processes."""
+        """Pickle the keyword argument ``role`` too."""
         return (_fault, (self.kind, self.message, self.role))
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The space of texts, for observations and for actions.
+"""The Gymnasium space of texts, for observations and actions.
 
-Gymnasium's own ``Text`` needs a finite alphabet and is corrupted by the shared-memory path of its asynchronous
-vectors; this one holds any string, and shared memory, whose size is fixed, refuses it with an error.
+Gymnasium's ``Text`` needs a finite alphabet, and the shared memory of `AsyncVectorEnv` corrupts its values. This space
+holds any string, and shared memory, whose size is fixed, raises an error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _FALLBACK = ("Hello.",)
 
 
 class TextSpace(gymnasium.Space[str]):
-    """All strings up to a length; samples come from a pool of plausible ones.
+    """All strings up to a maximum length.
 
     Args:
-        max_length: The largest length, in characters.
-        samples: What `sample` draws from.
-        seed: A seed or generator for drawing.
+        max_length: Maximum length, in characters.
+        samples: The texts that `sample` draws from.
+        seed: Seed or generator of `sample`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TextSpace(gymnasium.Space[str]):
 
     @property
     def is_np_flattenable(self) -> bool:
-        """Texts do not flatten into arrays."""
+        """False: texts have no fixed size."""
         return False
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
@@ -68,25 +68,25 @@ class TextSpace(gymnasium.Space[str]):
         return pool[int(self.np_random.integers(len(pool)))]
 
     def contains(self, x: Any) -> bool:
-        """Whether ``x`` is a string that is not too long."""
+        """Whether ``x`` is a string of at most the maximum length."""
         return isinstance(x, str) and len(x) <= self.max_length
 
     def to_jsonable(self, sample_n: Iterable[str]) -> list[str]:
-        """Texts are JSON already."""
+        """Return the texts as a list."""
         return list(sample_n)
 
     def from_jsonable(self, sample_n: list[Any]) -> list[str]:
-        """Texts are JSON already."""
+        """Return the texts as a list."""
         return [str(item) for item in sample_n]
 
     def __eq__(self, other: object) -> bool:
-        """Equal means the same length and the same samples."""
+        """Whether the maximum length and the samples are the same."""
         return isinstance(other, TextSpace) and (self.max_length, self.samples) == (other.max_length, other.samples)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Short: the pool is not shown."""
+        """The maximum length, without the samples."""
         return f"TextSpace(max_length={self.max_length}, samples=<{len(self.samples)}>)"
 
 
@@ -99,6 +99,6 @@ def _refuse_shared_memory(space: TextSpace, n: int = 1, ctx: Any = None) -> NoRe
     raise InputError("texts of any length do not fit into shared memory", where="shared_memory", fix=fix)
 
 
-# Everything else that vectors need of a space has a working default for spaces that Gymnasium does not know.
+# Gymnasium's other vector functions have working defaults for custom spaces.
 create_empty_array.register(TextSpace, _empty)
 create_shared_memory.register(TextSpace, _refuse_shared_memory)

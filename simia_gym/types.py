@@ -1,8 +1,8 @@
-"""The frozen data that crosses the floors of the engine. No behaviour lives here.
+"""The frozen data classes that the modules of the engine exchange; they have no behaviour.
 
 JSON values are plain Python values; a *row* is one JSON object of a table. A JSON Patch operation (RFC 6902) is a
-dictionary ``{"op", "path", "value"}``. Chat messages are dictionaries in the OpenAI layout, with two keys of our own
-that a client strips before it sends them: ``error_code`` on an error, ``speaker`` nowhere else.
+dictionary ``{"op", "path", "value"}``. Chat messages are dictionaries in the OpenAI layout, with two additional keys
+that clients strip before they send a request: ``error_code`` (of an error) and ``speaker``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Speaker = Literal["tool", "user", "env"]
 Outcome = Literal["ok", "error"]
 
 Feedback = Literal["terse", "explain"]
-"""What error messages say: what the real system says, or also the reason and a valid example."""
+"""``terse``: error messages as the real system writes them; ``explain``: also the reason and a valid example."""
 
 
 @quick_init
@@ -34,7 +34,7 @@ class ToolCall:
     Attributes:
         name: The tool's name.
         arguments: Its arguments, already decoded from JSON.
-        id: The id that the answer refers to; the episode gives one where the policy gave none.
+        id: The call id that the tool message refers to; the episode makes one if the policy gave none.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Say:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """An action that calls tools, in order. ``text`` stood beside the calls; it is recorded and reaches nobody."""
+    """An action that calls tools, in order. ``text`` is the text next to the calls: recorded, but sent to nobody."""
 
     calls: tuple[ToolCall, ...]
     text: str = ""
@@ -62,32 +62,32 @@ class Calls:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class End:
-    """The agent's own end action, with its answer where the grammar has one."""
+    """An action that ends the episode, with the agent's answer if the grammar has one."""
 
     answer: str = ""
 
 
 Action: TypeAlias = Say | Calls | End
 PolicyAction: TypeAlias = str | Message
-"""What a policy gives: text in the grammar of the domain, or an assistant message in the layout of OpenAI."""
+"""An action of a policy: text in the domain's grammar, or an assistant message in OpenAI's layout."""
 
 
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What one call, or one message to the user, brought about.
+    """The result of one tool call or of one message to the user.
 
     Attributes:
         observation: The text that the policy sees.
         ops: The change of state as JSON Patch operations; ``None`` where the simulator keeps no state.
         outcome: ``ok`` or ``error``.
         error_code: Stable code of the error, else ``None``.
-        speaker: Who answered.
-        reveals: Rows that were missing and count as initial state from now on.
-        end: Why the episode ends with this transition (out of band), else ``None``.
-        info: Structured public extras, such as a page's clickables.
-        meta: Private marks for the record and the rubric (a user's dialogue acts); never shown to the policy.
-        state: The `simia_gym.state.State` after ``ops``, where whoever made the transition has it; it only saves work.
+        speaker: The component that answered.
+        reveals: Operations that add rows to the state and to the episode's initial state.
+        end: Why the episode ends with this transition, else ``None``; never part of the text.
+        info: Public structured facts, such as the clickable elements of a page.
+        meta: Private data for the record and the rubric (such as the user's dialogue acts); the policy never sees it.
+        state: The `simia_gym.state.State` after ``ops`` if it is already computed, else ``None``.
     """
 
     observation: str
@@ -104,20 +104,20 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one episode is about.
+    """The task of an episode.
 
     Attributes:
         id: Unique within the domain.
         split: ``train`` or ``test``.
-        kind: A word for grouping results, such as ``cancel``.
-        instruction: The opening text where the domain has no user.
+        kind: Label for grouping results, such as ``cancel``.
+        instruction: The first observation if the domain has no user.
         setup: Operations that change the initial state before the episode begins.
         user: The user's script (scripted user) or brief; private until the end.
         gold: Tool calls that reach the goal; private until the end.
-        goal: ``test`` operations on the final state; nothing else may have changed. ``None`` where the goal is not a
-            state. A row that must be gone is tested for the value ``None``.
-        criteria: Rubric items of this task, besides the domain's.
-        options: Whatever the domain's own code needs (a goal's attributes, a basis of scoring).
+        goal: ``test`` operations on the final state; nothing else may have changed. ``None`` if the goal is not a
+            state. A row that must have been removed is tested for the value ``None``.
+        criteria: Rubric items of this task, in addition to the domain's.
+        options: Data for the domain's own code, such as a product's attributes or a method of scoring.
     """
 
     id: str
@@ -135,7 +135,7 @@ class Task:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where in the ledger a finding rests: the event's index and words that stand in it."""
+    """Evidence for a result: the index of a ledger event, and a quotation from it."""
 
     event: int
     quote: str
@@ -147,17 +147,17 @@ CriterionKind = Literal["goal", "interaction", "communication", "forbidden", "fo
 @quick_init
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
-    """One criterion of the rubric, judged.
+    """The result of one criterion of the rubric.
 
     Attributes:
         id: The criterion's id.
         kind: Its kind.
         weight: Its weight in the weighted score, at least 0.
-        required: Whether the strict pass needs it.
+        required: Whether `Verdict.success` depends on it.
         value: 0 to 1; ``None`` if it could not be judged.
-        passed: Whether it counts as met; ``None`` if it could not be judged.
+        passed: Whether it is met; ``None`` if it could not be judged.
         reason: One sentence.
-        evidence: Events that the finding rests on.
+        evidence: The events that support the result.
     """
 
     id: str
@@ -172,7 +172,7 @@ class CriterionResult:
 
 @dataclass(frozen=True, slots=True)
 class FaultInfo:
-    """A fault as data: who, what kind, which words."""
+    """A `simia_gym.errors.Fault` as data: role, kind and message."""
 
     role: str
     kind: str
@@ -182,18 +182,18 @@ class FaultInfo:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How an episode became a number, or why it did not.
+    """The reward of an episode with its evidence, or the reason why there is none.
 
     Attributes:
-        reward: The number for the trainer; ``None`` if the verdict is invalid.
-        valid: Whether the reward means anything.
-        success: Strict pass.
+        reward: The reward for the trainer; ``None`` if the verdict is invalid.
+        valid: Whether the reward may be used; trainers mask invalid episodes.
+        success: Whether the task was fully solved; for a rubric, whether every required criterion is met.
         score: Weighted score of the criteria, 0 to 1.
-        basis: What the reward is made of, such as ``rubric:strict`` or ``grade:webshop``.
+        basis: How the reward was computed, such as ``rubric:strict`` or ``grade:webshop``.
         criteria: Every criterion with its evidence.
-        parts: Named parts of a graded reward.
-        fault: What failed, where ``valid`` is false for that reason.
-        reason: One sentence, where ``valid`` is false.
+        parts: Named components of a graded reward.
+        fault: The fault, if one made the verdict invalid.
+        reason: Why the verdict is invalid, in one sentence.
     """
 
     reward: float | None
@@ -210,13 +210,13 @@ class Verdict:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What `Episode.reset` gives.
+    """The result of `Episode.reset`.
 
     Attributes:
         observation: The environment's first message.
-        messages: The system message and that first message.
+        messages: The system message and the first message.
         tools: OpenAI tool schemas.
-        info: Public facts of the episode: task id, simulator, user, prompt, world extras.
+        info: Public facts of the episode: task id, simulator, user, prompt, the world's public info.
     """
 
     observation: str
@@ -228,15 +228,15 @@ class Start:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What `Episode.step` gives.
+    """The result of `Episode.step`.
 
     Attributes:
         observation: The text of the new messages.
-        reward: 0.0 until the end; 0.0 with an invalid verdict too, which is why ``verdict`` must be read.
-        terminated: The task came to its own end.
-        truncated: The turn limit, or a fault, cut it off.
+        reward: 0.0 before the last step. It is also 0.0 with an invalid verdict: check ``verdict.valid``.
+        terminated: The episode ended by the rules of the task.
+        truncated: A limit or a fault ended the episode.
         messages: The new messages of the environment, read-only.
-        verdict: At the end, else ``None``.
+        verdict: The verdict at the last step, else ``None``.
         info: Public facts of the step.
     """
 

@@ -1,4 +1,4 @@
-"""The native vector environment: N episodes in one process, all their waiting at the same time."""
+"""The vector environment: N episodes in one process, whose model calls run concurrently."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.env import (
     OnFault,
     known_on_fault,
+    log_once,
     make_suite,
     pick_task,
     progress_of,
@@ -23,7 +24,6 @@ from simia_gym.env import (
     resumed,
     spaces_of,
     step_info,
-    tell_once,
 )
 from simia_gym.errors import Fault, InputError
 from simia_gym.types import PolicyAction, Step, Task
@@ -33,17 +33,19 @@ Rewards = NDArray[np.float64]
 
 
 class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...], Any]):
-    """N environments stepped together; lanes that have ended begin anew at the next step (``NEXT_STEP``).
+    """N sub-environments stepped together; one that has ended is reset at the next step (autoreset ``NEXT_STEP``).
 
-    One batch is submitted per vector step, so N model calls are in flight at once. A fault while a lane begins anew
-    does not raise: the lane truncates at its next step, with the fault in its info.
+    All N actions of a step are processed concurrently, so up to N model calls are in flight at once. A fault during
+    autoreset does not raise: the sub-environment truncates at its next step, with the fault in its info.
 
     Args:
         env_id: The registered id.
-        num_envs: How many lanes.
-        max_episode_steps: Gymnasium's own step limit; taken as the turn limit, so that it ends with a verdict.
+        num_envs: Number N of sub-environments.
+        max_episode_steps: Gymnasium's step limit; it is used as the turn limit, so that the episode gets a verdict.
+        render_mode: ``ansi`` or nothing.
         on_fault: ``truncate`` or ``raise``.
-        task_order: As for `SimiaEnv`, over all lanes together: ``shuffled`` and ``listed`` give each lane another task.
+        task_order: As for `SimiaEnv`; the sub-environments share one order, so ``shuffled`` and ``listed`` give each
+            of them a different task.
         **kwargs: Settings and options as for `SimiaEnv`.
     """
 
@@ -82,29 +84,29 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """The tasks that resets draw from, as of `SimiaEnv`."""
+        """The tasks that resets draw from, as in `SimiaEnv`."""
         return self.suite.tasks
 
     def __getstate__(self) -> dict[str, Any]:
-        """As of `SimiaEnv`: the settings, and running episodes where only code plays in them."""
+        """Pickle the settings, and the running episodes in which no model takes part."""
         return {**vars(self), "episodes": [progress_of(episode) for episode in self.episodes]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load what the settings name."""
+        """Load the environment again from its settings."""
         vars(self).update(state)
         self.episodes = [resumed(self.suite, progress) for progress in state["episodes"]]
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Begin an episode in every lane.
+        """Begin an episode in every sub-environment.
 
         Args:
-            seed: One seed (lane ``i`` gets ``seed + i``) or one a lane.
-            options: ``{"task": ...}`` as for `SimiaEnv`.
+            seed: One seed (sub-environment ``i`` gets ``seed + i``), or N seeds.
+            options: As for `SimiaEnv`.
 
         Returns:
-            Observations and info.
+            N observations, and info.
         """
         seeds = self._seeds(seed)
         if seeds[0] is not None:
@@ -125,10 +127,13 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         return tuple(observation for observation, _ in results), infos
 
     def step(self, actions: Sequence[PolicyAction]) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
-        """Take one action a lane: a text or an assistant message. It is ignored in a lane that begins anew.
+        """Take one action per sub-environment; the action for one that is being reset is ignored.
+
+        Args:
+            actions: N texts or assistant messages.
 
         Returns:
-            Observations, rewards (N,), terminated (N,), truncated (N,), info.
+            Observations (N texts), rewards (N,), terminated (N,), truncated (N,), info.
         """
         if isinstance(actions, str | dict) or len(actions) != self.num_envs:
             got = "one action" if isinstance(actions, str | dict) else f"{len(actions)}"
@@ -149,13 +154,13 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         return tuple(result[0] for result in results), rewards, terminated, truncated, infos
 
     async def _gather(self, work: Sequence[Any]) -> list[Any]:
-        """All at once; one after another where nothing waits, so that no loop is needed."""
+        """Await everything concurrently, or in order where nothing does I/O, so that no event loop is needed."""
         if self.inline:
             return [await item for item in work]
         return list(await asyncio.gather(*work))
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        """One seed a lane."""
+        """One seed per sub-environment."""
         if seed is None:
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
@@ -186,5 +191,5 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         broken = self._broken.pop(lane, None)
         step: Step = episode.fail(broken) if broken is not None else await episode.step(action)
         if episode.fault is not None and self.on_fault == "truncate":
-            tell_once(episode.fault)
+            log_once(episode.fault)
         return step.observation, step.reward, step.terminated, step.truncated, step_info(step)

@@ -1,4 +1,4 @@
-"""Wrappers for those who want another view of the same episode."""
+"""Gymnasium wrappers that change the observation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from simia_gym.env import SimiaEnv, transcript_text
 
 
 class TranscriptObservation(gymnasium.ObservationWrapper[str, str, str]):
-    """Gives the whole transcript so far as observation, instead of the newest messages.
+    """Makes the whole transcript so far the observation, instead of only the newest messages.
 
     Args:
         env: A simia environment, wrapped or not.
-        system: Whether the system message (policy and tools) stands at the top.
+        system: Whether the transcript begins with the system message (policy text and tools).
     """
 
     def __init__(self, env: gymnasium.Env[str, str], *, system: bool = True) -> None:
@@ -22,10 +22,10 @@ class TranscriptObservation(gymnasium.ObservationWrapper[str, str, str]):
         self.system = system
 
     def observation(self, observation: str) -> str:
-        """Replace the newest message by all of them.
+        """Replace the newest messages by the whole transcript.
 
         Raises:
-            TypeError: The wrapped environment is not one of ours.
+            TypeError: The wrapped environment is not a `SimiaEnv`.
         """
         inner = self.env.unwrapped
         if not isinstance(inner, SimiaEnv):

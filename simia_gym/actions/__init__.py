@@ -1,4 +1,4 @@
-"""Action grammars: how the text of a policy becomes a message, calls or an end."""
+"""Action grammars: they parse the text of a policy into a message, tool calls or an end action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a grammar is: the one place where the text of a policy becomes an action, and back."""
+"""The interface of grammars, which parse the text of a policy into an action and render actions as text."""
 
 from __future__ import annotations
 
@@ -9,37 +9,36 @@ from typing import Literal, Protocol
 from simia_gym.types import Action, JsonObject, Message
 
 Replies = Literal["user", "end", "error"]
-"""What a reply without calls does in a domain: it reaches the user, ends the episode, or is an error."""
+"""Effect of a reply without tool calls: it is sent to the user, ends the episode, or is an error."""
 
 
 class Grammar(Protocol):
-    """How a domain's policies write actions.
+    """The text format of a domain's actions.
 
-    A domain names its grammar in ``domain.yaml``: ``grammar: tools``, or a class of its own that has these attributes
-    and methods and can be made without arguments, as ``module:Class`` or ``file.py:Class``. One object serves all
-    episodes, also at the same time, so it must keep no state. Its methods may raise what is listed here and nothing
-    else; any other exception is a bug of the grammar.
+    A domain names its grammar in ``domain.yaml``: ``grammar: tools``, or its own class, as ``module:Class`` or
+    ``file.py:Class``. Such a class has these attributes and methods and a constructor without arguments. One object
+    serves all episodes concurrently, so it must be stateless. Its methods may raise only the exceptions listed here.
 
     Attributes:
-        name: A word for lists, such as ``tools``.
-        observation_role: The chat role in which results of calls come back. With ``tool``, calls have ids, and
-            `render` keeps them; with ``user``, texts of actions have none.
+        name: Name of the grammar, such as ``tools``.
+        observation_role: Chat role of tool results. With ``tool``, calls have ids, and `render` keeps them; with
+            ``user``, calls have no ids.
     """
 
     name: str
     observation_role: Literal["tool", "user"]
 
     def parse(self, text: str) -> Action:
-        """Read one action; thinking is stripped first.
+        """Parse one action; thinking is stripped first.
 
         Args:
-            text: What the policy wrote, as it came.
+            text: The policy's unmodified output.
 
         Returns:
             A message to the user, an ordered list of calls, or an end.
 
         Raises:
-            ActionError: The text is no valid action. The message is meant for the policy.
+            ActionError: The text is not a valid action. The policy sees the message.
         """
         ...
 
@@ -50,9 +49,9 @@ class Grammar(Protocol):
 
         Args:
             tools: OpenAI tool dictionaries; keys that start with ``x-`` are left out.
-            compact: One line for each tool instead of its JSON Schema.
+            compact: Describe each tool in one line instead of by its JSON Schema.
             parallel: Whether one reply may hold several calls.
-            replies: What a reply without calls does.
+            replies: Effect of a reply without tool calls.
 
         Returns:
             Plain text without a final newline.
@@ -69,7 +68,7 @@ class Grammar(Protocol):
             Its text.
 
         Raises:
-            InputError: The grammar has no way to say this.
+            InputError: The grammar cannot express this action.
         """
         ...
 
@@ -83,10 +82,10 @@ class Grammar(Protocol):
         """Write a plausible action.
 
         Args:
-            rng: The only source of chance.
+            rng: The only source of randomness.
             tools: OpenAI tool dictionaries.
-            pool: Whole action texts that are typical of the domain.
-            messages: The transcript so far, where there is one; values in it may be used.
+            pool: Action texts that are typical of the domain.
+            messages: The transcript so far, if any; arguments may be taken from it.
 
         Returns:
             The text of an action.

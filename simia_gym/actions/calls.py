@@ -1,4 +1,4 @@
-"""From a decoded JSON value to calls: the shapes in which models write them, and what is wrong with the rest."""
+"""Converts decoded JSON values, in the shapes that models write, to tool calls or to errors."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def broken(code: str, what: str) -> ActionError:
 
 
 def broken_json(code: str, lead: str, problem: JsonProblem, text: str, offset: int = 0) -> ActionError:
-    """The same for bad JSON, with the place.
+    """An `ActionError` for invalid JSON, with the position of the mistake.
 
     Args:
         code: The error's code.
-        lead: What was being read, such as ``The tool call is not valid JSON``.
-        problem: What the decoder said.
+        lead: Beginning of the message, such as ``The tool call is not valid JSON``.
+        problem: The decoder's error.
         text: The text that the position refers to.
-        offset: Where this text begins in what the policy wrote.
+        offset: Index of this text in the policy's output.
 
     Returns:
         The error.
@@ -47,12 +47,12 @@ def broken_json(code: str, lead: str, problem: JsonProblem, text: str, offset: i
 
 
 def is_message(value: JsonObject) -> bool:
-    """Whether a JSON object is an OpenAI chat message and not a call."""
+    """Whether a JSON object is an OpenAI chat message and not a tool call."""
     return "tool_calls" in value or ("role" in value and "name" not in value)
 
 
 def looks_like_call(value: Any) -> bool:
-    """Whether a JSON value in the middle of a text can only be meant as a call."""
+    """Whether a JSON value inside a text is certainly meant as a tool call."""
     if isinstance(value, list):
         return bool(value) and all(looks_like_call(item) for item in value)
     if not isinstance(value, dict):
@@ -62,7 +62,7 @@ def looks_like_call(value: Any) -> bool:
 
 
 def is_speech(value: Any) -> bool:
-    """Whether a JSON object is what somebody says, such as ``{"message": "..."}``, and in no way meant as a call."""
+    """Whether a JSON object is a message to the user, such as ``{"message": "..."}``, and not an attempted call."""
     if type(value) is not dict or "role" in value or not _MEANT_AS_CALL.isdisjoint(value):
         return False
     return any(isinstance(item, str) for item in value.values()) and not any(map(looks_like_call, value.values()))
@@ -73,7 +73,7 @@ def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
 
     Args:
         value: ``{"name", "arguments"}`` or OpenAI's ``{"id", "type", "function": {...}}``.
-        lenient: Servers write a call without arguments as an empty string or nothing at all; accept that.
+        lenient: Accept missing, null and empty arguments, as servers write them for calls without arguments.
 
     Returns:
         The call.
@@ -106,7 +106,8 @@ def _arguments(value: JsonObject, name: str, lenient: bool) -> JsonObject:
     elif other is not _MISSING:
         raise broken("bad_arguments", f'The call of {name!r} has both "arguments" and "parameters".')
     if isinstance(arguments, dict):
-        return cast("JsonObject", thaw(freeze(arguments))) if lenient else arguments  # a message belongs to its writer
+        # A lenient read copies: the caller may change its message later.
+        return cast("JsonObject", thaw(freeze(arguments))) if lenient else arguments
     if lenient and (arguments is _MISSING or arguments is None or arguments == ""):
         return {}
     if arguments is _MISSING:
@@ -123,19 +124,19 @@ def _arguments(value: JsonObject, name: str, lenient: bool) -> JsonObject:
 
 
 def message_parts(message: JsonObject) -> tuple[str, tuple[ToolCall, ...]]:
-    """Take an assistant message in OpenAI's layout apart.
+    """Split an assistant message in OpenAI's layout into its text and its calls.
 
     Args:
-        message: ``{"role": "assistant", "content": ..., "tool_calls": [...]}``. ``content``
-            is a text, null, or a list of parts, of which thinking is left out; the ``arguments`` of a call are an
-            object or a text that is one.
+        message: ``{"role": "assistant", "content": ..., "tool_calls": [...]}``. ``content`` is a text, null, or a
+            list of parts, whose thinking parts are skipped; the ``arguments`` of a call are an object, or a JSON text
+            of one.
 
     Returns:
-        The content as text, and the calls; none where the message only says something.
+        The content as text, and the calls, which may be none.
 
     Raises:
         ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
-        InputError: Something in the arguments is not JSON.
+        InputError: The arguments hold a value that is not JSON.
     """
     if message.get("role", "assistant") != "assistant":
         raise broken("malformed_call", f"The message has the role {message.get('role')!r}, not 'assistant'.")

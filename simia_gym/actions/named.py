@@ -1,4 +1,4 @@
-"""Finds the grammar that a domain names."""
+"""Makes a grammar by its name."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ def get_grammar(name: str, *, folder: Path | None = None, where: str = "grammar"
 
     Args:
         name: ``tools``, or a class as ``module:Class`` or ``file.py:Class``.
-        folder: What files are relative to.
-        where: File and place that the name comes from, for errors.
+        folder: The folder of ``file.py``.
+        where: Source of the name, for error messages.
+
+    Returns:
+        The grammar.
 
     Raises:
-        InputError: There is no such class, or it is no grammar.
+        InputError: There is no such class, or it is not a grammar.
     """
     if ":" not in name and name not in _BUILT_IN:
         fix = f"Use {', '.join(_BUILT_IN)}, or name a class as module:Class or file.py:Class."

@@ -1,4 +1,4 @@
-"""Reads what a policy gives, text or assistant message, by the domain's grammar."""
+"""Parses a policy's action, a text or an assistant message, by the domain's grammar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, Message, PolicyAction, ToolCall
 
 MAX_CHARACTERS = 100_000
-"""Longest action that is read; a longer one is invalid."""
+"""Maximum length of an action; a longer one is invalid."""
 
 _NOT_JSON = '{"role": "assistant", "tool_calls": NaN}'
 
@@ -27,11 +27,11 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
             message are an object or a JSON text. A message without calls is read as its content.
 
     Returns:
-        The canonical text of the action, which is recorded, and the action, or what is wrong with it. Reading that
-        text gives the same action, or the same error. Text beyond `MAX_CHARACTERS` is cut off.
+        The canonical text of the action, which is recorded, and the parsed action or the error. Parsing the canonical
+        text gives the same action or error. A text longer than `MAX_CHARACTERS` is truncated.
 
     Raises:
-        InputError: It is neither a text nor a dictionary.
+        InputError: The action is neither a text nor a dictionary.
     """
     if not isinstance(action, str):
         if not isinstance(action, dict):
@@ -53,16 +53,16 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
 
 
 def _read_message(grammar: Grammar, message: Message) -> tuple[str, Calls | None]:
-    """The canonical text of a message, and its calls; ``None`` where they have to be read from that text."""
+    """The canonical text of a message, and its calls; ``None`` if that text has to be parsed instead."""
     try:
         content, calls = message_parts(message)
         if not calls:
             return content, None
-        if grammar.observation_role == "user":  # its texts have no ids
+        if grammar.observation_role == "user":  # this grammar has no call ids
             calls = tuple([replace(call, id=None) for call in calls])
         text = grammar.render(Calls(calls, content))
     except (ActionError, InputError, ValueError):
-        return _as_json(message), None  # which is wrong in the same way
+        return _as_json(message), None  # parsing this text gives the same error
     deep = text.count("{") + text.count("[") > MAX_DEPTH
     if deep or len(text) > MAX_CHARACTERS or without_surrogates(text) != text:
         return text, None
@@ -70,11 +70,11 @@ def _read_message(grammar: Grammar, message: Message) -> tuple[str, Calls | None
 
 
 def call_message(*calls: ToolCall, content: str | None = None) -> Message:
-    """Make the assistant message that makes calls; their arguments stay objects.
+    """Make the assistant message with the given calls; their arguments stay objects.
 
     Args:
         calls: The calls, in order.
-        content: Text beside them.
+        content: Text of the message.
     """
     listed = []
     for call in calls:
@@ -84,7 +84,7 @@ def call_message(*calls: ToolCall, content: str | None = None) -> Message:
 
 
 def _as_json(message: Message) -> str:
-    """A malformed message as text. What no JSON text can hold becomes ``NaN``, which no grammar takes for JSON."""
+    """A malformed message as text; one that JSON cannot express has ``NaN`` as its calls, which is never valid."""
     try:
         return json.dumps(message, ensure_ascii=False, default=lambda value: float("nan"))
     except (TypeError, ValueError, RecursionError):

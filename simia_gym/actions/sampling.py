@@ -17,12 +17,12 @@ _MAX_DEPTH = 5
 
 
 def sample_call(rng: random.Random, tools: Sequence[JsonObject], seen: Sequence[str] = ()) -> tuple[str, JsonObject]:
-    """Draw a tool and arguments that fit its schema in form.
+    """Draw a tool and arguments that match its schema.
 
     Args:
-        rng: The source of chance.
+        rng: The source of randomness.
         tools: OpenAI tool dictionaries, at least one.
-        seen: Strings that may be used where the schema asks for a string.
+        seen: Strings that may be used as string arguments.
 
     Returns:
         The tool's name and arguments.
@@ -34,7 +34,7 @@ def sample_call(rng: random.Random, tools: Sequence[JsonObject], seen: Sequence[
 
 
 def sample_value(rng: random.Random, schema: Any, root: Mapping[str, Any], seen: Sequence[str], depth: int = 0) -> Any:
-    """Draw one value for a schema; unknown keywords are passed over."""
+    """Draw one value for a schema; unknown keywords are ignored."""
     part = resolve(schema, root)
     if "const" in part:
         return part["const"]
@@ -62,7 +62,7 @@ def sample_value(rng: random.Random, schema: Any, root: Mapping[str, Any], seen:
 
 
 def seen_values(messages: Sequence[Message]) -> list[str]:
-    """Identifiers and numbers in the last few messages, newest last: what a causal policy may know."""
+    """Identifiers and numbers in the last few messages, newest last."""
     found: dict[str, None] = {}
     for message in messages[-_LOOK_BACK:]:
         content = message.get("content")

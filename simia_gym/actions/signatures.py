@@ -14,7 +14,7 @@ _NAMED = ("properties", "$defs", "patternProperties", "definitions")
 
 
 def public_schema(node: Any, *, names: bool = False) -> Any:
-    """Copy a schema without the keys that start with ``x-``; under ``properties`` and the like, keys are names."""
+    """Copy a schema without its ``x-`` keywords; keys of ``properties`` and the like are names and stay."""
     if isinstance(node, Mapping):
         return {
             key: public_schema(value, names=not names and key in _NAMED)
@@ -27,13 +27,13 @@ def public_schema(node: Any, *, names: bool = False) -> Any:
 
 
 def hermes_block(tools: Sequence[JsonObject]) -> str:
-    """The ``<tools>`` block: one JSON object a line."""
+    """The ``<tools>`` block: one JSON object per line."""
     lines = [json.dumps(public_schema(tool), ensure_ascii=False) for tool in tools]
     return "\n".join(["<tools>", *lines, "</tools>"])
 
 
 def compact_block(tools: Sequence[JsonObject]) -> str:
-    """One line for each tool: ``name(argument: type, ...) - first sentence``."""
+    """One line per tool: ``name(argument: type, ...) - first sentence``."""
     return "\n".join(f"- {compact_signature(tool)}" for tool in tools)
 
 
@@ -52,7 +52,7 @@ def compact_signature(tool: JsonObject) -> str:
 
 
 def function_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of an OpenAI tool dictionary that names the function; bare function objects are taken as they are."""
+    """The ``function`` object of an OpenAI tool dictionary; a bare function object is returned unchanged."""
     inner = tool.get("function")
     return inner if isinstance(inner, Mapping) else tool
 
@@ -65,7 +65,7 @@ def first_sentence(text: str) -> str:
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow local references (``#/$defs/Name``); what cannot be followed counts as an open schema."""
+    """Follow local references (``#/$defs/Name``); one that cannot be followed becomes the empty schema."""
     for _ in range(8):
         if not isinstance(schema, Mapping):
             return {}

@@ -1,7 +1,7 @@
-"""JSON as the standard says, read from the middle of a text, with the place of a mistake.
+"""A strict JSON decoder that can start inside a text and reports the position of a mistake.
 
-Beyond the standard library: NaN and infinities are refused, also those that overflow (``1e999``), keys that occur
-twice, and nesting beyond `MAX_DEPTH`. Lone surrogates written as escapes become U+FFFD.
+Unlike the standard library, it refuses NaN, infinities and overflowing numbers (``1e999``), duplicate keys, and nesting
+deeper than `MAX_DEPTH`. Escaped lone surrogates become U+FFFD.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class JsonProblem(Exception):
 
     Args:
         message: What is wrong.
-        position: Index in the text, or ``None`` where it is not known.
+        position: Index in the text, or ``None`` if unknown.
     """
 
     def __init__(self, message: str, position: int | None = None) -> None:
@@ -36,7 +36,7 @@ class JsonProblem(Exception):
 
 
 def skip_space(text: str, position: int) -> int:
-    """The index of the next character that is no JSON white space."""
+    """The index of the next character that is not JSON white space."""
     if position >= len(text):
         return len(text)
     if text[position] not in _BLANK:
@@ -46,11 +46,11 @@ def skip_space(text: str, position: int) -> int:
 
 
 def decode_at(text: str, position: int) -> tuple[Any, int]:
-    """Read the JSON value that begins at ``position``.
+    """Decode the JSON value that begins at ``position``.
 
     Args:
         text: Any text.
-        position: Where the value begins; no white space there.
+        position: Index of the value's first character, which is not white space.
 
     Returns:
         The value, and the index after it.
@@ -65,12 +65,12 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     except json.JSONDecodeError as error:
         raise JsonProblem(error.msg.removesuffix(" at"), error.pos) from None
     except ValueError as error:
-        # Python itself refuses integers of thousands of digits, in words about its own settings.
+        # Python refuses integers of thousands of digits; its message is about the interpreter's settings.
         words = str(error)
         raise JsonProblem("A number has too many digits" if words.startswith("Exceeds") else words) from None
     except RecursionError:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels") from None
-    # What is nested so deep has so many brackets, two for each level.
+    # Each level of nesting has two brackets, so few brackets prove that the value is not too deep.
     if end - position > 2 * MAX_DEPTH and _brackets(text, position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels")
     if _SURROGATE.search(text, position, end):
@@ -79,16 +79,16 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
 
 
 def decode_all(text: str) -> Any:
-    """Read a text that is one JSON value, with white space around it allowed.
+    """Decode a text that is one JSON value, which may have white space around it.
 
     Raises:
-        JsonProblem: It is not.
+        JsonProblem: The text is not valid JSON.
     """
     if _ESCAPED_COLON not in text:
         try:
             value = orjson.loads(text)
         except ValueError:
-            pass  # reading it carefully tells what is wrong, if anything is
+            pass  # the strict decoder below finds the mistake, if there is one
         else:
             if text.count(":") == _colons(value):
                 return value
@@ -99,10 +99,10 @@ def decode_all(text: str) -> Any:
 
 
 def _colons(value: Any) -> int:
-    """How many colons a value is written with: one for each member of an object, and those in its texts.
+    """How many colons the JSON text of a value has: one per member of an object, and those inside its strings.
 
-    A text that was read fast has as many unless a key occurs twice in an object. What else the fast decoder takes for
-    something that it is not, integers of more than 64 bits and deep nesting, gives a number that no text has.
+    If the decoded text has more colons, an object in it has a duplicate key, which orjson accepts. For values that
+    orjson may decode wrongly (integers beyond 64 bits, deep nesting) the result is a count that no text has.
     """
     count = containers = 0
     parts = [value]

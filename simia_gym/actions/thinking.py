@@ -1,4 +1,4 @@
-"""What a policy thinks aloud is no part of its action: these functions take it out."""
+"""Removes thinking from a policy's text, because thinking is not part of the action."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def strip_thinking(text: str) -> str:
-    """Take out what stands between ``<think>`` and ``</think>``.
+    """Remove the text between ``<think>`` and ``</think>``.
 
-    A ``</think>`` without an opening tag ends thinking that began in the prompt: all before it goes. A ``<think>``
-    that is never closed makes everything after it thinking.
+    A ``</think>`` without an opening tag ends thinking that began in the prompt, so all text before it is removed.
+    After a ``<think>`` that is never closed, all text is removed.
 
     Args:
-        text: What the policy wrote.
+        text: The policy's output.
 
     Returns:
-        The rest, unchanged where there is no thinking.
+        The text without thinking.
     """
     if "think>" not in text:
         return text
@@ -40,5 +40,5 @@ def strip_thinking(text: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no encoder accepts, by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

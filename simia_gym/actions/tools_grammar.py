@@ -1,8 +1,8 @@
-"""The grammar ``tools``: messages to a user, and tool calls in the shapes that models write.
+"""The grammar ``tools``: messages to the user, and tool calls in the formats that models write.
 
-Accepted are Hermes ``<tool_call>`` blocks, function-call JSON (alone, as a list, or in a code fence) and an OpenAI
-assistant message as JSON. Everything else is a message to the user, except what clearly tries to be a call: that is
-an error, because a broken call read out to a customer teaches nobody anything.
+It accepts Hermes ``<tool_call>`` blocks, function-call JSON (alone, as a list, or in a code fence) and an OpenAI
+assistant message as JSON. Any other text is a message to the user, except text that is clearly an attempted call: that
+is an error, so that a malformed call is not sent to the user.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TAG, _END_TAG = "<tool_call>", "</tool_call>"
 _MARK = re.compile(r"<tool_call>|</tool_call>|<think>|</think>|```")
 _FENCE = re.compile(r"```[ \t]*+(?:json|tool_calls?)?+\s*+(?=[{\[])", re.IGNORECASE)
 _JSON_START = re.compile(r"\{|\[\s*+[{\]]")
-# Call syntax of other dialects, cut-off tags, and call JSON in the middle of prose: attempts, not messages.
+# Signs of an attempted call: call syntax of other models, truncated tags, and call JSON inside prose.
 _DIALECT = re.compile(r"</?\|?(?:tool_?calls?|function_?calls?)\b|<function=|\[TOOL_CALLS\]", re.IGNORECASE)
 _CUT = re.compile(r"<to(?:o(?:l(?:_(?:c(?:al?)?)?)?)?)?\s*\Z")
 _INLINE = re.compile(r"""\{\s*+["']name["']\s*+:\s*+["'][^"'{}]*+["']\s*+,\s*+["'](?:arguments|parameters)["']\s*+:""")
@@ -61,21 +61,21 @@ _REPLIES: Mapping[Replies, tuple[str, str, str]] = {
         "",
     ),
 }
-"""What is said of a reply without calls, of text beside calls, and of the answers of tools."""
+"""Instructions about a reply without calls, about text next to calls, and about tool results."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 class ToolsGrammar:
-    """See the module. It has no state."""
+    """The grammar ``tools``; see the module. It is stateless."""
 
     name = "tools"
     observation_role: Literal["tool", "user"] = "tool"
 
     def parse(self, text: str) -> Action:
-        """Read one action, as `Grammar.parse` says.
+        """Parse one action; see `Grammar.parse`.
 
-        Codes of errors: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
+        Error codes: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
         """
         text = without_surrogates(text)
         start = 0
@@ -104,7 +104,7 @@ class ToolsGrammar:
     def instructions(
         self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
     ) -> str:
-        """Explain how to act, as `Grammar.instructions` says."""
+        """Explain how to act; see `Grammar.instructions`."""
         several = (
             "You may put several tool calls into one reply, each in its own tags; they run in the order in which you "
             "wrote them."
@@ -126,7 +126,7 @@ class ToolsGrammar:
         return f"{head}\n\nThese are the tools, one JSON Schema a line:\n\n{hermes_block(tools)}"
 
     def render(self, action: Action) -> str:
-        """Write an action: Hermes blocks, or an OpenAI message where calls have ids or awkward text beside them."""
+        """Write an action as Hermes blocks; as an OpenAI message if calls have ids or the text would be ambiguous."""
         if isinstance(action, Say):
             return self._say(action)
         if isinstance(action, End):
@@ -159,7 +159,7 @@ class ToolsGrammar:
         pool: Sequence[str] = (),
         messages: Sequence[Message] = (),
     ) -> str:
-        """Draw from the pool, or make up a call; see `Grammar.sample`."""
+        """Draw from the pool, or generate a random call; see `Grammar.sample`."""
         if pool and (not tools or rng.random() < 0.3):
             return rng.choice(pool)
         if not tools:
@@ -169,7 +169,7 @@ class ToolsGrammar:
 
 
 def _after_thinking(text: str, start: int) -> int:
-    """Pass over white space and whole thinking blocks, so that JSON that follows is seen from its first character."""
+    """The index after white space and closed thinking blocks, where a JSON value may begin."""
     while True:
         start = skip_space(text, start)
         if not text.startswith(OPEN, start):
@@ -181,9 +181,9 @@ def _after_thinking(text: str, start: int) -> int:
 
 
 def _whole_json(text: str, start: int) -> tuple[Any] | None:
-    """The JSON object, or list of objects, that the rest of the text is; ``None`` where it is anything else.
+    """The rest of the text as a JSON object or list of objects; ``None`` if it is anything else.
 
-    This is asked before tags are looked for, because tags inside JSON strings are just text.
+    This check comes before the search for tags, because tags inside JSON strings are plain text.
     """
     fence = _FENCE.match(text, start) if text.startswith("```", start) else None
     begin = fence.end() if fence else start
@@ -205,8 +205,8 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
     """Collect calls and the text around them.
 
     Returns:
-        ``None`` when done, or the place to start again: after a ``</think>`` that nothing opened, which makes all
-        before it thinking.
+        ``None`` at the end of the text; otherwise the index after a ``</think>`` without an opening tag, from which
+        to scan again, since all text before it is thinking.
     """
     position = start
     while True:
@@ -248,7 +248,7 @@ def _thinking_end(text: str, position: int) -> int | None:
 
 
 def _tagged(text: str, position: int) -> tuple[ToolCall, int]:
-    """Read the call after ``<tool_call>``; give it and the index after ``</tool_call>``."""
+    """Parse the call after ``<tool_call>``; return it and the index after ``</tool_call>``."""
     begin = skip_space(text, position)
     if not text.startswith("{", begin):
         raise JsonProblem("Expecting a JSON object", begin)
@@ -260,7 +260,7 @@ def _tagged(text: str, position: int) -> tuple[ToolCall, int]:
 
 
 def _broken_tag(text: str, begin: int, problem: JsonProblem) -> ActionError:
-    """Tell a call that was cut off from one that is closed and broken inside."""
+    """The error for a call that is truncated (``unclosed_call``) or closed but invalid (``malformed_call``)."""
     closing, following = text.find(_END_TAG, begin), text.find(_TAG, begin)
     if closing < 0 or 0 <= following < closing:
         return broken_json("unclosed_call", "The tool call is not closed by </tool_call>", problem, text)
@@ -268,7 +268,7 @@ def _broken_tag(text: str, begin: int, problem: JsonProblem) -> ActionError:
 
 
 def _fenced(text: str, at: int, parts: list[str], calls: list[ToolCall]) -> int:
-    """Read a call from a code fence; a fence that shows anything else is part of the text."""
+    """Parse a call in a code fence; a fence with any other content is part of the text."""
     fence = _FENCE.match(text, at)
     if fence is None:
         parts.append("```")
@@ -297,7 +297,7 @@ def _fenced(text: str, at: int, parts: list[str], calls: list[ToolCall]) -> int:
 
 
 def _conclude(text: str, rest: str, calls: list[ToolCall]) -> Action:
-    """Make the action of what the scan found, after a last look for calls that went unseen."""
+    """Make the action from the scanned text and calls, after a last check for attempted calls in the text."""
     if not rest:
         if calls:
             return Calls(tuple(calls))
@@ -316,7 +316,7 @@ def _conclude(text: str, rest: str, calls: list[ToolCall]) -> Action:
 
 
 def _refuse_broken_json(text: str, rest: str) -> None:
-    """Raise where the rest begins as call JSON: had it been valid and alone, it would not have come here."""
+    """Raise if the text begins like JSON; a valid call as the whole reply was already parsed before."""
     fence = _FENCE.match(rest)
     begin = fence.end() if fence else 0
     if not _JSON_START.match(rest, begin):
@@ -337,7 +337,7 @@ def _refuse_broken_json(text: str, rest: str) -> None:
 
 def _call_json(call: ToolCall) -> str:
     line = _ENCODER.encode({"name": call.name, "arguments": call.arguments})
-    # "<" can only stand inside a string here; escaped, no reader takes a tag in an argument for a tag of the reply.
+    # Here "<" occurs inside strings only; it is escaped so that no parser takes a tag in an argument for a real tag.
     return line.replace("<", "\\u003c") if "<" in line else line
 
 

@@ -1,1 +1,1 @@
-"""From settings to episodes."""
+"""Builds episodes from settings."""

@@ -1,7 +1,7 @@
-"""What an environment needs and its settings cannot hold: addresses, live clients, files, budgets.
+"""The live resources of an environment: addresses, keys, clients, files, budgets.
 
-Settings (`EnvConfig`) decide what an episode is and are written into every record. What stands here decides only where
-the answers come from, and is never written anywhere.
+Settings (`EnvConfig`) define an episode and are written to every record. Resources only define where answers come from
+and are never written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simia_gym.simulators.pins import PinStore
 
 ROLES = ("simulator", "escalation", "user", "judge")
-"""The roles that a model can have in an environment; ``escalation`` is the stronger model of the simulator."""
+"""The roles of models in an environment; ``escalation`` is the simulator's second, stronger model."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class Resources:
     """Live resources of an environment, all optional.
 
     Attributes:
-        base_url: The endpoint of all roles, such as ``http://127.0.0.1:8000/v1``; else the environment's variables.
-        base_urls: Endpoints of single roles.
-        api_key: The key of all roles; better left to the environment's variables.
-        api_keys: Keys of single roles.
+        base_url: Endpoint of all roles, such as ``http://127.0.0.1:8000/v1``; by default from environment variables.
+        base_urls: Endpoints by role.
+        api_key: API key of all roles; by default from environment variables, which are the safer place.
+        api_keys: API keys by role.
         client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI`` whose address, headers and key are used.
-        clients: Such clients for single roles.
-        models: Sources of answers that take the place of endpoints, by role.
-        simulator: A simulator of your own, or a function that makes one for each episode.
-        cassette: Records the answers of all roles, or plays them back.
-        pins: Where the pinned answers of groups lie; by default in memory.
-        budget: What may be spent at most.
-        accounts: Where calls, tokens and costs are counted; by default one account for the process.
+        clients: Such clients by role.
+        models: `ChatModel` objects that replace endpoints, by role.
+        simulator: A custom simulator, or a function that makes one for each episode.
+        cassette: Records the replies of all models, or replays them.
+        pins: Store of the answers that groups share; by default in memory.
+        budget: Limits of cost, tokens and requests.
+        accounts: Counters of calls, tokens and costs; by default one for the process.
     """
 
     base_url: str | None = None
@@ -59,10 +59,10 @@ class Resources:
     accounts: Accounts | None = None
 
     def __post_init__(self) -> None:
-        """Refuse roles that do not exist.
+        """Check the names of roles.
 
         Raises:
-            InputError: Names the part and the role.
+            InputError: There is no such role.
         """
         for name in ("base_urls", "api_keys", "clients", "models"):
             unknown = sorted(set(getattr(self, name)) - set(ROLES))
@@ -70,10 +70,10 @@ class Resources:
                 raise InputError(f"there is no role {unknown[0]!r}", where=name, fix=f"Roles: {', '.join(ROLES)}.")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle of an environment holds of its resources.
+        """Check that every resource can be pickled, as part of an environment.
 
         Raises:
-            InputError: A resource belongs to this process and cannot be pickled; names it.
+            InputError: A resource cannot be pickled; the message names it.
         """
         state = dict(vars(self))
         for name, value in state.items():

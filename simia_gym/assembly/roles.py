@@ -1,4 +1,4 @@
-"""Which model answers for which role: settings, address and key put together, each once per environment."""
+"""The models of an environment by role, made from settings, addresses and keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simia_gym.llm.types import ChatModel
 
 _TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7}
 _REREADS = 4
-"""More than for a policy, whose empty words are its own: here each is a fault, and one in twenty must not end a run."""
+"""Requests repeated after an invalid reply; more than for a policy, because here such a reply becomes a fault."""
 _ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simulator", "user": "user", "judge": "judge"}
 
 
@@ -25,7 +25,7 @@ class RoleModels:
         resources: Addresses, clients and keys.
 
     Raises:
-        InputError: A role does not exist, or a setting of one cannot be.
+        InputError: A role does not exist.
     """
 
     def __init__(self, config: EnvConfig, resources: Resources) -> None:
@@ -36,7 +36,7 @@ class RoleModels:
         self._made: dict[str, ChatModel] = {}
 
     def configured(self) -> bool:
-        """Whether a model and an endpoint of the simulator are known, so that it can be asked."""
+        """Whether the simulator's model and endpoint are both known."""
         resources = self._resources
         if "simulator" in resources.models:
             return True
@@ -49,10 +49,10 @@ class RoleModels:
         )
 
     def settings(self, role: str) -> ModelSettings:
-        """The settings of a role, its model's name included.
+        """The settings of a role, including its model's name.
 
         Raises:
-            InputError: No model is named, or a setting cannot be.
+            InputError: No model is named, or a setting is invalid.
         """
         given = dict(self._config.roles.get(role, {}))
         given.setdefault("temperature", _TEMPERATURES[role])
@@ -66,7 +66,7 @@ class RoleModels:
         return ModelSettings.from_json(given, where=f"roles.{role}")
 
     def endpoint(self, role: str) -> Endpoint:
-        """Where a role's model is asked.
+        """The endpoint of a role's model.
 
         Raises:
             InputError: There is neither an address nor a key.
@@ -83,17 +83,17 @@ class RoleModels:
         """The model of a role.
 
         Raises:
-            InputError: It is not configured; says what is missing.
+            InputError: The model is not configured; the message says what is missing.
         """
         if role not in self._made:
             self._made[role] = self._make(role)
         return self._made[role]
 
     def places(self, roles: Iterable[str]) -> dict[str, tuple[ModelSettings, Endpoint]]:
-        """Where the models of these roles are asked; roles whose answers come from elsewhere are left out.
+        """Settings and endpoints by role, without roles whose replies come from a cassette or a `ChatModel` object.
 
         Args:
-            roles: Roles that play a part.
+            roles: The roles in use.
         """
         cassette = self._resources.cassette
         if cassette is not None and cassette.mode == "replay":
@@ -102,7 +102,7 @@ class RoleModels:
         return {role: (self.settings(role), self.endpoint(role)) for role in asked}
 
     def has(self, role: str) -> bool:
-        """Whether settings or resources speak of this role by name."""
+        """Whether the settings or resources mention this role."""
         return role in self._config.roles or role in self._resources.models or role in self._resources.base_urls
 
     def _make(self, role: str) -> ChatModel:
@@ -112,9 +112,9 @@ class RoleModels:
         cassette = resources.cassette
         if cassette is not None and cassette.mode == "replay" and model is None:
             cassette.check(role, settings.model or "")
-            return cassette.wrap(None, role, name=settings.model)  # nobody is asked, so no address is needed
+            return cassette.wrap(None, role, name=settings.model)  # no request is sent, so no address is needed
         if model is None:
-            from simia_gym.llm.endpoint_model import EndpointModel  # with it comes the HTTP client
+            from simia_gym.llm.endpoint_model import EndpointModel  # imported late, because it imports the HTTP client
 
             model = EndpointModel(
                 _ASKED_AS[role], settings, self.endpoint(role), accounts=resources.accounts, budget=resources.budget

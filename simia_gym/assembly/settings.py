@@ -1,4 +1,4 @@
-"""What an episode of an environment is, as data that can be written to a record and read back."""
+"""The settings that define an environment's episodes; they are written to records and read back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simia_gym.errors import InputError
 from simia_gym.types import Feedback
 
 MOST = 10**12
-"""Most episodes, turns and generated tasks."""
+"""Maximum number of episodes, turns and generated tasks."""
 MODELS = "Models"
 WORLD = "World"
 
@@ -21,27 +21,32 @@ SimulatorName = Literal["auto", "world", "llm", "hybrid", "replay"]
 
 
 class EnvConfig(Settings):
-    """What an episode is: every setting that changes one, and none besides."""
+    """The settings that define an environment's episodes, and no others."""
 
     FORMER: ClassVar[Mapping[str, str]] = {"recorded": "replay_from"}
 
     env: str
-    split: Literal["train", "test", "all"] = setting("train", "Which fixed tasks.", panel=WORLD)
+    split: Literal["train", "test", "all"] = setting("train", "Split of the fixed tasks.", panel=WORLD)
     generated: int = setting(
-        0, "Generated tasks besides them; of split all, half for each.", metavar="N", panel=WORLD, ge=0, le=MOST
+        0,
+        "Number of generated tasks, added to the fixed ones; with split all, half of them per split.",
+        metavar="N",
+        panel=WORLD,
+        ge=0,
+        le=MOST,
     )
-    data: str | Path | None = setting(None, "Your own data for the domain.", metavar="DIR", panel=WORLD)
+    data: str | Path | None = setting(None, "Folder of custom data for the domain.", metavar="DIR", panel=WORLD)
     domain: str | Path | None = setting(None, f"Folder of the domain of {CUSTOM}.", metavar="DIR", panel=WORLD)
     simulator: SimulatorName = setting(
         "auto",
-        "Who answers tool calls: the domain's code, a model, code where there is some and else the model, a record; "
-        "auto: the model where one is configured, else the code.",
+        "What answers tool calls: world (the domain's code), llm (a model), hybrid (code for the tools that have it, "
+        "a model for the others), replay (a record); auto: llm if a model is configured, else world.",
         panel=WORLD,
     )
     user: str | None = setting(
-        None, "Who plays the user: scripted, brief, llm.", metavar="KIND", panel=WORLD, unset="the domain's"
+        None, "User simulator: scripted, brief or llm.", metavar="KIND", panel=WORLD, unset="the domain's"
     )
-    prompt: Literal["full", "compact"] = setting("full", "How much the system message says.", panel=WORLD)
+    prompt: Literal["full", "compact"] = setting("full", "Length of the system message.", panel=WORLD)
     max_turns: int | None = setting(None, "Turn limit.", metavar="N", panel=WORLD, unset="the domain's", ge=1, le=MOST)
     options: Mapping[str, Any] = setting({}, "Option of the domain.", option="option", metavar="KEY=VALUE", panel=WORLD)
     strategy: Literal["auto", "ledger", "reference"] = setting(
@@ -51,46 +56,51 @@ class EnvConfig(Settings):
         panel=MODELS,
     )
     judge: Literal["llm", "llm-all"] | None = setting(
-        None, "Who judges: llm what no program can, llm-all every criterion.", panel=WORLD, unset="programs only"
+        None,
+        "LLM judge: llm for the criteria that no program can judge, llm-all for every criterion.",
+        panel=WORLD,
+        unset="programs only",
     )
-    votes: int = setting(1, "Judge's votes on a criterion that decides alone; odd.", metavar="N", panel=MODELS, ge=1)
+    votes: int = setting(
+        1, "Judge votes for a criterion that decides the reward alone; odd.", metavar="N", panel=MODELS, ge=1
+    )
     feedback: Feedback = setting(
-        "terse", "What errors say: terse, as the real system, or explain: also why and what would do.", panel=WORLD
+        "terse", "Error messages: terse (as the real system) or explain (also the reason and a fix).", panel=WORLD
     )
     model: str | None = setting(None, "Model of simulator, user and judge.", metavar="NAME", panel=MODELS)
     roles: Mapping[str, Mapping[str, Any]] = setting({}, "Settings of the models by role.", option="")
     routes: Mapping[str, Literal["world", "llm"]] = setting(
-        {}, "Who answers a tool's calls in a hybrid: world, llm.", option="route", metavar="TOOL=KIND", panel=MODELS
+        {}, "What answers a tool in the hybrid: world or llm.", option="route", metavar="TOOL=KIND", panel=MODELS
     )
     pins: bool = setting(
-        True, "In a group, the same call in the same state gets the same answer of the model.", panel=MODELS
+        True, "In a group, the model gives the same answer to the same call in the same state.", panel=MODELS
     )
     replay_from: str | Path | None = setting(
-        None, "The record that --simulator replay answers from.", metavar="FILE", panel=WORLD
+        None, "The record whose answers --simulator replay returns.", metavar="FILE", panel=WORLD
     )
     shadow: bool = setting(
-        False, "Compare every answer of a model with the world's, and count the differences.", panel=MODELS
+        False, "Compare every answer of the model with the world's and count the differences.", panel=MODELS
     )
     grammar: str | None = setting(
-        None, "Which grammar, of a domain that has several.", metavar="NAME", panel=WORLD, unset="its first"
+        None, "Grammar, if the domain has several.", metavar="NAME", panel=WORLD, unset="its first"
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that contradict each other or would change nothing.
+        """Check that no settings contradict each other or have no effect.
 
         Raises:
-            InputError: Names the setting and what is missing.
+            InputError: A setting is invalid; the message names it and the fix.
         """
         if self.votes % 2 == 0:
             raise InputError(f"votes is {self.votes}", where="votes", fix="Use an odd number, such as 1 or 3.")
         if self.routes and self.simulator != "hybrid":
-            what = f"routes are for the hybrid, and simulator is {self.simulator!r}"
+            what = f"routes are for the simulator 'hybrid', but simulator is {self.simulator!r}"
             raise InputError(what, where="routes", fix="Add simulator='hybrid' (--simulator hybrid).")
         if self.replay_from is not None and self.simulator != "replay":
-            what = f"a record answers in simulator 'replay' only, and simulator is {self.simulator!r}"
+            what = f"replay_from is for the simulator 'replay', but simulator is {self.simulator!r}"
             raise InputError(what, where="replay_from", fix="Add simulator='replay' (--simulator replay).")
         if self.votes != 1 and self.judge is None:
-            raise InputError("nobody judges, so nobody votes", where="votes", fix="Add judge='llm' (--judge llm).")
+            raise InputError("votes has no effect without a judge", where="votes", fix="Add judge='llm' (--judge llm).")
         if self.env == CUSTOM and not self.domain:
             raise InputError(f"{CUSTOM} needs the folder of your domain", where="domain", fix="Pass domain=PATH.")
         if self.env != CUSTOM and self.domain:

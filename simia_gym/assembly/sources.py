@@ -1,4 +1,4 @@
-"""Which models play, where they are asked, and what they may take: what a command is told besides the settings."""
+"""The command line's options about models: names, endpoints, cassettes and limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_COST = "--max-cost"
 
 
 class ModelSources(Settings):
-    """Models by role, their addresses, cassettes and limits. Nothing of it is written to a record as it stands."""
+    """Models by role, their endpoints, cassettes and limits."""
 
     base_url: str | None = setting(
         None, "OpenAI-compatible endpoint of the models.", metavar="URL", panel=MODELS, also=("client",)
@@ -48,19 +48,23 @@ class ModelSources(Settings):
         panel=MODELS,
         also=("roles",),
     )
-    record_cassette: Path | None = setting(None, "Write every model's answers there.", metavar="FILE", panel=MODELS)
-    replay_cassette: Path | None = setting(None, "Take every model's answers from there.", metavar="FILE", panel=MODELS)
-    max_cost: int | float | None = setting(None, "Most that the run may cost.", metavar="USD", panel=MODELS, gt=0)
-    max_calls: int | None = setting(None, "Most requests to models.", metavar="N", panel=MODELS, ge=1)
+    record_cassette: Path | None = setting(
+        None, "Record all models' replies to this file.", metavar="FILE", panel=MODELS
+    )
+    replay_cassette: Path | None = setting(
+        None, "Replay all models' replies from this file.", metavar="FILE", panel=MODELS
+    )
+    max_cost: int | float | None = setting(None, "Maximum cost of the run.", metavar="USD", panel=MODELS, gt=0)
+    max_calls: int | None = setting(None, "Maximum number of requests to models.", metavar="N", panel=MODELS, ge=1)
     max_tokens: int | None = setting(
-        None, "Most tokens, prompts and replies together.", metavar="N", panel=MODELS, ge=1
+        None, "Maximum number of tokens, prompts and replies together.", metavar="N", panel=MODELS, ge=1
     )
 
     def __post_init__(self) -> None:
-        """Refuse roles that do not exist, and two cassettes at once.
+        """Check the names of roles, and that at most one cassette is given.
 
         Raises:
-            InputError: Names the option.
+            InputError: An option is invalid; the message names it.
         """
         for role in self.role:
             if role not in (*ROLES, POLICY):
@@ -72,7 +76,7 @@ class ModelSources(Settings):
 
     @property
     def replaying(self) -> bool:
-        """Whether answers come from a file, so that no model is asked."""
+        """Whether replies come from a cassette, so that no request is sent."""
         return self.replay_cassette is not None
 
     def roles(self) -> dict[str, dict[str, Any]]:
@@ -97,10 +101,10 @@ class ModelSources(Settings):
         return PolicyOptions.from_json({**given, "model": model, "base_url": base_url}, where="role.policy")
 
     def check_used(self, config: EnvConfig) -> None:
-        """Refuse what is about models in a run that asks none.
+        """Refuse options about models in a run without models.
 
         Raises:
-            InputError: Names the option.
+            InputError: An option has no effect; the message names it.
         """
         given = {name: getattr(self, name) for name in ("record_cassette", "replay_cassette")}
         given |= {name: getattr(self, name) for name in ("max_cost", "max_calls", "max_tokens")}
@@ -113,7 +117,7 @@ class ModelSources(Settings):
         """The live resources: addresses, cassette, budget.
 
         Args:
-            resume: A cassette that is there already is continued.
+            resume: Continue an existing cassette.
 
         Raises:
             InputError: The cassette cannot be read or written.

@@ -1,4 +1,4 @@
-"""From settings to episodes: loads the domain, lists the tasks, puts simulator, user and reward together."""
+"""Builds episodes from settings: loads the domain and the tasks, and makes simulator, user and reward."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ logger = logging.getLogger("simia_gym")
 
 
 class Suite:
-    """An environment's settings, loaded.
+    """A loaded environment: its domain, tasks and models. It makes episodes.
 
     Args:
         config: The settings.
-        resources: Addresses, clients, files and budgets, where a model plays a part.
+        resources: Addresses, clients, files and budgets of the models.
 
     Attributes:
-        simulator_name: Who answers tool calls, ``auto`` resolved.
-        model_names: Names of the models that play a part, by role.
-        warnings: What will not be as one might expect, a sentence each.
+        simulator_name: Name of the simulator; never ``auto``.
+        model_names: Names of the models in use, by role.
+        warnings: Sentences about settings with unexpected effects.
 
     Raises:
         InputError: A setting does not fit the domain, or a model is not configured.
@@ -81,7 +81,7 @@ class Suite:
         logger.info("%s: tool calls answered by %s, user played by %s", config.env, self.simulator_name, user)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the settings; the other process loads what they name."""
+        """Pickle the settings and resources; unpickling loads the environment again."""
         return load_suite, (self.config, self.resources)
 
     @cached_property
@@ -111,12 +111,12 @@ class Suite:
 
     @property
     def pins(self) -> PinStore | None:
-        """Where the pinned answers of groups lie, where a model gives answers and they are to be pinned."""
+        """The store of the answers that groups share; ``None`` if no model simulates or ``pins`` is off."""
         return self._pins
 
     @property
     def strategy(self) -> Literal["ledger", "reference"]:
-        """How a model simulates, ``auto`` resolved: without any table there is nothing that a ledger could hold."""
+        """The strategy of the LLM simulator; ``auto`` means ``reference`` if the state has no tables."""
         if self.config.strategy != "auto":
             return self.config.strategy
         schema = self.domain.state_schema
@@ -124,12 +124,12 @@ class Suite:
         return "ledger" if any(not name.startswith("_") for name in tables) else "reference"
 
     def _look_ahead(self, simulator: Simulator) -> tuple[str, ...]:
-        """See now what would else be seen after a long run."""
+        """Warnings about problems that would otherwise show only after a long run."""
         found = []
         world = self.domain.world
         beyond = [name for name in self.domain.specs if world is not None and name not in world.tools]
         if self.simulator_name == "world" and beyond:
-            found.append(f"only a model can play {beyond[0]!r} (simulator='hybrid'); here its calls are refused")
+            found.append(f"only a model can simulate {beyond[0]!r} (simulator='hybrid'); its calls will be refused")
         why: Callable[[Task], str | None] | None = getattr(self._reward, "lost_without_state", None)
         lost = why(self.tasks[0]) if why is not None and getattr(simulator, "stateless", False) else None
         if lost is not None:
@@ -145,7 +145,7 @@ class Suite:
         return cast(Simulator, made)
 
     def _model_names(self) -> dict[str, str]:
-        """The models that play a part; asked for here, so that what is missing is said before any episode."""
+        """The models in use; resolving them here reports a missing setting before any episode."""
         roles = []
         if self.resources.simulator is None and self.simulator_name in (LLM, "hybrid"):
             roles.append("simulator")
@@ -186,7 +186,7 @@ class Suite:
         return RecordedEpisodes(self.config.replay_from)
 
     def _try_user(self) -> None:
-        """Make sure that a user of code can play these tasks, before any of them is played."""
+        """Check that a scripted user can play these tasks, before any episode."""
         user, task = self.make_user(), self.tasks[0]
         if user is not None and not user.io:
             prepared = self.domain.prepare(task)
@@ -195,7 +195,7 @@ class Suite:
             run_sync(user.open(context), inline=True)
 
     def make_simulator(self) -> Simulator:
-        """The simulator of one episode."""
+        """Make the simulator of one episode."""
         simulator = self._bare_simulator()
         world = self.domain.world
         if not self.config.shadow or isinstance(simulator, WorldSimulator):
@@ -242,22 +242,22 @@ class Suite:
             escalation=stronger,
             pins=self._pins,
             feedback=feedback,
-            # On a cassette nobody asks again what failed for another: whose turn it was is a matter of timing.
+            # With a cassette, a group also shares faults: which episode asks first depends on timing.
             share_faults=self.resources.cassette is not None,
             asked_as=self._asked_as,
         )
 
     @cached_property
     def _asked_as(self) -> JsonObject:
-        """Which models answer calls, and how they are asked."""
+        """The settings of the models that answer tool calls."""
         roles = (role for role in ("simulator", "escalation") if role in self.model_names)
         return {role: self.models.settings(role).to_answers() for role in roles}
 
     def make_user(self) -> User | None:
-        """The user of one episode, where the domain has one."""
+        """Make the user simulator of one episode; ``None`` if the domain has no user."""
         if self.domain.user is None:
             if self.config.user is not None:
-                raise InputError(f"nobody talks in {self.domain.name}", where="user", fix="Leave user out.")
+                raise InputError(f"{self.domain.name} has no user", where="user", fix="Leave user out.")
             return None
         kind = self.config.user or self.domain.user
         if kind == LLM:
@@ -267,7 +267,7 @@ class Suite:
         return make_user(kind, self.domain.cues)
 
     def episode(self) -> Episode:
-        """A new episode, independent of every other."""
+        """Make an episode that is independent of all others."""
         return Episode(
             self.domain,
             simulator=self.make_simulator(),
@@ -281,7 +281,7 @@ class Suite:
 
 
 def _load(folder: Path, config: EnvConfig) -> Domain:
-    """Load the domain. A mistyped setting comes here as an option of its world, and is recognised."""
+    """Load the domain; an unknown option that resembles a setting is reported as a mistyped setting."""
     try:
         return load_domain(folder, config.options, config.data, config.grammar)
     except InputError as error:
@@ -293,13 +293,16 @@ def _load(folder: Path, config: EnvConfig) -> Domain:
 
 
 def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
-    """Load what the settings name.
+    """Load an environment.
 
     Args:
         config: The settings.
-        resources: What settings cannot hold: addresses, clients, files, budgets.
+        resources: Addresses, clients, files and budgets.
+
+    Returns:
+        The loaded environment.
 
     Raises:
-        InputError: A setting is wrong; says which and what would be right.
+        InputError: A setting is invalid; the message names it and the fix.
     """
     return Suite(config, resources)

@@ -1,4 +1,4 @@
-"""In which order the resets of an environment go through its tasks."""
+"""The order in which the resets of an environment choose tasks."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from simia_gym.errors import InputError
 Order = Literal["random", "shuffled", "listed"]
 """How resets choose tasks.
 
-``random`` draws from all; ``shuffled`` takes every task once, in a random order, before any comes again; ``listed``
-does the same in the order of the list.
+``random`` draws with replacement; ``shuffled`` plays every task once per epoch, in a new random order; ``listed`` plays
+every task once per epoch, in list order.
 """
 
 
 class TaskOrder:
-    """Positions in a list of tasks, one for each reset; all lanes of a vector share one.
+    """Chooses the index of the next task at each reset; the sub-environments of a vector environment share one object.
 
     Args:
         order: One of `Order`.
         count: How many tasks there are.
 
     Attributes:
-        epoch: How often all tasks were gone through before the last position; ``None`` in
-            the order ``random``.
+        epoch: Number of completed passes before the last chosen task; ``None`` with ``random``.
 
     Raises:
         InputError: There is no such order.
@@ -39,17 +38,17 @@ class TaskOrder:
         self.restart(None)
 
     def restart(self, seed: int | None) -> None:
-        """Begin with the first task of an order that the seed decides."""
+        """Start again with the first task of epoch 0; the seed determines the shuffled orders."""
         self._generator = np.random.default_rng(seed)
         self._given = 0
         self.epoch: int | None = None
         self._moved: dict[int, int] = {}
 
     def next(self, drawn: int) -> int:
-        """The next position.
+        """The index of the next task.
 
         Args:
-            drawn: A position drawn at random, for the order ``random``.
+            drawn: A random index, used by the order ``random``.
         """
         if self.order == "random":
             return drawn
@@ -57,7 +56,7 @@ class TaskOrder:
         self._given += 1
         if self.order == "listed":
             return place
-        # A shuffle that keeps only what it has moved, so that a billion generated tasks take no memory.
+        # A Fisher-Yates shuffle that stores only moved items, so that a billion generated tasks need no memory.
         if place == 0:
             self._moved.clear()
         other = int(self._generator.integers(place, self.count))

@@ -1,4 +1,4 @@
-"""Settings that could change nothing are refused: whoever gave them believes that a model takes part."""
+"""Refuses settings that have no effect, because their caller expects a model to take part."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _WANTED = {
 def check_effects(
     config: EnvConfig, resources: Resources, domain: Domain, simulator: str, playing: Collection[str]
 ) -> None:
-    """Refuse what has no effect in this environment.
+    """Refuse settings that have no effect in this environment.
 
     Args:
         config: The settings.
         resources: The live resources.
         domain: The domain.
-        simulator: Who answers tool calls, ``auto`` resolved.
-        playing: Roles in which a model plays.
+        simulator: Name of the simulator; never ``auto``.
+        playing: The roles that a model plays.
 
     Raises:
-        InputError: Names the setting and what is missing.
+        InputError: A setting has no effect; the message names it and the fix.
     """
     if simulator == "hybrid" and resources.simulator is None:
         _check_hybrid(config, domain)
     if config.strategy != "auto" and "simulator" not in playing:
-        what = f"strategy is how a model answers tool calls, and here it is {simulator!r} who does"
+        what = f"strategy is for a model that answers tool calls, but the simulator is {simulator!r}"
         raise InputError(what, where="strategy", fix=f"Add {_WANTED['simulator']}.")
     if config.shadow and simulator == "world":
-        what = "shadow holds answers of a model against the world's, and here the world itself answers"
+        what = "shadow compares a model's answers with the world's, but the simulator is the world itself"
         raise InputError(what, where="shadow", fix=f"Add {_WANTED['simulator']}.")
     for given, where in ((config.roles, "roles"), (resources.base_urls, "base_urls"), (resources.clients, "clients")):
         for role in given:
@@ -66,5 +66,5 @@ def _check_hybrid(config: EnvConfig, domain: Domain) -> None:
     if "llm" not in choose_routes(domain, config.routes).values():
         free = [name for name, spec in domain.specs.items() if spec.route != "world"]
         fix = f"Route a tool to it, such as routes={{'{free[0]}': 'llm'}} (--route {free[0]}=llm). " if free else ""
-        what = "in this hybrid no tool goes to the model: the world answers everything"
+        what = "this hybrid routes no tool to the model: the world answers every call"
         raise InputError(what, where="routes", fix=f"{fix}The tools are: {', '.join(free) or 'none'}.")

@@ -1,1 +1,1 @@
-"""Domains: a folder, loaded and checked once."""
+"""Domains: each is a folder of files and code that is loaded and checked once."""

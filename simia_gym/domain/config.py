@@ -1,4 +1,4 @@
-"""``domain.yaml`` as typed data. Every mistake is reported with its line and what would be right."""
+"""``domain.yaml`` as typed data. Every mistake is reported with its line and a fix."""
 
 from __future__ import annotations
 

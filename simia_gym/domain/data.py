@@ -1,4 +1,4 @@
-"""A user's own data for a domain: what takes the place of the embedded database, tasks and policy."""
+"""Custom data for a domain: it replaces the domain's database, tasks and policy text."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from simia_gym.types import JsonObject, Row, Split, Task
 
 @dataclass(frozen=True)
 class DomainData:
-    """What a domain's ``data`` function loads from a folder. ``None`` means: the domain keeps its own.
+    """The result of a domain's ``data`` function, loaded from a folder. ``None`` keeps the domain's own value.
 
     Attributes:
         tables: The initial state that all tasks share, as ``{table: {key: row}}``.
         tasks: The tasks of each split.
         policy: The policy text for the system message.
-        tools: OpenAI tool schemas that the folder brings; for comparison, the world's own declarations are used.
-        options: Options of the world that fit the data, such as ``{"compat": "tau2"}``; what the caller asks for
-            goes before them.
-        user: The user that plays by default.
-        reward: The Reward class, written ``package.module:Name``.
-        hash: Content hash of everything that was read, so that caches and records tell data sets apart.
+        tools: OpenAI tool schemas in the folder, for comparison only; the world's own declarations are used.
+        options: Options of the world that suit the data, such as ``{"compat": "tau2"}``; the caller's options take
+            precedence.
+        user: The default user simulator.
+        reward: The Reward class, as ``package.module:Name``.
+        hash: Content hash of all files that were read, so that caches and records distinguish data sets.
     """
 
     tables: Mapping[str, Mapping[str, Row]] | None = None

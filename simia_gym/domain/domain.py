@@ -1,4 +1,4 @@
-"""A domain: a folder, loaded and checked once, shared by every episode that is played in it."""
+"""A loaded domain, shared by all of its episodes."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ _HASHED = (".yaml", ".md", ".json", ".py")
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Everything a domain is.
+    """A loaded and checked domain folder.
 
     Attributes:
-        config: What ``domain.yaml`` says.
-        folder: Where it lies.
+        config: The contents of ``domain.yaml``.
+        folder: The domain's folder.
         grammar: The grammar of its actions.
         policy: The policy text, for the system message.
         specs: Tool name to specification.
-        world: The executable world, where the domain has one.
+        world: The executable world, or ``None`` if only a model can simulate the tools.
         base: The initial state that all tasks share.
         tasks: The fixed tasks of each split.
-        user: The user that plays by default.
-        options: The world's options, defaults filled in.
-        source: The function that loaded it, and the function's arguments.
-        data: What the user's own data replaced, if anything.
+        user: The default user simulator; ``None`` if the domain has no user.
+        options: The world's options, including defaults.
+        source: The function that loaded the domain, and its arguments, for pickling.
+        data: The custom data that replaces the domain's own, if any.
         cues: The scripted user's cue patterns.
         rubric: The domain's rubric items.
     """
@@ -76,7 +76,7 @@ class Domain:
     _renderers: dict[str, Renderer | None] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle how it was loaded; compiled slices and rendering rules hold closures and cannot be pickled."""
+        """Pickle the loading function and its arguments, because compiled rules are closures and cannot be pickled."""
         return self.source
 
     @property
@@ -86,7 +86,7 @@ class Domain:
 
     @property
     def about(self) -> JsonObject:
-        """Name, version and options, as prompts name the domain."""
+        """Name, version and options of the domain, for prompts."""
         return {"name": self.name, "version": self.config.version, "options": dict(self.options)}
 
     @cached_property
@@ -95,7 +95,7 @@ class Domain:
         return [spec.schema for spec in self.specs.values()]
 
     def own_tools(self) -> list[JsonObject]:
-        """The same as plain values that the caller may change."""
+        """A copy of `tools` that the caller may change."""
         return cast("list[JsonObject]", orjson.loads(self._tools_json))
 
     @cached_property
@@ -109,7 +109,7 @@ class Domain:
 
     @cached_property
     def hash(self) -> str:
-        """Content hash of everything that decides what happens in an episode, tasks left out; 16 hex digits."""
+        """Content hash of everything that affects episodes, except the tasks; 16 hex digits."""
         digest = hashlib.sha256()
         skip = {*self.config.tasks.values(), "README.md"}
         for path in sorted(self.folder.rglob("*")):
@@ -119,7 +119,7 @@ class Domain:
                 digest.update(f"{name}\0".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
         digest.update(encode(dict(self.options)))
-        if isinstance(self.config.grammar, dict):  # one of several was chosen
+        if isinstance(self.config.grammar, dict):  # the domain has several grammars
             digest.update(self.grammar.name.encode())
         if self.data is not None:
             digest.update(self.data.hash.encode())
@@ -127,7 +127,7 @@ class Domain:
 
     @cached_property
     def replies(self) -> Replies:
-        """What a reply without calls does: it reaches the user, ends the episode, or is an error."""
+        """Effect of a reply without tool calls: it is sent to the user, ends the episode, or is an error."""
         if self.user is not None:
             return "user"
         ends = self.config.ends_on_reply
@@ -164,7 +164,7 @@ class Domain:
         }
 
     def prepare(self, task: Task) -> PreparedTask:
-        """Work out what all episodes of a task share; the last few tasks are remembered, by identity.
+        """Derive the values that all episodes of a task share; cached by the task's identity.
 
         Raises:
             PatchError: The task's changes do not fit the initial state.
@@ -181,13 +181,13 @@ class Domain:
         """Find a task by its id: a fixed one of any split, or a generated one.
 
         Raises:
-            InputError: There is none; names a similar one.
+            InputError: There is no such task; the message suggests a similar id.
         """
         fixed = {task.id: task for tasks in self.tasks.values() for task in tasks}
         if task_id in fixed:
             return fixed[task_id]
         number = re.search(r"\d+$", task_id)
-        if number is not None and self.generator is not None:  # generated tasks are numbered; none need be searched
+        if number is not None and self.generator is not None:  # a generated task's id ends with its index
             for split in SPLITS:
                 task = self.generator(split, int(number.group()))
                 if task.id == task_id:
@@ -196,7 +196,7 @@ class Domain:
         raise InputError(f"there is no task {task_id!r} in {self.name}", where="task", fix=fix.strip())
 
     def end_of(self, state: State) -> str | None:
-        """The reason to end an episode in a state that holds a value of ``ends`` in ``domain.yaml``."""
+        """The reason to end the episode if the state meets a rule of ``ends`` in ``domain.yaml``, else ``None``."""
         for rule in self.config.ends:
             try:
                 if state.at(rule.path) == rule.value:
@@ -207,7 +207,7 @@ class Domain:
 
     @cached_property
     def state_schema(self) -> StateSchema | None:
-        """What the state may be; ``None`` where nothing says so.
+        """The schema of the state; ``None`` if the domain has none.
 
         Raises:
             DomainError: The file has mistakes.
@@ -216,7 +216,7 @@ class Domain:
         return None if name is None else read_state_schema(self.folder / name)
 
     def slicer(self, tool: str) -> Slicer:
-        """What takes the slice of the state that a call of a tool can touch; made once.
+        """The function that selects the slice of the state that a tool's calls may read or change; cached.
 
         Args:
             tool: Name of one of the domain's tools.
@@ -228,7 +228,7 @@ class Domain:
         return made
 
     def renderer(self, tool: str) -> Renderer | None:
-        """What writes the observation of a successful call from the state after it; ``None`` where no rule does.
+        """The function that writes a tool's observation from the state after a call; ``None`` if it has no rule.
 
         Args:
             tool: Name of one of the domain's tools.
@@ -238,7 +238,7 @@ class Domain:
         return self._renderers[tool]
 
     def opening(self, state: State, task: Task) -> str:
-        """The first observation where nobody talks, for simulators other than the world."""
+        """The first observation if the domain has no user, for simulators other than the world."""
         if self._opening is None:
             return task.instruction or ""
         return self._opening(state, task)
@@ -249,7 +249,7 @@ class Domain:
         return None if name is None else cast("Callable[[State, Task], str]", load_object(name, folder=self.folder))
 
     def extras(self, state: State) -> Mapping[str, Any]:
-        """Public extras of the present state, such as a page's clickables, for simulators other than the world."""
+        """Public facts of a state, such as a page's clickable elements, for simulators other than the world."""
         return {} if self._extras is None else self._extras(state)
 
     @cached_property
@@ -261,18 +261,21 @@ class Domain:
 
     @cached_property
     def generator(self) -> Callable[[Split, int], Task] | None:
-        """The function that makes further tasks; none where the user's own data took the place of the domain's."""
+        """The task generator; ``None`` if the domain has none or custom data replaces its own."""
         if self.config.generator is None or self.data is not None:
             return None
         return cast("Callable[[Split, int], Task]", load_object(self.config.generator, folder=self.folder))
 
     def make_reward(self, judge_model: ChatModel | None = None, judge_scope: str = "llm", votes: int = 1) -> Reward:
-        """A reward function for one episode after another.
+        """Make a reward function; one object can judge many episodes, one at a time.
 
         Args:
-            judge_model: Who judges what no program can; ``None``: nobody.
-            judge_scope: ``llm``: only that; ``all``: everything.
-            votes: How many of its votes decide a criterion that the reward hangs on.
+            judge_model: The model of the LLM judge; ``None`` for no judge.
+            judge_scope: ``llm``: it judges the criteria that no program can; ``all``: every criterion.
+            votes: Number of judge votes for a criterion that decides the reward alone.
+
+        Returns:
+            The reward function.
         """
         spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
         cls = cast("type[Any]", load_object(spec, folder=self.folder, where=str(self.folder / "domain.yaml")))

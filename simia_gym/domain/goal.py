@@ -1,7 +1,7 @@
-"""What a goal means: its ``test`` operations hold, and nothing else changed.
+"""Checks goals: a state meets a goal if the goal's ``test`` operations hold and nothing else changed.
 
-Only rows that the goal names and rows that were touched are looked at, so the size of the database does not matter.
-Tables whose name starts with ``_`` (a user's memory, a clock, counters) are outside every goal.
+Only the rows that the goal names and the rows that were changed are compared, so the cost does not depend on the size
+of the database. Tables whose name starts with ``_`` (the user's memory, a clock, counters) are ignored.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""Stands for a value that is not there."""
+"""Stands for a missing value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a final state departs from a goal.
+    """A difference between a final state and a goal.
 
     Attributes:
         path: JSON Pointer of the value.
-        expected: What should stand there; `MISSING` for nothing.
-        got: What stands there; `MISSING` for nothing.
-        unexpected: True where the goal does not speak of this value and it changed.
+        expected: The value that the goal requires; `MISSING` if there should be none.
+        got: The actual value; `MISSING` if there is none.
+        unexpected: True if the value changed although the goal does not test it.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Difference:
     unexpected: bool
 
     def describe(self) -> str:
-        """One clause: path, expected, got."""
+        """One clause with the path, the expected and the actual value."""
         wanted = f"unchanged {_show(self.expected)}" if self.unexpected else _show(self.expected)
         return f"{self.path}: expected {wanted}, got {_show(self.got)}"
 
@@ -62,7 +62,7 @@ def goal_parts(path: str) -> Parts:
     """Decode the pointer of a goal's operation.
 
     Raises:
-        InputError: It names no row.
+        InputError: The pointer is not inside a row.
     """
     parts = tuple(str(part) for part in pointer_parts(path))
     if len(parts) < 2:
@@ -74,7 +74,7 @@ def check_goal(goal: Iterable[Any]) -> None:
     """Check that the operations form a goal.
 
     Raises:
-        InputError: An operation is no ``test``, lacks its value, or names no row.
+        InputError: An operation is not a ``test``, has no value, or does not address a row.
     """
     for index, op in enumerate(goal):
         where = f"goal operation {index}"
@@ -98,21 +98,21 @@ def first_difference(
     ignore: Sequence[str] = (),
     only: bool = True,
 ) -> Difference | None:
-    """Find where the final state departs from the goal.
+    """Find the first difference between the final state and the goal.
 
-    A value expected to be absent is tested for ``None``. A changed value is covered by the goal if an operation tests
-    it or something that contains it.
+    A value that must be absent is tested for ``None``. The goal covers a changed value if an operation tests this value
+    or an object that contains it.
 
     Args:
-        goal: ``test`` operations; none at all means that nothing may have changed.
-        initial: The state at the start.
-        final: The state at the end, a descendant of ``initial``.
-        tolerance: Greatest difference between numbers that count as equal.
-        ignore: Pointers of what does not matter, ``*`` standing for any one segment.
-        only: Whether everything else must be unchanged.
+        goal: ``test`` operations; if empty, nothing may have changed.
+        initial: The initial state.
+        final: The final state, derived from ``initial``.
+        tolerance: Maximum difference between numbers that count as equal.
+        ignore: Pointers of values that are not compared; ``*`` stands for any one segment.
+        only: Whether all values that the goal does not cover must be unchanged.
 
     Returns:
-        The first difference, in the order of the goal and then of the touched rows; ``None`` if there is none.
+        The first difference, in the order of the goal and then of the changed rows; ``None`` if there is none.
     """
     skip = [tuple(str(part) for part in pointer_parts(path)) for path in ignore]
     covered: set[Parts] = set()
@@ -142,11 +142,11 @@ def first_difference(
 
 
 def goal_of(initial: State, final: State) -> tuple[Op, ...]:
-    """Write the goal that exactly this final state meets.
+    """Make the goal that exactly this final state meets.
 
     Args:
-        initial: The state at the start.
-        final: The state that gold actions led to.
+        initial: The initial state.
+        final: The state after the gold actions.
 
     Returns:
         ``test`` operations for every value that changed; a list whose length changed is tested as a whole.
@@ -159,7 +159,7 @@ def goal_of(initial: State, final: State) -> tuple[Op, ...]:
 
 
 def value_at(state: State, parts: Parts) -> Any:
-    """Give the value at a decoded pointer, or `MISSING`."""
+    """The value at a decoded pointer, or `MISSING`."""
     value: Any = state.get(parts[0], parts[1])
     if value is None:
         return MISSING
@@ -184,7 +184,7 @@ def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
 
 
 def _same_members(a: Mapping[str, Any], b: Mapping[str, Any], tolerance: float) -> bool:
-    """Whether two objects of one size are equal; states share what was not changed, so most values are one object."""
+    """Whether two objects of equal size are equal; fast, because states share unchanged values."""
     for key, item in a.items():
         other = b.get(key, MISSING)
         if item is not other and not same(item, other, tolerance):
@@ -201,7 +201,7 @@ def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
 def _changes(
     parts: Parts, old: Any, new: Any, covered: set[Parts], skip: Sequence[Parts], tolerance: float
 ) -> Iterator[tuple[Parts, Any, Any]]:
-    """Leaves that changed and that the goal does not cover."""
+    """The leaf values that changed and that the goal does not cover."""
     if parts in covered or (skip and _skipped(parts, skip)) or same(old, new, tolerance):
         return
     keys: Iterable[str] = ()
@@ -222,7 +222,7 @@ def _keys(value: Any) -> Collection[str]:
 
 
 def _member(value: Any, key: str) -> Any:
-    """What a container holds at a segment of a pointer, or `MISSING`."""
+    """The member of a container at one pointer segment, or `MISSING`."""
     if isinstance(value, dict):
         return value.get(key, MISSING)
     if isinstance(value, list) and key.isdigit() and int(key) < len(value):

@@ -1,4 +1,4 @@
-"""Loads a domain's folder: reads and checks every file, and names every mistake at once."""
+"""Loads a domain's folder: reads and checks all files, and reports all mistakes together."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ def load_domain(
     *,
     fresh: bool = False,
 ) -> Domain:
-    """Load a domain's folder, or give the one that was loaded before with the same settings.
+    """Load a domain's folder; domains are cached by folder and settings.
 
     Args:
         folder: The folder with ``domain.yaml``.
-        options: Options of its world; unknown ones are refused.
-        data: The user's own data for it.
-        grammar: Name of one of its grammars, where it has several; by default the first.
-        fresh: Read the files again; they have changed.
+        options: Options of its world.
+        data: Path of custom data for the domain.
+        grammar: Name of one of its grammars, if it has several; by default the first.
+        fresh: Ignore the cache, because the files have changed.
+
+    Returns:
+        The domain.
 
     Raises:
         DomainError: The folder has mistakes; ``problems`` holds every one.
@@ -60,7 +63,7 @@ def load_domain(
 
 
 class _Loader:
-    """Loads the parts one after another and collects every mistake before it gives up."""
+    """Loads the parts of a domain in order and collects all mistakes before it raises."""
 
     def __init__(self, folder: Path, options: bytes, data: Path | None, grammar: str | None) -> None:
         self.source = (_load, (folder, options, data, grammar))
@@ -130,7 +133,7 @@ class _Loader:
         return loader(self.data_path)
 
     def _grammar(self) -> Grammar:
-        """The grammar that was asked for, or the first one."""
+        """The requested grammar, or the first one."""
         named, where = self.config.grammar, f"{self.folder / 'domain.yaml'}: grammar"
         several = {named: named} if isinstance(named, str) else named
         asked = self.grammar_name or next(iter(several))
@@ -171,13 +174,13 @@ class _Loader:
             raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
 
     def _function(self, key: str) -> None:
-        """Look for a function that ``domain.yaml`` names."""
+        """Check that a function that ``domain.yaml`` names exists."""
         name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
         if name is not None and not callable(load_object(name, folder=self.folder, where=where)):
             raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
-        """The world's tools, and those of ``tools.json`` that a model plays; without a world all of the file."""
+        """The world's tools and those of ``tools.json`` that a model simulates; without a world, the whole file."""
         path = self.folder / self.config.tools
         known = {} if world is None else dict(world.tools)
         if world is not None and not path.is_file():
@@ -199,7 +202,7 @@ class _Loader:
         return self._checked(known)
 
     def _checked(self, specs: dict[str, ToolSpec]) -> dict[str, ToolSpec]:
-        """Look for the functions that reads and rendering rules name."""
+        """Check that the functions that reads and rendering rules name exist."""
         problems: list[InputError] = []
         for name, spec in specs.items():
             where = f"{self.folder / self.config.tools}: tool {name!r}"

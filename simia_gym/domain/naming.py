@@ -1,4 +1,4 @@
-"""From what somebody typed for an environment to its settings."""
+"""Resolves the environment argument of a command to an environment id and a domain folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from simia_gym.errors import InputError, did_you_mean
 
 
 def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
-    """Find the environment that is meant.
+    """Find the environment that an argument names.
 
     Args:
         name: An id, its short form (``x`` for ``simia/x-v0``), or the folder of a domain.
-        domain: The folder given besides.
+        domain: The value of ``--domain``.
 
     Returns:
-        The id, and the folder where it is ``simia/custom-v0``.
+        The id, and the folder if the id is ``simia/custom-v0``.
 
     Raises:
         InputError: There is no such environment.
@@ -44,5 +44,5 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
 
 
 def slug(text: str) -> str:
-    """A word that is safe in a file name."""
+    """The text as a word that is safe in a file name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "x"

@@ -1,4 +1,4 @@
-"""Finds the environments by listing the domain folders; nothing is parsed and no domain's code is imported."""
+"""Registers the environments by listing the domain folders, without reading files or importing a domain's code."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import gymnasium
 from simia_gym.errors import InputError, did_you_mean
 
 CUSTOM = "simia/custom-v0"
-"""The environment of a domain of one's own, given by its folder."""
+"""Id of the environment whose domain is given by its folder."""
 
 
 @cache
 def domain_folders() -> dict[str, Path]:
     """Environment id to domain folder, sorted by id.
 
-    The folders lie in the sub-package ``envs``; it is located, not imported.
+    The folders are in the sub-package ``envs``, which is located but not imported.
     """
     spec = find_spec("simia_gym.envs")
     roots = list(spec.submodule_search_locations or ()) if spec is not None else []
@@ -32,7 +32,7 @@ def domain_folders() -> dict[str, Path]:
 
 
 def env_ids() -> list[str]:
-    """The ids of all installed environments, the custom one left out."""
+    """The ids of all installed environments, without the custom one."""
     return list(domain_folders())
 
 
@@ -40,7 +40,7 @@ def domain_path(env: str) -> Path:
     """The folder of an environment's domain.
 
     Raises:
-        InputError: There is no such environment; names those that exist.
+        InputError: There is no such environment; the message lists the existing ones.
     """
     folder = domain_folders().get(env)
     if folder is None:
@@ -51,7 +51,7 @@ def domain_path(env: str) -> Path:
 
 
 def register_all() -> None:
-    """Register every environment with Gymnasium; doing it twice changes nothing."""
+    """Register all environments with Gymnasium; may be called again."""
     for env in [*env_ids(), CUSTOM]:
         if env not in gymnasium.registry:
             gymnasium.register(

@@ -1,4 +1,4 @@
-"""Reading and writing tasks: one JSON object a line."""
+"""Reads and writes tasks, as JSON Lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TUPLES = ("setup", "gold", "goal", "criteria")
 
 
 def task_to_json(task: Task) -> JsonObject:
-    """Write a task as plain JSON values; fields at their default are left out."""
+    """Convert a task to plain JSON values; fields with default values are omitted."""
     out: JsonObject = {}
     for field in dataclasses.fields(task):
         value = getattr(task, field.name)
@@ -45,14 +45,17 @@ def task_to_json(task: Task) -> JsonObject:
 
 
 def task_from_json(value: Any, where: str) -> Task:
-    """Read a task.
+    """Make a task from a decoded JSON object.
 
     Args:
         value: The decoded JSON object.
         where: File and line, for error messages.
 
+    Returns:
+        The task.
+
     Raises:
-        DomainError: It is no task; names the field.
+        DomainError: The object is not a valid task; the message names the field.
     """
     if not isinstance(value, dict):
         raise DomainError("a task must be a JSON object", where=where, fix="Write one object a line.")
@@ -72,7 +75,7 @@ def task_from_json(value: Any, where: str) -> Task:
         raise DomainError(error.what, where=f"{where}: {error.where}", fix=error.fix) from error
     if value["split"] not in ("train", "test"):
         raise DomainError(f"split is {value['split']!r}", where=where, fix="Use 'train' or 'test'.")
-    frozen = freeze(value)  # one task is played by many episodes, and none of them may change it for the others
+    frozen = freeze(value)  # episodes share the task, so it must be read-only
     fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
     return Task(**fields)
 
@@ -81,7 +84,7 @@ def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputEr
     """Read the tasks of one split.
 
     Returns:
-        The tasks that could be read, and every mistake found.
+        The valid tasks, and one error per mistake.
     """
     tasks: list[Task] = []
     problems: list[InputError] = []
@@ -115,11 +118,11 @@ def task_hash(task: Task) -> str:
 
 
 class TaskList(Sequence[Task]):
-    """The fixed tasks of a split followed by generated ones, which are made when asked for.
+    """The fixed tasks of a split followed by generated ones, which are made on access.
 
     Args:
         fixed: The fixed tasks.
-        generated: Splits of the generated tasks with how many of each.
+        generated: Number of generated tasks per split.
         generate: The domain's generator.
     """
 
@@ -138,7 +141,7 @@ class TaskList(Sequence[Task]):
     @overload
     def __getitem__(self, index: slice) -> list[Task]: ...
     def __getitem__(self, index: int | slice) -> Task | list[Task]:
-        """One task by position, or several."""
+        """The task at an index, or a list of tasks for a slice."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         position = index + len(self) if index < 0 else index

@@ -1,7 +1,8 @@
-"""A world's tools are declared once: a typed method with a docstring.
+"""Tool specifications, made from the typed methods of a world or read from ``tools.json``.
 
-The decorator records what the signature cannot say (effect, read and write sets, whether it ends the episode); the
-JSON Schema comes from the annotations, the descriptions from the docstring. ``tools.json`` is written from this.
+For a method, the decorator `tool` declares what the signature cannot express (effect, read and write sets, whether it
+ends the episode); the JSON Schema comes from the annotations, the descriptions from the docstring. ``tools.json`` is
+generated from these.
 """
 
 from __future__ import annotations
@@ -59,23 +60,23 @@ _MARKS_VALIDATOR = jsonschema_rs.validator_for(_MARKS_SCHEMA)
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """One tool, as the policy sees it and as the engine treats it.
+    """The specification of one tool.
 
     Attributes:
         name: The tool's name.
-        description: What it does.
+        description: The description that the policy sees.
         parameters: JSON Schema of its arguments.
         effect: ``read``, ``write`` or ``none``.
-        reads: Selectors of what it may look at, see `simia_gym.views.selectors`; a model that plays the tool sees
-            this and nothing else.
-        writes: Patterns of what it may change: ``table``, ``table/*`` or ``table/*/field``; ``*`` stands for one
-            pointer segment and a pattern covers everything below it.
+        reads: Selectors of the rows that it may read, see `simia_gym.views.selectors`; a model that simulates the tool
+            sees only these rows.
+        writes: Patterns of the values that it may change: ``table``, ``table/*`` or ``table/*/field``; ``*`` stands
+            for one pointer segment, and a pattern covers everything below it.
         terminal: Whether a successful call ends the episode.
-        render: How code writes the observation from the state after a call, see `simia_gym.views.render`; ``None``
-            where whoever plays the tool writes it.
-        render_errors: Whether the rule of ``render`` also says what an error shows: by itself where errors are terse,
-            after the explanation where they explain. So it is where a page stays open whatever happens.
-        route: Who may play the tool where there is a choice: ``world``, ``llm``, or ``any`` of them.
+        render: Rule by which code writes the observation from the state after a call, see `simia_gym.views.render`;
+            ``None`` if the simulator writes the observation.
+        render_errors: Whether the rule also writes the observation of errors, such as the page that stays open: alone
+            with terse feedback, after the explanation with ``explain``.
+        route: What may simulate the tool in a hybrid: ``world``, ``llm`` or ``any``.
     """
 
     name: str
@@ -91,7 +92,7 @@ class ToolSpec:
 
     @cached_property
     def schema(self) -> JsonObject:
-        """The OpenAI tool dictionary, without engine marks; read-only, since all episodes share it."""
+        """The OpenAI tool dictionary, without ``x-simia``; read-only, because episodes share it."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return cast("JsonObject", freeze({"type": "function", "function": function}))
 
@@ -110,7 +111,7 @@ class ToolSpec:
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the compiled validator, which cannot travel between processes and is made again."""
+        """Omit the compiled validator, which cannot be pickled and is rebuilt on demand."""
         return {name: value for name, value in self.__dict__.items() if name != "_validator"}
 
     @cached_property
@@ -118,13 +119,13 @@ class ToolSpec:
         return jsonschema_rs.validator_for(thaw(self.parameters))
 
     def problem(self, arguments: JsonObject) -> str | None:
-        """Say what is wrong with the arguments, or ``None``.
+        """Validate the arguments of a call.
 
         Args:
             arguments: Decoded arguments of a call.
 
         Returns:
-            One sentence for the policy, naming the argument.
+            One sentence for the policy that names the invalid argument, or ``None`` if all are valid.
         """
         if self._validator.is_valid(arguments):
             return None
@@ -139,7 +140,7 @@ class ToolSpec:
 
     @cached_property
     def signature(self) -> str:
-        """What a call of it looks like, in words: ``name(order_id: string, item_ids: array of string)``."""
+        """The call signature: ``name(order_id: string, item_ids: array of string)``."""
         properties = self.parameters.get("properties", {})
         required = self.parameters.get("required", ())
         parts = [
@@ -150,7 +151,7 @@ class ToolSpec:
 
     def may_write(self, segments: Sequence[str]) -> bool:
         """Whether the pointer (as decoded segments) lies inside the declared write set."""
-        for pattern in self._write_patterns:  # noqa: SIM110 - each operation comes by here; a loop is the fastest
+        for pattern in self._write_patterns:  # noqa: SIM110 - runs for each operation; a loop is the fastest
             if _covers(pattern, segments):
                 return True
         return False
@@ -196,13 +197,13 @@ def tool(
     """Declare a world's method as a tool.
 
     Args:
-        effect: ``read`` (looks at state), ``write`` (may change it), ``none`` (neither).
-        reads: What it looks at, as in `ToolSpec.reads`.
-        writes: What it may change, as in `ToolSpec.writes`; only for ``write``.
+        effect: ``read`` (reads the state), ``write`` (may change it), ``none`` (neither).
+        reads: See `ToolSpec.reads`.
+        writes: See `ToolSpec.writes`; only for the effect ``write``.
         terminal: A successful call ends the episode.
-        render: How its observation follows from the state, as in `ToolSpec.render`.
-        render_errors: Whether that holds for errors, too, as in `ToolSpec.render_errors`.
-        route: Who may play it, as in `ToolSpec.route`.
+        render: See `ToolSpec.render`.
+        render_errors: See `ToolSpec.render_errors`.
+        route: See `ToolSpec.route`.
 
     Returns:
         The decorator. The method's first argument after ``self`` is the `Draft`.
@@ -284,7 +285,7 @@ _ENTRY = re.compile(r"^(\w+)(?: \([^)]*\))?:\s*(.*)$")
 
 
 def _read_docstring(text: str, where: str) -> tuple[str, dict[str, str]]:
-    """Split a Google-style docstring into its prose and the notes of its ``Args`` section."""
+    """Split a Google-style docstring into its description and the entries of its ``Args`` section."""
     prose: list[str] = []
     notes: dict[str, str] = {}
     section, current = "", ""
@@ -310,11 +311,10 @@ def _read_docstring(text: str, where: str) -> tuple[str, dict[str, str]]:
 
 
 def spec_from_entry(entry: Any, where: str) -> ToolSpec:
-    """Read one entry of ``tools.json``; missing ``x-simia`` parts get cautious defaults.
+    """Read one entry of ``tools.json``; missing fields of ``x-simia`` get restrictive defaults.
 
-    The defaults: an unknown effect counts as ``write`` with nothing in its write set, so that a simulator may answer
-    but not change anything until the declaration says what; a tool without ``reads`` is played by somebody who sees
-    nothing of the state.
+    By default, the effect is ``write`` with an empty write set, so that a simulator may answer but cannot change the
+    state, and ``reads`` is empty, so that a model which simulates the tool sees no rows.
 
     Args:
         entry: The OpenAI tool dictionary with an optional ``x-simia`` part.
@@ -356,7 +356,7 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
 
 
 def _check_marks(marks: Mapping[str, Any], where: str) -> None:
-    """Refuse an impossible declaration; functions that it names are looked up by those who need them."""
+    """Check a declaration; whether the functions that it names exist is checked when the domain is loaded."""
     given = {key: list(value) if isinstance(value, tuple) else value for key, value in marks.items()}
     if not _MARKS_VALIDATOR.is_valid(given):
         problem = most_relevant_problem(_MARKS_SCHEMA, given)

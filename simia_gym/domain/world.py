@@ -1,8 +1,8 @@
-"""A world: the executable simulator of a domain, ordinary Python tools over the state.
+"""Worlds: a domain's tools as Python methods over the state.
 
-A subclass declares its tools with `simia_gym.domain.tools.tool`. A call runs on a draft that copies only the rows it
-edits; what it changed becomes JSON Patch operations, checked against the tool's declared write set. An error changes
-nothing.
+A subclass declares its tools with `simia_gym.domain.tools.tool`. A call runs on a draft, which copies only the rows
+that are edited. The changes become JSON Patch operations, which are checked against the tool's declared write set. A
+call that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class World:
     """Base class of worlds.
 
     Args:
-        options: The domain's options, such as ``{"compat": "tau2"}``; the defaults stand in ``domain.yaml``.
+        options: The domain's options, such as ``{"compat": "tau2"}``; the defaults are in ``domain.yaml``.
     """
 
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
@@ -36,18 +36,18 @@ class World:
         self.options: Mapping[str, Any] = dict(options or {})
 
     def opening(self, db: Draft, task: Task) -> str:
-        """Write the first observation, where the domain has no user. It may change the state through ``db``."""
+        """Return the first observation of a domain without a user. It may change the state through ``db``."""
         return task.instruction or ""
 
     def info(self, state: State) -> Mapping[str, Any]:
-        """Give structured public extras of the present state, such as a page's clickables."""
+        """Return public structured facts of the state, such as a page's clickable elements."""
         return {}
 
     def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Answer a call that no tool should see: unknown tool, invalid arguments.
+        """Answer a call of an unknown tool or with invalid arguments.
 
         Returns:
-            The error transition, or ``None`` where the call may go on.
+            The error transition, or ``None`` if the call is valid.
         """
         return refuse_call(self.tools, call, feedback)
 
@@ -55,22 +55,23 @@ class World:
         """Run one call.
 
         Args:
-            state: The state before.
-            call: A call, unchecked.
-            feedback: Whether an error says why; ``terse`` says as much as the real system would.
+            state: The state before the call.
+            call: The call; its arguments are not validated yet.
+            feedback: ``explain`` adds the reason to errors; ``terse`` writes them as the real system does.
 
         Returns:
-            Its transition, with the new state in ``Transition.state``.
+            The transition, with the new state in ``Transition.state``.
 
         Raises:
-            Fault: The tool has a bug: it raised something unexpected or wrote outside its write set.
+            Fault: The tool has a bug: it raised an unexpected exception or wrote outside its write set.
         """
         return self.refuse(call, feedback) or self.execute(state, call, feedback)
 
     def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call that `refuse` lets through; otherwise as `call`.
+        """Run one call that `refuse` has accepted; otherwise like `call`.
 
-        Override this method, and not `call`, to change answers: a hybrid checks the arguments itself and comes here.
+        To change answers, override this method and not `call`: the hybrid simulator validates arguments itself and
+        calls this method.
         """
         spec = self.tools[call.name]
         draft = state.draft()
@@ -93,11 +94,11 @@ class World:
         return Transition(observation, ops, end=end, info=self.info(after), state=after)
 
     def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
-        """Run the tool's method. Override to change how arguments reach it."""
+        """Call the tool's method. Override this to change how arguments are passed."""
         return getattr(self, name)(draft, **arguments)
 
     def replay(self, state: State, calls: Iterable[Mapping[str, Any]]) -> State:
-        """Run calls ``{"name", "arguments"}`` in order, passing over those that fail, and give the final state."""
+        """Run calls ``{"name", "arguments"}`` in order, skipping those that fail, and return the final state."""
         for item in calls:
             after = self.call(state, ToolCall(item["name"], dict(item.get("arguments", {})))).state
             state = state if after is None else after
@@ -105,7 +106,7 @@ class World:
 
 
 def error_transition(text: str, code: str, info: Mapping[str, Any] | None = None) -> Transition:
-    """The transition of a call that failed: a text, a code, no change."""
+    """The transition of a call that failed; it changes nothing."""
     return Transition(text, (), outcome="error", error_code=code, info=info or {})
 
 
@@ -113,9 +114,9 @@ def error_text(message: str, why: str, feedback: Feedback) -> str:
     """The observation of an error.
 
     Args:
-        message: What the tool says.
-        why: The reason and what would be right; may be empty.
-        feedback: Whether the reason is told.
+        message: The tool's error message.
+        why: The reason and a fix; may be empty.
+        feedback: ``explain`` includes the reason.
     """
     if feedback == "terse" or not why:
         return f"Error: {message}"
@@ -124,15 +125,15 @@ def error_text(message: str, why: str, feedback: Feedback) -> str:
 
 
 def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-    """The argument gate: answer unknown tools and invalid arguments without asking any simulator.
+    """Answer a call of an unknown tool or with invalid arguments, without a simulator.
 
     Args:
         tools: The domain's tools.
         call: The call.
-        feedback: Whether the answer says which tools there are and what the tool expects.
+        feedback: ``explain`` also lists the tools, or the arguments that the tool expects.
 
     Returns:
-        The error transition, or ``None`` where the call may go on.
+        The error transition, or ``None`` if the call is valid.
     """
     spec = tools.get(call.name)
     if spec is None:

@@ -1,8 +1,8 @@
-"""Texts with placeholders, as declarations of tools use them.
+"""Templates with placeholders, for the selectors and rendering rules of tools.
 
-``{order_id}`` is an argument of the call, ``{payment/0}`` a place inside one, ``{/orders/{order_id}/user_id}`` a place
-in the state, where a step may hold placeholders itself. A step ``*`` stands for every element. A placeholder may stand
-for several values: a list counts as its elements, and what does not exist counts as none.
+``{order_id}`` is an argument of the call, ``{payment/0}`` a value inside an argument, ``{/orders/{order_id}/user_id}``
+a value in the state; a step of the path may contain placeholders. A step ``*`` stands for every element. A placeholder
+may have several values: a list counts as its elements, and a missing value as no value.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ STAR = "*"
 
 @dataclass(slots=True)
 class Context:
-    """What placeholders are filled from.
+    """The sources of the values of placeholders.
 
     Attributes:
         state: The state.
-        call: The call.
-        computed: Rows of computed tables, which come before those of the state.
+        call: The tool call.
+        computed: Rows of computed tables; they take precedence over rows of the state.
     """
 
     state: State
@@ -34,7 +34,7 @@ class Context:
     computed: dict[str, dict[str, Row]] = field(default_factory=dict)
 
     def row(self, table: str, key: str) -> Row | None:
-        """A row, or ``None``; tables whose name starts with ``_`` have none."""
+        """A row, or ``None``; tables whose name starts with ``_`` are treated as empty."""
         if table.startswith("_"):
             return None
         if self.computed:
@@ -55,15 +55,15 @@ class Placeholder:
     """One placeholder.
 
     Attributes:
-        root: The argument's name; ``None`` for a place in the state.
-        steps: The way from there (in the state: table, key and further).
+        root: The argument's name; ``None`` for a value in the state.
+        steps: The path inside the argument, or in the state (table, key and further).
     """
 
     root: str | None
     steps: tuple[Step, ...]
 
     def values(self, context: Context) -> list[Any]:
-        """What it stands for, in order; lists are spread out."""
+        """Its values, in order; a list counts as its elements."""
         found = self.found(context)
         for value in found:
             if isinstance(value, list):
@@ -71,7 +71,7 @@ class Placeholder:
         return found
 
     def found(self, context: Context) -> list[Any]:
-        """What stands at its places, in order; a list is one value."""
+        """The values at its paths, in order; a list is one value."""
         if self.root is None:
             return self._in_state(context)
         arguments = context.call.arguments
@@ -100,7 +100,7 @@ class Template:
     """A text with placeholders.
 
     Attributes:
-        source: As it was written.
+        source: The text as written in the declaration.
         parts: Plain texts and placeholders, in order.
     """
 
@@ -108,7 +108,7 @@ class Template:
     parts: tuple[str | Placeholder, ...]
 
     def values(self, context: Context) -> list[Any]:
-        """Everything it can be: the values themselves where it is a placeholder alone, else texts."""
+        """All its values: of any JSON type if it is a single placeholder, otherwise texts."""
         parts = self.parts
         if len(parts) == 1 and isinstance(parts[0], Placeholder):
             return parts[0].values(context)
@@ -119,10 +119,10 @@ class Template:
         return texts
 
     def text(self, context: Context) -> str:
-        """The text with everything filled in.
+        """The text with all placeholders filled in.
 
         Raises:
-            KeyError: A placeholder stands for nothing; named by its source.
+            KeyError: A placeholder has no value.
         """
         made = []
         for part in self.parts:
@@ -144,7 +144,7 @@ class Template:
                 yield from arguments_of(part.steps)
 
     def tables(self) -> Iterator[str]:
-        """Names of the tables that it looks into, as far as they are fixed."""
+        """Names of the tables that it reads, except those that are placeholders themselves."""
         for part in self.parts:
             if isinstance(part, Placeholder):
                 if part.root is None and isinstance(part.steps[0], str):
@@ -158,7 +158,7 @@ Step: TypeAlias = str | Template
 
 
 def argument_of(step: Step) -> str | None:
-    """The name of the argument that a step is, where it is one and nothing else."""
+    """The argument's name if a step is a single placeholder of a whole argument, else ``None``."""
     if isinstance(step, str) or len(step.parts) != 1:
         return None
     part = step.parts[0]
@@ -173,7 +173,7 @@ def arguments_of(steps: Iterable[Step]) -> Iterator[str]:
 
 
 def as_text(value: Any) -> str:
-    """A value inside a text: texts as they are, anything else as JSON."""
+    """A value as part of a text: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -184,7 +184,7 @@ def _tokens(step: Step, context: Context) -> list[str]:
 
 
 def walk(found: list[Any], steps: Iterable[Step], context: Context) -> list[Any]:
-    """Follow steps from each value; ways that lead nowhere are left out."""
+    """The values that are reached from the given ones by a path; missing values are left out."""
     for step in steps:
         if step == STAR:
             found = [item for value in found for item in _children(value)]
@@ -211,14 +211,17 @@ def _child(value: Any, token: str) -> tuple[Any, ...]:
 
 
 def parse_template(text: str, where: str) -> Template:
-    """Read a text with placeholders.
+    """Parse a text with placeholders.
 
     Args:
         text: The text.
-        where: What it belongs to, for error messages.
+        where: The declaration that holds it, for error messages.
+
+    Returns:
+        The template.
 
     Raises:
-        InputError: A brace is left open or closes nothing, or a placeholder is empty.
+        InputError: Braces are unbalanced, or a placeholder is empty.
     """
     parts: list[str | Placeholder] = []
     plain, start, depth = "", 0, 0
@@ -260,10 +263,10 @@ def _placeholder(text: str, where: str) -> Placeholder:
 
 
 def parse_steps(text: str, where: str) -> tuple[Step, ...]:
-    """Read a way into a value: steps with ``/`` between them, ``~1`` for ``/`` and ``~0`` for ``~`` inside.
+    """Parse a path: steps separated by ``/``, with ``~1`` for ``/`` and ``~0`` for ``~`` in a step.
 
     Raises:
-        InputError: A step is empty, or a placeholder in it is wrong.
+        InputError: A step is empty or has an invalid placeholder.
     """
     steps: list[Step] = []
     for piece in split_outside(text, "/"):
@@ -277,7 +280,7 @@ def parse_steps(text: str, where: str) -> tuple[Step, ...]:
 
 
 def split_outside(text: str, separator: str) -> list[str]:
-    """Split a text at a character, but not inside braces."""
+    """Split a text at a separator outside braces."""
     pieces, depth = [""], 0
     for char in text:
         depth += (char == "{") - (char == "}")

@@ -1,11 +1,11 @@
-"""Rendering rules: the observation of a tool, written by code from the state after the call.
+"""Rendering rules: code writes a tool's observation from the state after the call.
 
     {"row": "/orders/{order_id}"}           a row as JSON
-    {"value": "/users/{user_id}/email"}     a value: a text as it is, anything else as JSON
-    {"text": "Sent to {/users/{user_id}/email}."}      a text with places of the state and arguments
+    {"value": "/users/{user_id}/email"}     a value: a string unchanged, any other value as JSON
+    {"text": "Sent to {/users/{user_id}/email}."}      a text with values of the state and arguments
     "package.module:function"               function(state, call) -> text
 
-A rule is used where the call succeeded. JSON is written as Python's ``json.dumps`` does.
+A rule applies to successful calls. JSON is written by Python's ``json.dumps``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RenderSpec: TypeAlias = str | JsonObject
 
 _KINDS = ("row", "value", "text")
 _MOST_KEPT = 4_000_000
-"""Most characters of texts that one rule keeps."""
+"""Maximum number of characters that the cache of one rule holds."""
 _FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
 
 
@@ -38,14 +38,14 @@ def compile_render(spec: Any, where: str = "render", *, folder: Path | None = No
     Args:
         spec: The rule; ``None`` for none.
         where: The tool, for error messages.
-        folder: What the name of a file in a function's name is relative to.
+        folder: The folder of ``file.py`` in a function's name.
 
     Returns:
-        A function of the state after the call and the call; ``None`` where there is no rule. It raises `PatchError`
-        where the state lacks what is to be shown.
+        A function of the state after the call and of the call; ``None`` if there is no rule. It raises `PatchError` if
+        the state lacks a value that the rule shows.
 
     Raises:
-        InputError: The rule has another form, or its function cannot be loaded.
+        InputError: The rule is invalid, or its function cannot be loaded.
     """
     if spec is None:
         return None
@@ -69,7 +69,7 @@ def compile_render(spec: Any, where: str = "render", *, folder: Path | None = No
 
 
 def render_arguments(spec: Any) -> list[str]:
-    """Names of the arguments that a rule uses; the rule must be sound."""
+    """Names of the arguments that a valid rule uses."""
     if not isinstance(spec, Mapping):
         return []
     ((kind, text),) = spec.items()
@@ -83,7 +83,7 @@ def _guarded(function: Renderer, name: str) -> Renderer:
         except PatchError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            # The state after the call may be anybody's work; what it lacks is no bug of the rule.
+            # A model may have written the state after the call, so a missing value is not a bug of the rule.
             message = f"the rule {name} cannot show the state: {type(error).__name__}: {error}"
             raise PatchError(message) from error
 
@@ -101,11 +101,11 @@ def _text(template: Template) -> Renderer:
 
 
 class _Texts:
-    """JSON texts of read-only objects: a row that nobody has changed is shown in one episode after the other.
+    """Cache of the JSON texts of read-only objects, since many episodes show the same rows.
 
-    An object is known by its identity, which is safe as long as its text is kept: it is kept itself, and cannot change.
-    A row that was changed is a new object in each episode, and often the same row again, in a group above all: such a
-    one is known by its compact JSON, which is written many times faster than its text.
+    The first key is the object's identity, which is safe because the cache holds the object and the object cannot
+    change. The second key is its orjson encoding, which is many times faster than ``json.dumps``: episodes of a group
+    often make equal changes, which give equal rows in different objects.
     """
 
     __slots__ = ("_alike", "_known", "_size")
@@ -142,7 +142,7 @@ def _value(template: Template, pointer: str) -> Renderer:
     (part,) = template.parts
     assert not isinstance(part, str)
     texts = _Texts()
-    # Most rules show the row whose key is an argument.
+    # A fast path for most rules, which show the row whose key is an argument.
     table, key = part.steps[:2]
     plain = len(part.steps) == 2 and isinstance(table, str) and not table.startswith("_")
     argument = argument_of(key) if plain else None

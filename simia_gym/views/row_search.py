@@ -1,4 +1,4 @@
-"""Finding the rows of a table that meet conditions, by an index over what all states of an origin share."""
+"""Finds the rows of a table that meet conditions, by an index over the base table that related states share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Search:
 
     Args:
         table: The table.
-        conditions: What the rows must meet, all of it.
+        conditions: The conditions, all of which a row must meet.
     """
 
     def __init__(self, table: str, conditions: Sequence[Condition]) -> None:
@@ -74,7 +74,7 @@ class Search:
 
 
 def _indexed(condition: Condition) -> Callable[[Row], Iterable[Hashable]] | None:
-    """What a row is filed under; ``None`` where the condition cannot be looked up."""
+    """The function that gives a row's index keys for a condition; ``None`` if the condition cannot be indexed."""
     path = condition.path
     if condition.value is not None:
         if any(isinstance(step, Template) for step in path):
@@ -86,7 +86,7 @@ def _indexed(condition: Condition) -> Callable[[Row], Iterable[Hashable]] | None
 
 
 def _names(value: Any) -> Iterable[str]:
-    """What a step below a value can be called."""
+    """The names of the possible next path steps below a value."""
     if isinstance(value, dict):
         return value
     return map(str, range(len(value))) if isinstance(value, list) else ()
@@ -109,7 +109,7 @@ def _meets(row: Row, condition: Condition, context: Context) -> bool:
 
 
 def _fold(value: Any) -> Hashable:
-    """A value as it is compared: upper and lower case are the same, a boolean is no number."""
+    """The form in which a value is compared: case is ignored, and a boolean differs from a number."""
     if isinstance(value, str):
         return value.casefold()
     if isinstance(value, bool) or value is None:

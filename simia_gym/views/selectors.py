@@ -1,16 +1,16 @@
-"""How a tool declares what it looks at: selectors of rows.
+"""Selectors: a tool's declaration of the rows that it reads.
 
     orders                                  the whole table
     orders/{order_id}                       the row with that key; a list argument gives several
-    users/{/orders/{order_id}/user_id}      the row whose key stands in the state
-    users?email={email}                     rows whose field equals a value; upper and lower case of texts are the same
+    users/{/orders/{order_id}/user_id}      the row whose key is a value in the state
+    users?email={email}                     rows whose field equals a value; the case of texts is ignored
     users?name/first_name={a}&address/zip={b}      rows that meet every condition
-    products?variants/{item_id}             rows in which that place exists
-    products#name,variants/*/price          columns: these places of a row only
+    products?variants/{item_id}             rows in which this path exists
+    products#name,variants/*/price          columns: only these paths of each row
 
-The same as an object: ``{"table", "key" | "where", "columns"}``, whose texts may hold the separators as plain
-characters. ``{"view": "package.module:function", "table": name}`` is a computed table: the function gets the state and
-the call and gives rows by key.
+The object form ``{"table", "key" | "where", "columns"}`` is equivalent, but its texts may contain the separators as
+plain characters. ``{"view": "package.module:function", "table": name}`` is a computed table: the function gets the
+state and the call and returns rows by key.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Path: TypeAlias = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a row must meet.
+    """A condition on a row.
 
     Attributes:
-        path: A place in the row.
-        value: What must stand there; ``None`` if it only must exist.
+        path: A path in the row.
+        value: The value that the row must have at the path; ``None`` if the path must only exist.
     """
 
     path: Path
@@ -43,15 +43,15 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Rows of one table.
+    """Selects rows of one table.
 
     Attributes:
-        source: As it was written.
+        source: The selector as written in the declaration.
         table: The table.
         key: Keys of the rows; ``None`` for rows of any key.
-        where: What the rows must meet, all of it.
-        columns: Which places of a row are seen; all where empty.
-        view: Name of the function that computes the table.
+        where: The conditions, all of which a row must meet.
+        columns: Paths of a row that are included; the whole row if empty.
+        view: Name of the function that computes the table, if one does.
     """
 
     source: str
@@ -69,7 +69,7 @@ class Selector:
             yield from arguments_of(path)
 
     def tables(self) -> Iterator[str]:
-        """Names of the tables of the state that it looks into; a computed table is none."""
+        """Names of the tables of the state that it reads; computed tables are not among them."""
         if self.view is None:
             yield self.table
         for template in self._templates():
@@ -82,14 +82,17 @@ class Selector:
 
 
 def parse_selector(value: Any, where: str) -> Selector:
-    """Read a selector.
+    """Parse a selector.
 
     Args:
-        value: The text or the object.
+        value: The selector as text or object.
         where: The tool that declares it, for error messages.
 
+    Returns:
+        The selector.
+
     Raises:
-        InputError: It has another form; names the tool and the selector.
+        InputError: The selector is invalid; the message names the tool and the selector.
     """
     if isinstance(value, str):
         return _from_text(value, f"{where}, reads {value!r}")

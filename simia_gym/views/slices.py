@@ -1,6 +1,6 @@
-"""Slices: the part of the state that a call can touch, which is all of it that a model sees.
+"""Slices: the part of the state that a call may read; a model that simulates the call sees only this part.
 
-A tool's ``reads`` are compiled once; a slice costs as much as it holds, whatever the size of the tables.
+A tool's ``reads`` are compiled once. The cost of a slice depends on its own size, not on the size of the tables.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from simia_gym.views.row_search import Search
 from simia_gym.views.selectors import Path, Selector, parse_selector
 
 CAP = 60_000
-"""Most bytes of a slice's JSON, by default."""
+"""Default maximum size of a slice's JSON, in bytes."""
 _KEPT = 256
-"""Slices of single rows that are kept for the next call of the same tool."""
+"""Maximum number of single-row slices that a tool's cache holds."""
 
 Tables: TypeAlias = dict[str, dict[str, Row]]
 View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
 
 
 class Slice:
-    """What a call can touch; it never changes.
+    """The rows that a call may read; immutable.
 
     Attributes:
-        tables: Rows by table and key, in the order of the selectors; not to be changed.
-        missing: Pointers of the rows that were asked for by key and do not exist.
+        tables: Rows by table and key, in the order of the selectors; read-only.
+        missing: Pointers of rows that were selected by key but do not exist.
         encoded: `value` as canonical JSON.
     """
 
@@ -66,13 +66,13 @@ class Slice:
 
 
 class Slicer:
-    """Takes the slice of a call.
+    """Computes the slice of a call.
 
     Args:
-        selectors: What the tool looks at.
-        views: The functions behind computed tables, by name.
-        where: The tool, for faults.
-        cap: Most bytes of a slice's JSON.
+        selectors: The selectors of the tool's ``reads``.
+        views: The functions of computed tables, by name.
+        where: The tool, for error messages.
+        cap: Maximum size of a slice's JSON, in bytes.
     """
 
     def __init__(self, selectors: Iterable[Selector], views: Mapping[str, View], where: str, cap: int = CAP) -> None:
@@ -82,14 +82,17 @@ class Slicer:
         self._kept: dict[int, tuple[Row, str, Slice]] = {}
 
     def __call__(self, state: State, call: ToolCall) -> Slice:
-        """Take a slice.
+        """Compute the slice of a call.
 
         Args:
             state: The state before the call.
-            call: The call, whose arguments fit the tool.
+            call: The call; its arguments are valid.
+
+        Returns:
+            The slice.
 
         Raises:
-            Fault: ``slice_too_large``, or a view that broke (``bug``).
+            Fault: ``slice_too_large``, or ``bug`` if a view raised an exception.
         """
         if self._argument is None:
             return self._taken(state, call)
@@ -99,7 +102,7 @@ class Slicer:
         row = state.get(self.selectors[0].table, name)
         if row is None:
             return self._taken(state, call)
-        # The episodes of a group begin with the same rows, and most of these stay as they are.
+        # Episodes share the rows of the initial state, and most rows never change.
         known = self._kept.get(id(row))
         if known is not None and known[0] is row and known[1] == name:
             return known[2]
@@ -125,14 +128,14 @@ class Slicer:
         return made
 
     def problems(self, tables: Iterable[str] | None = None, arguments: Iterable[str] | None = None) -> Iterator[str]:
-        """Say what the selectors name that does not exist.
+        """Find names in the selectors that do not exist.
 
         Args:
-            tables: Names of the state's tables; not checked where left out.
-            arguments: Names of the tool's parameters; not checked where left out.
+            tables: Names of the state's tables; ``None`` skips this check.
+            arguments: Names of the tool's parameters; ``None`` skips this check.
 
         Yields:
-            One sentence for each mistake, with the selector.
+            One sentence per mistake, with the selector.
         """
         views = {each.table for each in self.selectors if each.view is not None}
         known_tables = None if tables is None else {*tables, *views}
@@ -152,11 +155,14 @@ def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None =
     Args:
         reads: Selectors, see `simia_gym.views.selectors`.
         where: The tool, for error messages.
-        folder: What names of files in views are relative to.
-        cap: Most bytes of a slice's JSON.
+        folder: The folder of ``file.py`` in the names of views.
+        cap: Maximum size of a slice's JSON, in bytes.
+
+    Returns:
+        The slicer.
 
     Raises:
-        InputError: A selector is wrong, or its view cannot be loaded.
+        InputError: A selector is invalid, or its view cannot be loaded.
     """
     selectors = [parse_selector(each, where) for each in reads]
     views: dict[str, View] = {}
@@ -174,9 +180,9 @@ _Fill: TypeAlias = Callable[[dict[str, Row], dict[str, None], Context], None]
 
 
 def _whole_row_of(selectors: tuple[Selector, ...]) -> str | None:
-    """The argument whose value is the key of the one row that a slice consists of; ``None`` where it is more, or less.
+    """The argument that is the key of a slice's only row, if a slice is one whole row; else ``None``.
 
-    Such a slice depends on that row and nothing else.
+    Such a slice depends on that row only, so it can be cached by the row.
     """
     if len(selectors) != 1:
         return None
@@ -187,7 +193,7 @@ def _whole_row_of(selectors: tuple[Selector, ...]) -> str | None:
 
 
 def _filler(selector: Selector, views: Mapping[str, View], where: str) -> _Fill:
-    """The function that puts a selector's rows into a table of the slice."""
+    """Make the function that adds a selector's rows to a table of the slice."""
     table, columns = selector.table, _Columns.of(selector.columns)
     if selector.view is not None:
         return _view_filler(selector, views[selector.view], where)
@@ -233,11 +239,11 @@ def _view_filler(selector: Selector, view: View, where: str) -> _Fill:
 
 
 class _Columns(NamedTuple):
-    """Columns, taken apart for speed.
+    """The columns of a selector, split for speed.
 
     Attributes:
         names: Fields of a row.
-        paths: Deeper places.
+        paths: Longer paths, and paths with placeholders.
     """
 
     names: tuple[str, ...]
@@ -245,7 +251,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def of(cls, columns: tuple[Path, ...]) -> _Columns | None:
-        """``None`` where all of a row is seen."""
+        """``None`` if whole rows are included."""
         if not columns:
             return None
         plain = [path[0] for path in columns if len(path) == 1 and path[0] != STAR]
@@ -253,7 +259,7 @@ class _Columns(NamedTuple):
         return cls(names, tuple(path for path in columns if len(path) > 1 or path[0] not in names))
 
     def of_row(self, row: Row, context: Context) -> Row:
-        """What is seen of a row."""
+        """The included part of a row."""
         picked: dict[str, Any] = {name: row[name] for name in self.names if name in row}
         for path in self.paths:
             part = _pick(row, path, context)
@@ -271,12 +277,12 @@ def _put(rows: dict[str, Row], key: str, row: Row, columns: _Columns | None, con
 
 
 def _pick(value: Any, path: tuple[Step, ...], context: Context) -> Any:
-    """The part of a value at a path; objects on the way are kept with nothing else in them."""
+    """The part of a value at a path, inside the objects that lead to it, without their other members."""
     if not path:
         return value
     step, rest = path[0], path[1:]
     if isinstance(value, list):
-        # A list keeps all its elements, so that what is seen stands at its own index.
+        # A list keeps all its elements, so that indices stay the same.
         return [_pick(item, rest, context) for item in value] if step == STAR else value
     if not isinstance(value, dict):
         return value
@@ -287,7 +293,7 @@ def _pick(value: Any, path: tuple[Step, ...], context: Context) -> Any:
 
 
 def _merge(one: Any, other: Any) -> Any:
-    """What two parts of the same value show together."""
+    """Merge two parts of the same value."""
     if isinstance(one, dict) and isinstance(other, dict):
         both = dict(one)
         for name, item in other.items():
