@@ -1,1 +1,1 @@
-"""Small helpers that know nothing about environments."""
+"""General helpers that do not depend on environments."""

@@ -1,4 +1,4 @@
-"""Objects named by text: ``package.module:Name``, or ``file.py:Name`` relative to a folder."""
+"""Import objects by name: ``package.module:Name``, or ``file.py:Name`` relative to a folder."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _FORM = "Write package.module:Name, or file.py:Name for a file in the folder."
 
 
 def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> object:
-    """Import what a text names.
+    """Import an object by name.
 
-    A file is loaded under a module name that depends on its place and content: the same file gives the same module,
-    a changed one a new module. It may import its neighbours with ``from .neighbour import x``.
+    A file is loaded under a module name derived from its path and content: an unchanged file gives the same module, a
+    changed file a new one. The file may import other files in its folder with ``from .other import x``.
 
     Args:
         spec: ``package.module:Name`` or ``file.py:Name``; ``Name`` may have dots.
-        folder: What file names are relative to; the current directory without it.
-        where: File and place that the text comes from, for errors.
+        folder: Folder that file names are relative to; default the current directory.
+        where: File and line of the name, for errors.
 
     Returns:
         The object.
 
     Raises:
-        InputError: The text has another form, or the module, or the name in it, is missing or broken.
+        InputError: The name is malformed, the module does not exist or cannot be imported, or it has no such object.
     """
     if not isinstance(spec, str):
         raise InputError(f"{spec!r} is not a text", where=where, fix=_FORM)
@@ -81,12 +81,12 @@ def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
         return loaded
     module_spec = importlib.util.spec_from_file_location(name, path)
     if module_spec is None:
-        raise InputError(f"{path} is no Python file ({spec})", where=where, fix=_FORM)
+        raise InputError(f"{path} is not a Python file ({spec})", where=where, fix=_FORM)
     module = importlib.util.module_from_spec(module_spec)
-    # In place before it runs, as `import` does it: dataclasses and pickle look modules up by name.
+    # Registered before it runs, as `import` does: dataclasses and pickle look modules up by name.
     sys.modules[name] = module
     try:
-        # Compiled here and not by the loader, whose cached bytecode goes by the second and the size of the file.
+        # Not run by the loader, whose bytecode cache misses a change of equal file size within one second.
         exec(compile(code, str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -98,7 +98,7 @@ def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
 
 
 def _folder_package(folder: Path) -> str:
-    """Give the folder a package of its own, new whenever one of its Python files changes."""
+    """The name of a package for the folder; it changes whenever a Python file in the folder changes."""
     digest = hashlib.sha256(str(folder).encode())
     for neighbour in sorted(folder.glob("*.py")):
         status = neighbour.stat()
@@ -119,7 +119,7 @@ def _cannot_import(source: str, spec: str, where: str, error: BaseException, fil
         places = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = f", line {places[-1]}" if places else ""
     message = f"cannot import {source}{line}: {type(error).__name__}: {error} ({spec})"
-    return InputError(message, where=where, fix="Mend the module so that it can be imported.")
+    return InputError(message, where=where, fix="Fix the module so that it can be imported.")
 
 
 def _suggest(name: str, module: ModuleType) -> str:
@@ -127,4 +127,4 @@ def _suggest(name: str, module: ModuleType) -> str:
     own = [key for key in public if getattr(vars(module)[key], "__module__", "") == module.__name__] or public
     close = difflib.get_close_matches(name, own, n=3)
     listed = ", ".join((close or sorted(own))[:8])
-    return f"It has: {listed}." if listed else "It defines nothing that could be meant."
+    return f"It has: {listed}." if listed else "It defines no functions or classes."

@@ -1,8 +1,8 @@
 """One background event loop per process, for synchronous callers.
 
-Work without I/O runs inline: its coroutine finishes at the first `send`, and no loop is involved. Everything else runs
-on the loop of a daemon thread, created when first needed. The loop belongs to the process that made it: a
-forked worker inherits the object but not the thread, so the process id guards it.
+A coroutine without I/O runs inline: it finishes at the first `send` and needs no event loop. All others run on the loop
+of a daemon thread, created at first use. A forked process inherits the loop object but not the thread, so it creates a
+loop of its own.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _owner: int | None = None
 
 
 def run_inline(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Drive a coroutine that never waits.
+    """Run a coroutine that never waits, without an event loop.
 
     Raises:
-        RuntimeError: It waited after all; whoever declared ``io = False`` was wrong.
+        RuntimeError: The coroutine waited, although its component declares ``io = False``.
     """
     try:
         coroutine.send(None)
@@ -41,8 +41,8 @@ def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
     """Run a coroutine from synchronous code.
 
     Args:
-        coroutine: The work.
-        inline: It needs no I/O.
+        coroutine: The coroutine.
+        inline: Whether it never waits, so that it needs no event loop.
 
     Returns:
         Its result.
@@ -61,27 +61,27 @@ def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
     try:
         return future.result()
     except BaseException:
-        if future.cancel():  # interrupted here while it went on there: it must not outlive this call
+        if future.cancel():  # the caller was interrupted: the coroutine must not outlive this call
             finished.wait(_PATIENCE)
         raise
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """A new event loop, `uvloop`'s if it is installed: it saves a sixth of the CPU of a model-simulated turn, or more.
+    """A new event loop: `uvloop` if installed, which saves a sixth or more of the CPU time of a model-simulated turn.
 
     Measured with `benchmarks.model_calls` at 256 episodes at once in two interleaved pairs on a busy machine: 0.53 ms
     per turn against 0.79 ms, and 0.73 ms against 0.88 ms.
     """
     try:
         import uvloop
-    except ImportError:  # there is none for this system
+    except ImportError:  # not available on this platform
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """The process's own loop, running in a daemon thread."""
+    """The background event loop of this process, running in a daemon thread."""
     global _loop, _owner, _lock
     if _owner is not None and _owner != os.getpid():
         _lock = threading.Lock()  # the parent's lock may have been held at the fork

@@ -1,4 +1,4 @@
-"""Reading files so that every mistake is named by file, line and fix."""
+"""Read text, JSON and YAML files; errors name file, line and fix."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from simia_gym.errors import DomainError, InputError
 def read_text(path: Path, *, what: str = "file") -> str:
     """Read UTF-8 text.
 
+    Args:
+        path: The file.
+        what: Kind of file, for errors.
+
     Raises:
         InputError: The file is missing or unreadable.
     """
@@ -27,7 +31,7 @@ def read_text(path: Path, *, what: str = "file") -> str:
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text ({error.reason})", where=str(path), fix="Save it as UTF-8.") from error
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check its rights.") from error
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check its permissions.") from error
 
 
 def read_json(path: Path, *, what: str = "JSON file") -> Any:
@@ -45,7 +49,7 @@ def parse_json(text: str, *, where: str, line: int = 0) -> Any:
     Args:
         text: The JSON text.
         where: The file, for error messages.
-        line: Line of the file that ``text`` is, from 1, where it is one line of many.
+        line: Line number of ``text`` in the file, from 1; 0 if ``text`` is the whole file.
 
     Raises:
         InputError: It is not JSON; names line and column.
@@ -54,16 +58,16 @@ def parse_json(text: str, *, where: str, line: int = 0) -> Any:
         return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         place = f"{where}:{line or error.lineno}:{error.colno}"
-        raise InputError(f"not valid JSON: {error.msg}", where=place, fix="Mend it there.") from error
+        raise InputError(f"not valid JSON: {error.msg}", where=place, fix="Correct it there.") from error
     except ValueError as error:
-        raise InputError(str(error), where=f"{where}:{line}" if line else where, fix="Mend it there.") from error
+        raise InputError(str(error), where=f"{where}:{line}" if line else where, fix="Correct it there.") from error
     except RecursionError as error:
         place = f"{where}:{line}" if line else where
-        raise InputError("the JSON is nested too deeply", where=place, fix="Mend it there.") from error
+        raise InputError("the JSON is nested too deeply", where=place, fix="Correct it there.") from error
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -76,7 +80,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_jsonl(path: Path, *, what: str = "JSONL file") -> Iterator[tuple[int, Any]]:
-    """Read one JSON value a line; empty lines are passed over.
+    """Read one JSON value per line; empty lines are skipped.
 
     Yields:
         Line number from 1, and the value.
@@ -84,14 +88,17 @@ def read_jsonl(path: Path, *, what: str = "JSONL file") -> Iterator[tuple[int, A
     Raises:
         InputError: Missing, unreadable, or a line is not JSON.
     """
-    # Not splitlines(): JSON strings may hold U+2028 and its like as they are.
+    # Not splitlines(): it also splits at U+2028 and similar characters, which JSON strings may contain.
     for number, line in enumerate(read_text(path, what=what).split("\n"), start=1):
         if line.strip():
             yield number, parse_json(line, where=str(path), line=number)
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
-    """Read one YAML document and where its parts stand.
+    """Read one YAML document.
+
+    Returns:
+        The value, and the line numbers of its parts.
 
     Raises:
         InputError: Missing, unreadable or not YAML; names line and column.
@@ -102,17 +109,17 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         value = yaml.safe_load(text)
         _refuse_twice(path, node)
     except RecursionError as error:
-        raise DomainError("the YAML is nested too deeply", where=str(path), fix="Mend it there.") from error
+        raise DomainError("the YAML is nested too deeply", where=str(path), fix="Correct it there.") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or str(error)
-        raise DomainError(f"not valid YAML: {problem}", where=place, fix="Mend it there.") from error
+        raise DomainError(f"not valid YAML: {problem}", where=place, fix="Correct it there.") from error
     return value, Lines(path, node)
 
 
 def _refuse_twice(path: Path, node: yaml.Node | None) -> None:
-    """YAML's own loader takes the last of two equal keys without a word."""
+    """Refuse duplicate keys: PyYAML silently keeps the last one."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
@@ -127,13 +134,17 @@ def _refuse_twice(path: Path, node: yaml.Node | None) -> None:
 
 
 class Lines:
-    """Finds the line on which a part of a YAML document stands."""
+    """Finds the line number of a part of a YAML document."""
 
     def __init__(self, path: Path, node: yaml.Node | None) -> None:
         self.path, self._node = path, node
 
     def where(self, parts: tuple[str | int, ...] | list[str | int]) -> str:
-        """``file:line`` of the deepest part of the location that exists."""
+        """The place of a part of the document as ``file:line``, for errors.
+
+        Args:
+            parts: Keys and indices from the root to the part; the deepest existing part counts.
+        """
         node = self._node
         line = node.start_mark.line + 1 if node is not None else 1
         for part in parts:

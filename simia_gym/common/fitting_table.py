@@ -1,4 +1,4 @@
-"""A table that fits: where the terminal is narrow, the columns that matter least are left out."""
+"""A table that fits narrow terminals by leaving out its least important columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rich.text import Text
 
 _GAP = 2
 _LABEL = 26
-"""Characters that labels are given before a column is left out for them; longer ones go on in the next line."""
+"""Width in characters that is reserved for labels; longer labels are wrapped."""
 
 
 class FittingTable:
-    """Rows of numbers and short texts, each with a label, which is always shown.
+    """A table of numbers and short texts; each row has a label, which is always shown.
 
     Args:
-        label: Heading of the labels.
-        title: Stands above the table.
-        dispensable: Headings of the columns that a narrow terminal does without, the first one first.
-        text: Headings of the columns that hold text.
-        total: Whether the last row is about all the others.
+        label: Heading of the label column.
+        title: Title above the table.
+        dispensable: Headings of the columns to leave out on narrow terminals, least important first.
+        text: Headings of the columns with left-aligned text.
+        total: Whether the last row is a total of the other rows.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class FittingTable:
         """Add a row.
 
         Args:
-            label: What it is about.
-            cells: Text of each column by its heading, in the order of the columns; every row has the same.
+            label: The row's label.
+            cells: Column heading to text, in column order; all rows have the same columns.
         """
         self._rows.append((label, cells))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Lay the table out for the width that there is."""
+        """Lay out the table for the available width."""
         if self._title:
             yield Text(f"\n{self._title}", style="bold")
         names = list(self._rows[0][1]) if self._rows else []

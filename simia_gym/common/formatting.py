@@ -1,11 +1,11 @@
-"""How numbers look in everything that people read: counts, shares, means, intervals, amounts."""
+"""Format numbers for people: counts, shares, means, intervals, amounts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 NONE = "–"
-"""Stands where there is no value."""
+"""Shown instead of a missing value."""
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -19,7 +19,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number with so many digits after the point, or a dash."""
+    """A number with a fixed number of decimal digits, or a dash."""
     return NONE if value is None else f"{value:.{digits}f}"
 
 
@@ -43,6 +43,6 @@ def dollars(cost: float) -> str:
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """A text without line breaks, cut to ``most`` characters where that is given."""
+    """A text without line breaks, cut to ``most`` characters if given."""
     line = " ".join(text.split())
     return line if most is None or len(line) <= most else f"{line[: most - 1]}…"

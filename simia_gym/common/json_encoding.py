@@ -1,8 +1,8 @@
-"""Canonical JSON: one value, one sequence of bytes.
+"""Canonical JSON: equal values give equal bytes.
 
-Hash chains, content keys and record lines all rest on these bytes, so they must depend on the value alone: compact
-separators, UTF-8, key order as it stands in the value. What JSON cannot carry is settled once, here: a lone surrogate
-becomes U+FFFD, NaN and the infinities become null. Reading the bytes back and encoding again gives the same bytes.
+Hash chains, content keys and record lines are made from these bytes, so the bytes depend on the value alone: compact
+separators, UTF-8, the value's own key order. Values that JSON cannot hold are replaced: a lone surrogate by U+FFFD, NaN
+and the infinities by null. Decoding the bytes and encoding the result gives the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 
 from simia_gym.errors import InputError
 
-# Dataclasses, dates and the like have more than one sensible JSON form; whoever records them must choose.
+# Dataclasses and dates are refused: they have several sensible JSON forms, and the caller has to choose one.
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
@@ -31,7 +31,7 @@ def encode(value: Any) -> bytes:
         Compact UTF-8 JSON with the value's own key order.
 
     Raises:
-        InputError: The value holds something that is not JSON, or is nested too deeply.
+        InputError: The value contains something that JSON cannot hold, or is nested too deeply.
     """
     try:
         return orjson.dumps(value, option=_OPTIONS)
@@ -40,12 +40,12 @@ def encode(value: Any) -> bytes:
 
 
 def hash_of(data: bytes) -> str:
-    """SHA-256 of bytes, such as those of `encode`, in hex digits."""
+    """SHA-256 of bytes, such as the result of `encode`, as 64 hex digits."""
     return sha256(data).hexdigest()
 
 
 def decode(data: bytes | str) -> Any:
-    """Read JSON back without loss: integers of any size stay integers, and NaN is refused.
+    """Decode JSON without loss: integers of any size stay integers, and NaN is refused.
 
     Args:
         data: UTF-8 bytes, or text.
@@ -64,7 +64,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _encode_unusual(value: Any) -> bytes:
-    """Encode what the fast encoder refuses: big integers, lone surrogates, unusual mappings, deep nesting."""
+    """Encode values that `orjson` refuses: big integers, lone surrogates, unusual mappings, deep nesting."""
     try:
         clean = _clean(value)
         try:
@@ -100,12 +100,5 @@ def _clean_key(key: Any) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates by U+FFFD, so that the text can be written as UTF-8.
-
-    Args:
-        text: Any Python string.
-
-    Returns:
-        The text itself where it has no surrogates.
-    """
+    """Join surrogate pairs and replace lone surrogates by U+FFFD, so that the text can be encoded as UTF-8."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded from their modules when they are first used."""
+"""Names of a package that are imported at first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the ``__getattr__`` of a package.
+    """Make the ``__getattr__`` of a package that imports names at first use.
 
     Args:
         package: The package's ``__name__``.
-        names: Module to the names that it defines, with spaces between them.
+        names: Module to its names, separated by spaces.
     """
     homes = {name: module for module, defined in names.items() for name in defined.split()}
 

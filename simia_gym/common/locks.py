@@ -1,4 +1,4 @@
-"""One writer a file: whoever appends to a file that others must not touch takes this lock on it first."""
+"""File locks that ensure a single writer per file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from pathlib import Path
 
 
 def take_lock(descriptor: int, path: Path) -> bool:
-    """Lock an open file until it is closed, without waiting for it.
+    """Lock an open file until it is closed; do not wait for the lock.
 
     Args:
-        descriptor: The open file.
-        path: Where it lies; another file may have taken its place there since it was opened.
+        descriptor: File descriptor of the open file.
+        path: Path of the file. Another process may have replaced the file since it was opened.
 
     Returns:
-        Whether the file at the path is this one and nobody else has it locked. Where the system has no advisory locks,
-        that is taken for granted.
+        Whether the lock was taken and the path still names this file. Always true on Windows, which has no ``flock``.
 
     Raises:
-        OSError: The system refuses.
+        OSError: The system refuses the lock.
     """
     if sys.platform == "win32":
         return True

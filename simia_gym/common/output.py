@@ -1,4 +1,4 @@
-"""Where words go: what people read to one stream, what scripts read to the last line of standard output."""
+"""Output of commands: text for people, and JSON for scripts as the last line of standard output."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from simia_gym.common.json_encoding import decode, encode
 
 
 class Output:
-    """The two channels of a command.
+    """The output of a command.
 
     Args:
-        json: A script is listening: one JSON value goes to standard output, everything else to standard error.
+        json: Whether to write the result as one JSON value to standard output, and all other text to standard error.
 
     Attributes:
         json: As given.
-        console: For tables, progress and sentences.
+        console: Console for text, tables and progress.
     """
 
     def __init__(self, json: bool) -> None:
@@ -31,37 +31,37 @@ class Output:
         self.console = Console(stderr=json, highlight=False)
 
     def say(self, text: str) -> None:
-        """Write a sentence for people; never wrapped, so that paths stay whole."""
+        """Write a text for people; it is not wrapped, so that paths stay in one piece."""
         self.console.print(text, markup=False, soft_wrap=True)
 
     def result(self, value: Any) -> None:
-        """Write the value for scripts, where one is listening."""
+        """Write the result as one line of JSON if `json` is set."""
         if self.json:
             self.console.file.flush()
             text = encode(value).decode()
             if not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf"):
-                text = json.dumps(decode(text), separators=(",", ":"))  # only ASCII letters, so that none gets lost
+                text = json.dumps(decode(text), separators=(",", ":"))  # ASCII only, which every encoding can write
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
 
 
 def complain(text: str) -> None:
-    """Write one line about bad input to standard error."""
+    """Write an error line to standard error."""
     tell(f"error: {text}")
 
 
 def tell(text: str) -> None:
-    """Write one line that is no mistake of anybody's to standard error."""
+    """Write an informational line to standard error."""
     sys.stderr.write(f"simia: {one_line(text)}\n")
     sys.stderr.flush()
 
 
 def to_continue(record: Path, words: Sequence[str] | None = None) -> str:
-    """The command that goes on with a record.
+    """The command line that resumes a record.
 
     Args:
-        record: The record.
-        words: What was typed after the program's name.
+        record: The record file.
+        words: Command-line arguments of the interrupted run; default those of this process.
     """
     kept = [word for word in (sys.argv[1:] if words is None else words) if word != "--resume"]
     if "--out" not in kept and not any(word.startswith("--out=") for word in kept):

@@ -1,7 +1,6 @@
-"""Errors that people read about values that break a JSON Schema.
+"""Readable errors for values that are not valid under a JSON Schema.
 
-`jsonschema-rs` decides whether a value is valid. If it is not, `jsonschema` finds the most relevant error; it is loaded
-only then.
+`jsonschema-rs` validates. Only for invalid values, `jsonschema` is imported to find the most relevant error.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ _LONGEST_VALUE = 80
 
 
 class SchemaProblem(NamedTuple):
-    """One place at which a value breaks its schema.
+    """One violation of a schema.
 
     Attributes:
-        place: Keys and indices from the value to that place, joined by dots; empty for the value itself.
-        message: What is wrong there.
-        fix: What would be right, as far as the schema says it.
+        place: Path of keys and indices to the invalid part, joined by dots; empty for the whole value.
+        message: What is wrong.
+        fix: How to correct it, as far as the schema tells.
     """
 
     place: str
@@ -30,14 +29,14 @@ class SchemaProblem(NamedTuple):
 
 
 def schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[SchemaProblem]:
-    """Every error of a value.
+    """Find all schema violations of a value.
 
     Args:
         schema: JSON Schema (draft 2020-12).
         value: Any JSON value.
 
     Yields:
-        The errors, by place.
+        The violations, sorted by path.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -47,11 +46,11 @@ def schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[SchemaPro
 
 
 def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> SchemaProblem:
-    """The error that explains best why a value is not valid.
+    """Find the violation that best explains why a value is invalid.
 
     Args:
         schema: JSON Schema (draft 2020-12).
-        value: A value that breaks it.
+        value: An invalid value.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -60,11 +59,11 @@ def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> SchemaProble
 
 
 def schema_mistake(schema: Any, error: Exception) -> str:
-    """Say why something is not a JSON Schema.
+    """Describe why a value is not a valid JSON Schema.
 
     Args:
-        schema: What was given as a schema.
-        error: What `jsonschema-rs` said of it; counts where the metaschema finds nothing, as with a broken reference.
+        schema: The invalid schema.
+        error: The error of `jsonschema-rs`; used if the metaschema finds no violation, as with a broken reference.
     """
     from jsonschema import Draft202012Validator
 

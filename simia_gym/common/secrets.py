@@ -1,4 +1,4 @@
-"""Keeps secrets out of everything that is written: texts of faults come from anywhere, keys of requests included."""
+"""Removes secrets from texts before they are written; error messages of servers and libraries may contain API keys."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ _LEAST = 8
 
 
 def without_secrets(text: str) -> str:
-    """Take the values of key-like environment variables out of a text.
+    """Replace the values of secret environment variables (KEY, TOKEN, SECRET, PASSW in their name) by ``[secret]``.
 
     Args:
-        text: What is going to be written or shown.
-
-    Returns:
-        The text with ``[secret]`` in their place.
+        text: The text to be written or shown.
     """
     for name, value in os.environ.items():
         if len(value) >= _LEAST and _SECRET_NAME.search(name):

@@ -1,7 +1,7 @@
-"""Settings as typed models: each field is declared once, with its type, default, bounds and description.
+"""Typed settings: each field is declared once, with its type, default, bounds and description.
 
-Everything that shows or reads a setting goes by that declaration: keyword arguments, JSON and YAML, the options of the
-command line, ``--help``, the tables of the documentation, the header of a record. A new setting is one line.
+Keyword arguments, JSON and YAML, command-line options, ``--help``, the documentation's tables and the settings in
+records all follow from this declaration, so a new setting is one line.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def setting(
     """Declare a field of `Settings`.
 
     Args:
-        default: Its default; ``...`` for a field without one.
-        description: What it is, in a sentence.
-        option: Its name on the command line where that is another one; empty for no option.
-        metavar: Stands for its value in ``--help``.
-        panel: The part of ``--help`` that lists it.
-        unset: What holds where it is left out, if the default does not say it.
-        also: Other places that errors name when they mean this option, such as ``roles.user``.
-        **constraints: As for `pydantic.Field`, such as ``ge=1``.
+        default: The default; ``...`` for a required field.
+        description: Description in one sentence.
+        option: Name of the command-line option; ``None`` for the field's name, empty for no option.
+        metavar: Placeholder of the value in ``--help``.
+        panel: Section of ``--help`` that lists the option.
+        unset: Description of the default for ``--help``, if the value itself does not explain it.
+        also: Other names that errors use for this option, such as ``roles.user``.
+        **constraints: Constraints of `pydantic.Field`, such as ``ge=1``.
     """
     shown: Any = {"option": option, "metavar": metavar, "panel": panel, "unset": unset, "also": list(also)}
     return Field(default, description=description, json_schema_extra=shown, **constraints)
@@ -48,16 +48,16 @@ def setting(
 
 @dataclass_transform(frozen_default=True)
 class Settings:
-    """Base of all settings: subclasses are frozen dataclasses whose values pydantic checks strictly.
+    """Base class of all settings: subclasses are frozen dataclasses with strict validation by pydantic.
 
-    An impossible value raises an `InputError` that names the field.
+    An invalid value raises an `InputError` that names the field.
     """
 
     FORMER: ClassVar[Mapping[str, str]] = {}
-    """Former names of fields in what older versions wrote, and their names now."""
+    """Old field name to current name, to read files of earlier versions."""
 
     def __init_subclass__(cls) -> None:
-        """Make the subclass a dataclass of pydantic."""
+        """Turn the subclass into a pydantic dataclass."""
         pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
         checked: Any = cls.__init__
 
@@ -71,31 +71,31 @@ class Settings:
 
     @classmethod
     def fields(cls) -> Mapping[str, FieldInfo]:
-        """The declarations by name."""
+        """The declared fields by name."""
         found: Mapping[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
         return found
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """Defaults by name, of the fields that have one."""
+        """The defaults by field name; required fields are left out."""
         return {name: field.default for name, field in cls.fields().items() if not field.is_required()}
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values of the fields that differ from their default."""
+        """The fields that differ from their defaults, as plain JSON values."""
         default = self.defaults()
         found = {name: getattr(self, name) for name in self.fields()}
         return {name: _plain(value) for name, value in found.items() if name not in default or value != default[name]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str = "settings") -> Self:
-        """Read what `to_json` wrote.
+        """Make settings from the result of `to_json`.
 
         Args:
-            data: Fields by name.
-            where: Where they stand, for errors.
+            data: Values by field name.
+            where: File or place of the data, for errors.
 
         Raises:
-            InputError: A name is unknown or a value impossible.
+            InputError: A name is unknown or a value invalid.
         """
         if not isinstance(data, Mapping):
             raise InputError(f"{data!r} is no object", where=where, fix='Write {"NAME": VALUE}.')
@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 
 def _refused(cls: type[Settings], error: ValidationError) -> InputError:
-    """The complaint about the first field that is wrong."""
+    """The error about the first invalid field."""
     problems = error.errors(include_url=False)
     first = problems[0]
     begin, *rest = first["loc"]

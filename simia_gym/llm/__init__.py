@@ -1,1 +1,1 @@
-"""Asking language models: one path for simulator, user, judge and policy, to any OpenAI-compatible endpoint."""
+"""Requests to language models: simulator, user, judge and policy share one client for OpenAI-compatible endpoints."""

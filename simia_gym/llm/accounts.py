@@ -1,4 +1,4 @@
-"""Usage of models per role, for the whole process: calls, failures, tokens, cost and latency."""
+"""Model usage per role, for the whole process: calls, failures, tokens, cost and latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_MS = 0.1
 
 @dataclass(slots=True)
 class _Account:
-    """Usage of one role. Latencies are counted in classes 5% wide: bounded memory, sufficient for percentiles."""
+    """Usage of one role. Latencies are kept as a histogram with bins 5% wide, so memory stays bounded."""
 
     calls: int = 0
     tries: int = 0
@@ -37,7 +37,11 @@ class _Account:
     waits: Counter[int] = field(default_factory=Counter)
 
     def percentile(self, share: float) -> float | None:
-        """Latency in milliseconds that this share of the answers does not exceed."""
+        """Latency percentile in milliseconds, to bin width; ``None`` without responses.
+
+        Args:
+            share: Share of the responses that are at most this slow, from 0 to 1.
+        """
         total = sum(self.waits.values())
         reached = 0
         for index in sorted(self.waits):
@@ -85,12 +89,12 @@ class Accounts:
         self._roles = {}
 
     def asked(self, role: str, prompt_bytes: int, static_bytes: int) -> None:
-        """A request begins.
+        """Count a new request.
 
         Args:
-            role: Whose it is.
-            prompt_bytes: Bytes of its messages.
-            static_bytes: Those of them that are the same for many requests.
+            role: Role that sends the request.
+            prompt_bytes: Size of its messages in bytes.
+            static_bytes: Size in bytes of the prompt's beginning that other requests share.
         """
         with self._lock:
             account = self._roles.get(role) or self._of(role)
@@ -99,14 +103,14 @@ class Accounts:
             account.static_bytes += static_bytes
 
     def answered(self, role: str, usage: Usage, cost: float, seconds: float, *, counted: bool = True) -> None:
-        """A try was answered, whatever the answer is worth.
+        """Count an attempt that got a response, usable or not.
 
         Args:
-            role: Whose it is.
-            usage: Tokens.
-            cost: USD.
-            seconds: From the sending to the end of the answer.
-            counted: Whether the server counted the tokens; else they are estimated.
+            role: Role that sent the request.
+            usage: Tokens of the attempt.
+            cost: Cost in USD.
+            seconds: Time from sending the request to the end of the response.
+            counted: Whether the server reported the token counts; otherwise they are estimates.
         """
         index = math.ceil(math.log(seconds * 1000 / _FIRST_MS) / _STEP) if seconds * 1000 > _FIRST_MS else 0
         with self._lock:
@@ -121,12 +125,12 @@ class Accounts:
             account.waits[index] += 1
 
     def failed(self, role: str, kind: str, *, answered: bool = False) -> None:
-        """A try failed.
+        """Count a failed attempt.
 
         Args:
-            role: Whose it is.
-            kind: How.
-            answered: Whether `answered` has counted it already.
+            role: Role that sent the request.
+            kind: Kind of the failure, as in `Fault`.
+            answered: Whether `answered` has already counted this attempt.
         """
         with self._lock:
             account = self._of(role)
@@ -134,7 +138,7 @@ class Accounts:
             account.failures[kind] += 1
 
     def gave_up(self, role: str, kind: str) -> None:
-        """A request ended in a fault."""
+        """Count a request that ended in a fault of this kind."""
         with self._lock:
             self._of(role).faults[kind] += 1
 
@@ -146,11 +150,11 @@ class Accounts:
     def drain(self) -> dict[str, _Account]:
         """Return all counts and reset them, so that another process can `add` them to its own."""
         with self._lock:
-            taken, self._roles = self._roles, {}
-        return taken
+            drained, self._roles = self._roles, {}
+        return drained
 
     def add(self, taken: Mapping[str, _Account]) -> None:
-        """Add the counts that `drain` returned elsewhere."""
+        """Add counts that `drain` returned in another process."""
         with self._lock:
             for role, more in taken.items():
                 account = self._of(role)
@@ -160,19 +164,19 @@ class Accounts:
 
     @property
     def cost(self) -> float:
-        """USD so far, of all roles."""
+        """Cost of all roles so far, in USD."""
         with self._lock:
             return sum(account.cost for account in self._roles.values())
 
     @property
     def calls(self) -> int:
-        """Requests so far, of all roles."""
+        """Number of requests of all roles so far."""
         with self._lock:
             return sum(account.calls for account in self._roles.values())
 
     @property
     def tokens(self) -> int:
-        """Tokens so far, of all roles."""
+        """Prompt and completion tokens of all roles so far."""
         with self._lock:
             return sum(account.prompt + account.completion for account in self._roles.values())
 
@@ -192,11 +196,11 @@ def accounts() -> Accounts:
 
 
 def in_short(accounts: Mapping[str, Any], *, short: bool = False) -> str:
-    """The running total: requests, tokens, dollars, further tries.
+    """Summarise the usage of all roles in one line: requests, tokens, cost in USD, retries.
 
     Args:
         accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
-        short: Leave tokens out where dollars are known.
+        short: Leave the tokens out if the cost is known.
     """
     calls = sum(role["calls"] for role in accounts.values())
     tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in accounts.values())
@@ -204,9 +208,11 @@ def in_short(accounts: Mapping[str, Any], *, short: bool = False) -> str:
     words = [f"{compact(calls)} call{'' if calls == 1 else 's'}"]
     words += [] if short and cost else [f"{compact(tokens)} tokens"]
     words += [dollars(cost)] if cost else []
-    again = 0
-    for role in accounts.values():  # attempts that failed, less those that were the last: true also while requests run
+    retries = 0
+    for (
+        role
+    ) in accounts.values():  # failed attempts minus abandoned requests: correct while requests are in flight, too
         given_up = sum(count for kind, count in role["faults"].items() if kind != "budget")
-        again += max(0, sum(role["failures"].values()) - given_up)
-    words += [counted(again, "retry", "retries")] if again else []
+        retries += max(0, sum(role["failures"].values()) - given_up)
+    words += [counted(retries, "retry", "retries")] if retries else []
     return " · ".join(words)

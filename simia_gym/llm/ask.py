@@ -1,4 +1,4 @@
-"""Ask a model on behalf of an episode, and put what it said into the record."""
+"""Send a request of an episode to a model and record the reply."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ MODEL_EVENT = "model"
 
 
 async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int) -> Reply:
-    """Ask, and record the raw reply, so that the episode can be replayed without the model.
+    """Send a request and record the raw reply, so that the episode can be replayed without the model.
 
     Args:
-        model: Who answers.
-        request: The question.
+        model: The model.
+        request: The request.
         ledger: The record of the episode.
-        turn: The present turn.
+        turn: Number of the current turn.
 
     Returns:
-        The answer.
+        The reply.
 
     Raises:
-        Fault: There was no trustworthy answer.
+        Fault: The model gave no valid reply.
     """
     reply = await model.complete(request)
     record(request, reply, ledger, turn)
@@ -30,13 +30,13 @@ async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int)
 
 
 def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> None:
-    """Put an answer into the record; for whoever asks several questions at once and keeps their order.
+    """Record a reply. Callers with several requests in flight use this to record the replies in a fixed order.
 
     Args:
-        request: The question.
-        reply: The answer.
+        request: The request.
+        reply: The reply to it.
         ledger: The record of the episode.
-        turn: The present turn.
+        turn: Number of the current turn.
     """
     usage = reply.usage
     prompt = request.prompt
@@ -50,7 +50,7 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         "prompt_bytes": prompt.size,
         "static_bytes": prompt.static,
         "reply": reply.raw,
-        # What came from the server's cache depends on who asked before; the same episode must give the same bytes.
+        # Cached tokens are left out: they depend on earlier requests, and the same episode must give the same bytes.
         "usage": frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
     }
     ledger.add(MODEL_EVENT, fields)

@@ -1,12 +1,12 @@
-"""Untrusted text reaches a model as JSON inside tagged blocks, and cannot leave them.
+"""Tagged blocks that carry untrusted text to a model as JSON; the text cannot close its block.
 
     <<data:call 5f0c2a91d3b7>>
     {"name":"get_order_details","arguments":{"order_id":"#W1"}}
     <<end:call 5f0c2a91d3b7>>
 
-The JSON stands on one line. In it the angle brackets in whatever width, control characters, and every character that is
-invisible or changes the direction of writing are escaped, so that nothing inside a block can look like the end of one,
-whatever the tag is; the tag is derived from what the agent never sees, so that it cannot be guessed either.
+The JSON is on one line. Angle brackets (full-width and small variants included), control characters, invisible
+characters and characters that change the writing direction are escaped, so that no text inside a block can look like
+the end of a block. The tag is derived from texts that the agent never sees, so the agent cannot guess it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _BLOCK = re.compile(r"^<<data:([a-z_]+) ([0-9a-f]{12})>>\n([^\n]*)\n<<end:\1 \2>
 _ASCII_SPECIAL = "<>&`\x7f"
 _SPECIAL = re.compile(f"[{_ASCII_SPECIAL}]|[^\x00-\x7f]")
 _HIDDEN = frozenset({"Cf", "Cc", "Zl", "Zp", "Co", "Cn", "Cs"})
-# Invisible without being controls: joiners, fillers of other scripts, variation selectors. A text can hide in them.
+# Invisible characters outside the categories above: joiners, fillers, variation selectors. They can hide text.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-# Another width of what is escaped above; whoever folds a text to its plain characters sees an angle bracket.
+# Variants of the ASCII characters above; Unicode normalisation (NFKC) turns them into the ASCII ones.
 _ALIKE = frozenset("\ufe60\ufe64\ufe65\uff06\uff1c\uff1e\uff40\u1fef")
 
 
@@ -35,8 +35,8 @@ class Block:
     """One block of a prompt.
 
     Attributes:
-        kind: What it holds, such as ``call``.
-        nonce: Its tag.
+        kind: Kind of content, such as ``call``.
+        nonce: The tag, 12 hex digits.
         value: The decoded JSON.
     """
 
@@ -49,7 +49,7 @@ def make_nonce(*secret: str) -> str:
     """Derive the tag of an episode's blocks from texts that the agent does not see.
 
     Args:
-        *secret: Such texts, for instance the domain's and the task's hash.
+        *secret: Texts that the agent does not see, such as the hashes of the domain and the task.
 
     Returns:
         12 hex digits.
@@ -58,10 +58,10 @@ def make_nonce(*secret: str) -> str:
 
 
 def block(kind: str, nonce: str, value: Any) -> str:
-    """Write a block.
+    """Format a block.
 
     Args:
-        kind: What it holds: lower-case letters and underscores.
+        kind: Kind of content, in lower-case letters and underscores.
         nonce: The tag from `make_nonce`.
         value: A JSON value.
     """
@@ -69,24 +69,23 @@ def block(kind: str, nonce: str, value: Any) -> str:
 
 
 def encoded_block(kind: str, nonce: str, value: bytes) -> str:
-    """Write a block whose value is encoded already.
+    """Format a block whose value is already encoded.
 
     Args:
-        kind: What it holds: lower-case letters and underscores.
+        kind: Kind of content, in lower-case letters and underscores.
         nonce: The tag from `make_nonce`.
-        value: What `simia_gym.common.json_encoding.encode` has made of the value.
+        value: The value as encoded by `simia_gym.common.json_encoding.encode`.
     """
     return f"<<data:{kind} {nonce}>>\n{_safe(value.decode())}\n<<end:{kind} {nonce}>>"
 
 
 def safe_json(value: Any) -> str:
-    """JSON on one line that shows everything it holds and can close nothing."""
+    """Encode a value as one line of JSON with the same escapes as inside a block."""
     return _safe(encode(value).decode())
 
 
 def _safe(text: str) -> str:
-    # Nearly all texts are ASCII and hold nothing special. Finding that out costs a few looks in C; the pattern goes
-    # through the text character by character.
+    # Most texts are ASCII without special characters: five `in` checks are faster than the regular expression.
     if text.isascii():
         for char in _ASCII_SPECIAL:
             if char in text:
@@ -121,5 +120,5 @@ def read_blocks(text: str) -> Iterator[Block]:
 
 
 def outside_blocks(text: str) -> str:
-    """What stands outside all blocks: the only words that instruct."""
+    """The text outside all blocks: only it may contain instructions."""
     return _BLOCK.sub("", text)

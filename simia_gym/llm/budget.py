@@ -1,4 +1,4 @@
-"""Hard limits on what a run may ask of models: calls, tokens, money."""
+"""Hard limits on the model usage of a run: calls, tokens and cost."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.types import JsonObject
 
 FIRST_REPLY = 1000
-"""Tokens that are taken for a reply of a role that has not yet replied, where nothing limits it."""
+"""Estimated tokens of a role's first reply if the request sets no ``max_tokens``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a request in flight may take, as estimated.
+    """Estimated usage of a request in flight.
 
     Attributes:
-        role: Who asks.
-        tokens: Tokens.
-        cost: USD.
+        role: Role that sends the request.
+        tokens: Tokens of prompt and reply.
+        cost: Cost in USD.
     """
 
     role: Role
@@ -33,11 +33,11 @@ class Reservation:
 
 
 class Guess(NamedTuple):
-    """What a reply without a limit may take besides what is sure.
+    """Estimated usage of a reply that ``max_tokens`` does not limit.
 
     Attributes:
-        tokens: Tokens.
-        cost: USD.
+        tokens: Tokens of the reply.
+        cost: Cost in USD.
     """
 
     tokens: int = 0
@@ -49,7 +49,7 @@ NO_GUESS = Guess()
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A request that waits until others are settled; it gets what it asks for, or a fault."""
+    """A request that waits until requests in flight are settled; it then gets a reservation or a fault."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[None]
@@ -62,20 +62,21 @@ class _Waiting:
 
 
 class Budget:
-    """What may be used, for the whole process; safe to use from several threads and loops.
+    """Usage limits of the whole process; safe to use from several threads and event loops.
 
-    Every try counts, for every try can cost. A try is allowed if what is spent, what is reserved for those in flight
-    and its own estimate fit; what it really took is settled afterwards, so that the limit is passed by no more than the
-    error of the estimates of those in flight. Where only those in flight stand in the way, it waits for them.
+    Every attempt counts, retries included, because every attempt can cost money. An attempt is allowed if past usage,
+    the reservations of attempts in flight and its own estimate together fit the limits; its actual usage replaces the
+    estimate afterwards. The limit can thus be exceeded only by the estimation error of the attempts in flight. If an
+    attempt would fit without the others in flight, it waits for them.
 
-    How long a reply becomes that nothing limits is only guessed, by the longest one of its role so far. A guess is
-    reserved like the rest, so that many such replies do not pass the limit together; but a try that is alone in flight
-    needs no room for it, for a guess is no reason to refuse what may well fit.
+    Without ``max_tokens``, the length of a reply is guessed from the longest reply of its role so far. The guess is
+    reserved, too, so that many such requests do not exceed the limit together. It is ignored for the check of an
+    attempt that is alone in flight: a guess is no reason to refuse a request that may fit.
 
     Args:
-        max_calls: Most tries.
-        max_tokens: Most tokens, prompt and completion together.
-        max_cost: Most USD, where prices are known.
+        max_calls: Maximum number of attempts; ``None`` for no limit.
+        max_tokens: Maximum number of tokens, prompt and completion together; ``None`` for no limit.
+        max_cost: Maximum cost in USD, as far as prices are known; ``None`` for no limit.
 
     Raises:
         InputError: A limit is not a positive number.
@@ -98,45 +99,45 @@ class Budget:
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
-        """What the parent has in flight is not the child's to settle."""
+        """Forget the requests that the parent process has in flight."""
         self._lock = threading.Lock()
         self._reserved_tokens, self._reserved_cost, self._in_flight = 0, 0.0, 0
         self._queue.clear()
 
     def reply_tokens(self, role: Role) -> int:
-        """The tokens of the longest reply of a role so far: the guess for the next one.
+        """Tokens of the longest reply of a role so far, which is the guess for its next reply.
 
         Args:
-            role: Who asks.
+            role: Role that sends the request.
         """
         return self._longest.get(role, FIRST_REPLY)
 
     def reserve(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
-        """Take leave to send one request, now or not at all; `settle` must follow, whatever happens.
+        """Reserve the usage of one request without waiting; always call `settle` afterwards.
 
         Args:
-            role: Who asks.
-            tokens: How many tokens it may take.
-            cost: What it may cost in USD.
-            guess: What it may take besides, where nothing limits its reply.
+            role: Role that sends the request.
+            tokens: Estimated tokens.
+            cost: Estimated cost in USD.
+            guess: Further usage by a reply that ``max_tokens`` does not limit.
 
         Raises:
-            Fault: ``budget``: there is not enough left.
+            Fault: ``budget``: the rest of the budget is too small.
         """
         with self._lock:
             return self._take(role, tokens, cost, guess)
 
     async def admit(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
-        """The same as `reserve`, but it waits for what those in flight leave; a cancelled wait takes nothing.
+        """Like `reserve`, but wait if requests in flight may free enough budget; a cancelled wait reserves nothing.
 
         Args:
-            role: Who asks.
-            tokens: How many tokens it may take.
-            cost: What it may cost in USD.
-            guess: What it may take besides, where nothing limits its reply.
+            role: Role that sends the request.
+            tokens: Estimated tokens.
+            cost: Estimated cost in USD.
+            guess: Further usage by a reply that ``max_tokens`` does not limit.
 
         Raises:
-            Fault: ``budget``: with what is spent there is not enough left.
+            Fault: ``budget``: the request does not fit even without the reservations of requests in flight.
         """
         with self._lock:
             if not self._queue:
@@ -163,13 +164,13 @@ class Budget:
         return mine.granted
 
     def settle(self, reservation: Reservation, tokens: int, cost: float, reply: int = 0) -> None:
-        """Say what a request really took; 0 where there was no answer.
+        """Replace a reservation by the actual usage of its request; 0 if there was no response.
 
         Args:
-            reservation: What was reserved for it.
-            tokens: Tokens.
-            cost: USD.
-            reply: The tokens of its reply alone, from which the next one's are guessed.
+            reservation: The reservation of the request.
+            tokens: Tokens of prompt and reply.
+            cost: Cost in USD.
+            reply: Tokens of the reply alone; the length of later replies is guessed from them.
         """
         with self._lock:
             self._tokens += tokens
@@ -181,7 +182,7 @@ class Budget:
                 self._grant()
 
     def snapshot(self) -> JsonObject:
-        """What is spent and what may be, as JSON."""
+        """Usage so far and the limits, as JSON."""
         with self._lock:
             return {
                 "calls": self._calls,
@@ -194,12 +195,12 @@ class Budget:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is reserved."""
+        """Whether there is no reservation."""
         with self._lock:
             return self._reserved_tokens == 0 and abs(self._reserved_cost) < 1e-9
 
     def _take(self, role: Role, tokens: int, cost: float, guess: Guess) -> Reservation:
-        """Reserve; the lock is held."""
+        """Make a reservation; the caller holds the lock."""
         held = Reservation(role, tokens + guess.tokens, cost + guess.cost)
         if self._in_flight:
             tokens, cost = held.tokens, held.cost
@@ -213,26 +214,26 @@ class Budget:
         return held
 
     def _check_without_others(self, role: Role, tokens: int, cost: float) -> None:
-        """Refuse what does not fit even if those in flight take nothing; the lock is held."""
+        """Refuse a request that does not fit even without reservations; the caller holds the lock."""
         self._check(role, "calls", self._calls + 1, self.max_calls)
         self._check(role, "tokens", self._tokens + tokens, self.max_tokens)
         self._check(role, "USD", self._cost + cost, self.max_cost)
 
     def _free(self, reservation: Reservation) -> None:
-        """A reservation ends; the lock is held."""
+        """End a reservation; the caller holds the lock."""
         self._reserved_tokens -= reservation.tokens
         self._reserved_cost -= reservation.cost
         self._in_flight -= 1
-        if not self._in_flight:  # what sums of fractions leave over must not stand in anybody's way
+        if not self._in_flight:  # remove rounding errors
             self._reserved_cost = 0.0
 
     def _give_back(self, reservation: Reservation) -> None:
-        """A request that was never sent: it counts for nothing. The lock is held."""
+        """Undo the reservation of a request that was never sent; the caller holds the lock."""
         self._free(reservation)
         self._calls -= 1
 
     def _grant(self) -> None:
-        """Let those go on that wait, in the order in which they came; the lock is held."""
+        """Serve waiting requests, first come, first served; the caller holds the lock."""
         while self._queue:
             one = self._queue[0]
             asked = one.role, one.tokens, one.cost
@@ -247,7 +248,7 @@ class Budget:
             self._queue.popleft()
             try:
                 one.loop.call_soon_threadsafe(_wake, one.future)
-            except RuntimeError:  # its loop is closed
+            except RuntimeError:  # the event loop of the request is closed
                 if one.granted is not None:
                     self._give_back(one.granted)
 

@@ -38,9 +38,9 @@ class EndpointModel:
     """Sends the requests of one role to one model.
 
     Args:
-        role: The role; faults carry it.
+        role: The role; its faults name it.
         settings: The model's name and parameters.
-        endpoint: Address and key.
+        endpoint: Address and API key.
         accounts: Usage statistics to add to; default those of the process.
         budget: Limits on calls, tokens and cost; ``None`` for no limits.
 
@@ -69,16 +69,16 @@ class EndpointModel:
         self._target = Target(endpoint.address(sdk.CHAT), headers_of(endpoint)) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Answer one request.
+        """Send a request, with retries, and return the checked reply.
 
         Args:
-            request: The question.
+            request: The request.
 
         Returns:
-            The answer. Where the request has a form, ``data`` meets it.
+            The reply. If the request has a reply schema, ``data`` is valid under it.
 
         Raises:
-            Fault: No trustworthy answer could be had.
+            Fault: The model gave no valid reply.
         """
         form = None if request.reply is None else form_of(request.reply)
         tries = failed = worthless = 0
@@ -116,7 +116,7 @@ class EndpointModel:
 
     @property
     def structured_mode(self) -> str:
-        """How structured replies are requested, as far as the server's abilities are known."""
+        """How structured replies are requested, given what the server is known to support."""
         return self._features.mode
 
     @property
@@ -159,7 +159,7 @@ class EndpointModel:
         try:
             if self._budget is not None:
                 reservation = await self._reserve(self._budget, request.role, body)
-            if first:  # counted here, since what the budget refuses is never asked
+            if first:  # counted here, because a request that the budget refuses is never sent
                 self._accounts.asked(request.role, request.prompt.size, request.prompt.static)
             began = time.perf_counter()
             answer = await self._send(body)
@@ -243,14 +243,14 @@ class EndpointModel:
         return Reply(strip_thinking(raw), raw, data, said.message, reason, said.model or self.name, said.usage)
 
     def _pause(self, failure: Failure, number: int) -> float:
-        """Seconds before the next try: what the server asks for, or exponential backoff with full jitter."""
+        """Seconds before the next attempt: the server's Retry-After, or exponential backoff with full jitter."""
         bound = min(MAX_WAIT, self.settings.backoff * 2.0 ** min(number - 1, 30))
         if failure.wait is not None:
             return float(failure.wait + min(0.1, bound) * _jitter.random())
         return float(bound * _jitter.random())
 
     def _fault(self, failure: Failure, tries: int, role: Role) -> Fault:
-        """The fault of a request that is given up: host, model and number of tries, without secrets."""
+        """The fault of a request that is given up; names model, host and number of attempts, without secrets."""
         times = "1 try" if tries == 1 else f"{tries} tries"
         text = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
         return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
@@ -261,7 +261,7 @@ def seed_of(seed: int, attempt: int) -> int:
 
     Args:
         seed: The seed of the request.
-        attempt: Unusable replies so far.
+        attempt: Number of unusable replies so far.
     """
     if attempt == 0:
         return seed

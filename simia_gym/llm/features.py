@@ -1,4 +1,4 @@
-"""Parameters that an endpoint supports, learned from its refusals once per endpoint and model."""
+"""Request parameters that an endpoint supports, learned from its refusals once per endpoint and model."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ _DROPPABLE = ("temperature", "top_p", "seed")
 
 
 class Features:
-    """Known abilities of one model behind one endpoint.
+    """Known features of one model behind one endpoint.
+
+    Args:
+        structured: How structured replies are requested; ``auto`` to find out.
 
     Attributes:
-        mode: How replies in a form are asked for.
-        dropped: Parameters that it refuses.
-        renamed: Whether the longest reply is called ``max_completion_tokens``.
-        sure: Whether a reply in a form has come back in the present mode.
+        mode: How structured replies are requested: ``json_schema``, ``json_object`` or ``none``.
+        dropped: Parameters that the server refuses.
+        renamed: Whether the server wants ``max_completion_tokens`` instead of ``max_tokens``.
+        sure: Whether the server has accepted a structured request in the current mode.
     """
 
     def __init__(self, structured: Structured) -> None:
@@ -46,15 +49,15 @@ class Features:
         self._lock = threading.Lock()
 
     def learn(self, failure: Failure, sent: Mapping[str, Any], mode: str) -> bool:
-        """Learn from a refusal.
+        """Learn from a refused request.
 
         Args:
-            failure: What the server said.
-            sent: The fields of the request that it refused.
-            mode: How that request asked for its form.
+            failure: The server's refusal.
+            sent: Fields of the refused request.
+            mode: How that request asked for a structured reply.
 
         Returns:
-            Whether the next request will differ from this one, so that it is worth sending.
+            Whether the request would now be sent differently, so that a retry makes sense.
         """
         if failure.status not in _REFUSING or failure.kind not in ("bad_request", "not_found"):
             return False
@@ -77,7 +80,7 @@ class Features:
     def _about_the_form(self, failure: Failure, words: str, sent: Mapping[str, Any], mode: str) -> bool:
         if "response_format" not in sent or self._fixed or mode == _LADDER[-1]:
             return False
-        # A server that says nothing of the kind may still mean it; not once it has taken the form before.
+        # The message need not name the response format, but then it is only suspected until it has worked once.
         if not _ABOUT_FORM.search(words) and (self.sure or failure.kind == "not_found"):
             return False
         step = _LADDER.index(mode) + 1
@@ -86,12 +89,12 @@ class Features:
         return True
 
     def worked(self, mode: str) -> None:
-        """A reply in a form came back."""
+        """Note that the server accepted a structured request in this mode."""
         if mode == self.mode:
             self.sure = True
 
     def forget_doubt(self) -> None:
-        """The plainest request was refused, too, so the form of replies was not the reason; try it again next time."""
+        """Return to the first mode: the server refused the request in every mode, so the mode was not the reason."""
         with self._lock:
             if not self.sure and not self._fixed:
                 self.mode = _LADDER[0]
@@ -102,7 +105,7 @@ _lock = threading.Lock()
 
 
 def features_of(url: str, model: str, structured: Structured) -> Features:
-    """What is known of a model behind an address."""
+    """The known features of a model behind an address; one object for the whole process."""
     key = (url, model, structured)
     with _lock:
         found = _known.get(key)

@@ -1,4 +1,4 @@
-"""What an endpoint can do, found out by asking it; and the quick look before a run spends anything."""
+"""Test what an endpoint supports (`probe`), and check it with one request before a run (`preflight`)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SHORT = 40
 _ROUNDS = 3
 _FINAL = frozenset({"auth", "not_found", "connection", "bad_request", "bad_reply", "context_length"})
 _CONTEXT = ("max_model_len", "context_length", "context_window", "max_context_length")
-"""What servers call the longest context in their list of models."""
+"""Names that servers use for the context length in their list of models."""
 _NO_TLS = re.compile(r"InvalidContentType|wrong[_ ]version[_ ]number", re.IGNORECASE)
 _CUT_SHORT = re.compile(r"finish_reason 'length'|model output limit was reached")
 _ABOUT_ROOM = re.compile(r"max_(?:completion_)?tokens")
 _ROOM = 2000
-"""Tokens for a short reply: thinking models need room before their first word."""
+"""``max_tokens`` for a short reply; reasoning models need many tokens before their first word."""
 _LEAST_ROOM = 16
-"""For models that have not so much."""
+"""``max_tokens`` for models whose context is too short for `_ROOM`."""
 _QUICK = 30.0
 _AGAIN = 3
 _OPEN = ReplySchema(
@@ -58,8 +58,8 @@ _OPEN = ReplySchema(
         "additionalProperties": False,
     },
 )
-"""Of the shape in which a simulator answers: with a value of any kind, which may be left out. Not every server that
-takes closed forms (``strict``) takes it."""
+"""Like the reply schema of simulators, with an optional value of any type. Some servers accept only ``strict`` schemas
+and refuse this one."""
 _CLOSED = ReplySchema(
     "city",
     {
@@ -77,20 +77,20 @@ _FORMS = (
     ),
     (_CLOSED, 'Name a city and its inhabitants as JSON: {"city": "...", "inhabitants": 1}.'),
 )
-"""The forms that are tried, with the question for each; first that of the simulator, since what a server refuses in one
-form it is taken to refuse in every other."""
+"""The reply schemas to try, each with its question. The simulator's comes first: after a refusal, the model client
+falls back to a weaker mode for all schemas."""
 
 Status = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One thing that was found out.
+    """One finding about an endpoint.
 
     Attributes:
-        name: ``answers``, ``model``, ``context`` (where the server says it), ``structured``, ``seeds`` or ``latency``.
-        status: ``error`` where nothing can be done with the endpoint as it is.
-        text: One line.
+        name: ``answers``, ``model``, ``context`` (if the server reports it), ``structured``, ``seeds`` or ``latency``.
+        status: ``ok``, ``warning``, or ``error`` if the endpoint cannot be used.
+        text: The finding in one line.
     """
 
     name: str
@@ -99,15 +99,15 @@ class Found:
 
 
 async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list[Found]:
-    """Try out an endpoint with a handful of short requests.
+    """Test an endpoint with a few short requests.
 
     Args:
-        settings: The model and how it is used.
-        endpoint: Where it is.
-        role: Whose it is.
+        settings: The model and its parameters.
+        endpoint: The endpoint.
+        role: Role that uses the model.
 
     Returns:
-        What was found; after an ``error`` nothing further is tried.
+        The findings; an ``error`` ends the test.
     """
     counted = Accounts()
     settings = replace(settings, retries=min(settings.retries, 1), max_tokens=_room(settings))
@@ -132,20 +132,20 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
 async def preflight(
     settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "", name: str | None = None
 ) -> str | None:
-    """Make sure, with one request, that an endpoint is there, takes the key, knows the model and can read enough.
+    """Check with one request that an endpoint responds, accepts the key, knows the model and has enough context.
 
     Args:
-        settings: The model and how it is used.
-        endpoint: Where it is.
-        role: Whose it is.
-        reading: A text that every request of the run will have to hold besides others.
-        name: What the role is called in settings and variables, where that is another word.
+        settings: The model and its parameters.
+        endpoint: The endpoint.
+        role: Role that uses the model.
+        reading: Text that every request of the run will contain.
+        name: Name of the role in settings and environment variables; default `role`.
 
     Returns:
-        What went wrong and may pass; ``None`` where all is well.
+        A warning about a problem that may be temporary, such as a busy or slow server; ``None`` if there is none.
 
     Raises:
-        InputError: It does not; one line says what to mend. A server that is merely busy or slow is no such thing.
+        InputError: The endpoint cannot be used; the error says how to fix it.
     """
     name = name or role
     quick = replace(
@@ -161,13 +161,13 @@ async def preflight(
         try:
             await model.complete(question)
         except Fault as fault:
-            # A bad line may break several times in a row; who is not there refuses at once.
+            # A lost connection may be temporary; a refused connection means that no server is running.
             if left and fault.kind in ("connection", "bad_reply") and "refused" not in fault.message:
                 continue
-            own = settings.max_tokens is None  # the run itself leaves it to the server how long a reply may be
+            unlimited = settings.max_tokens is None
             if _is_cut_short(fault):
-                return None if own else f"{_where(name)}: {advice(fault, endpoint, name)}"
-            if left and own and quick.max_tokens == _ROOM and _is_too_much(fault):
+                return None if unlimited else f"{_where(name)}: {advice(fault, endpoint, name)}"
+            if left and unlimited and quick.max_tokens == _ROOM and _is_too_much(fault):
                 quick = replace(quick, max_tokens=_LEAST_ROOM)
                 model = EndpointModel(role, quick, endpoint, accounts=Accounts())
                 continue
@@ -179,45 +179,45 @@ async def preflight(
 
 
 def advice(fault: Fault, endpoint: Endpoint, name: str | None = None) -> str:
-    """One line of what failed and what to do about it.
+    """Describe a fault and its remedy in one line.
 
     Args:
         fault: The fault.
-        endpoint: Where it came from.
-        name: What its role is called in variables, where that is another word.
+        endpoint: The endpoint that caused it.
+        name: Name of the role in environment variables; default the fault's role.
     """
     return one_line(f"{fault.message}. {_fix(fault, name or fault.role)}".strip(), endpoint.secrets, 500)
 
 
 def _fix(fault: Fault, name: str) -> str:
     if fault.kind == "connection" and _NO_TLS.search(fault.message):
-        return "The server speaks no TLS there: write http:// instead of https://, or give the port that does."
+        return "The server does not use TLS on this port: write http:// instead of https://, or give another port."
     if _is_cut_short(fault):
-        return "The model used max_tokens up before it said anything: raise it; thinking counts."
+        return "The model reached max_tokens before its reply began (thinking counts): raise max_tokens."
     if no_credit(fault.kind, fault.message):
         return "The account has no credit left: add some, or use the key of another one."
     fixes = {
         "auth": f"The key is wrong or missing: set SIMIA_{name.upper()}_API_KEY or OPENAI_API_KEY.",
         "not_found": "The server does not know this model or this address: check the model's name, and that the base"
         " URL ends as the server's API does, often in /v1.",
-        "connection": "Nobody answers at this address: check the base URL, and that the server is running.",
+        "connection": "No server responds at this address: check the base URL, and that the server is running.",
         "timeout": "The server is too slow or too busy: raise the timeout, or lower the concurrency.",
         "rate_limit": "The server refuses more requests for now: wait, lower the concurrency, or check the credit.",
         "context_length": "The prompt is longer than the model can read: use a model with a longer context.",
         "bad_request": "The server refuses the request itself: check the model's settings.",
-        "bad_reply": "This is no OpenAI-compatible chat server, or the model keeps to no form: check the URL.",
-        "empty_reply": "The model says nothing: raise max_tokens, or use another model.",
+        "bad_reply": "The server is not OpenAI-compatible, or the model ignores the reply schema: check the URL.",
+        "empty_reply": "The model's replies are empty: raise max_tokens, or use another model.",
     }
     return fixes.get(fault.kind, "")
 
 
 def _is_cut_short(fault: Fault) -> bool:
-    """Whether the model is there and answers, only that the room for its reply was too small."""
+    """Whether the model responds, but ``max_tokens`` is too small for its reply."""
     return fault.kind in ("empty_reply", "bad_request") and _CUT_SHORT.search(fault.message) is not None
 
 
 def _is_too_much(fault: Fault) -> bool:
-    """Whether the room for the reply may be what the model has not."""
+    """Whether ``max_tokens`` may be larger than the model allows."""
     about = fault.kind == "bad_request" and _ABOUT_ROOM.search(fault.message) is not None
     return about or fault.kind == "context_length"
 
@@ -227,7 +227,7 @@ def _room(settings: ModelSettings) -> int:
 
 
 async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
-    """Whether the server's list of models has this one, and how much it reads; not every server has a list."""
+    """Whether the server lists the model, and its context length; not every server has a list."""
     try:
         target = sdk.Target(endpoint.address("/models"), headers_of(endpoint))
         if endpoint.client is not None:

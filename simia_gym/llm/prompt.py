@@ -1,8 +1,8 @@
-"""A prompt as bytes that only grow: what was encoded once is never encoded again.
+"""A prompt as an append-only list of encoded messages; each message is encoded once.
 
-The messages of an episode are sent again and again, each time with a few more. Encoding them anew each time would cost
-the square of their number; here every message is encoded when it comes and the body is the pieces in a row. A fork
-shares what came before, so that the static beginning of a prompt is one object for all the calls that begin with it.
+Every request of an episode repeats all earlier messages and adds a few. Encoding all of them for each request would
+take quadratic time; here a message is encoded when it is added, and a request body joins the pieces. Forks share the
+encoded messages, so the static beginning of a prompt exists once for all requests that begin with it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ _NOTHING = sha256()
 
 
 class Prompt:
-    """Chat messages in the OpenAI layout, encoded, in order.
+    """Encoded chat messages in the OpenAI layout, in order.
 
     Attributes:
-        size: Bytes of all messages.
-        static: Bytes of the beginning that other requests have, too: what a server's prefix cache can hold at best.
+        size: Size of all messages in bytes.
+        static: Size in bytes of the beginning shared with other requests; a server's prefix cache can save at most
+            this.
     """
 
     __slots__ = ("_chunks", "_count", "_hash", "_hashed", "size", "static")
@@ -29,7 +30,7 @@ class Prompt:
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._count = 0
-        self._hash, self._hashed = _NOTHING, 0  # of the first messages, as many as it was ever asked for
+        self._hash, self._hashed = _NOTHING, 0  # hash of the first `_hashed` messages
         self.size = 0
         self.static = 0
 
@@ -38,13 +39,13 @@ class Prompt:
 
         Args:
             role: ``system``, ``user``, ``assistant`` or ``tool``.
-            content: Its text.
+            content: The message's text; ``None`` if it has none.
             **fields: Further fields, such as ``tool_calls``.
         """
         self.add_encoded(encode({"role": role, "content": content, **fields}))
 
     def add_encoded(self, message: bytes) -> None:
-        """Append a message that is encoded already."""
+        """Append a message that is already encoded as JSON."""
         if self._count:
             message = b"," + message
         self._chunks.append(message)
@@ -52,17 +53,17 @@ class Prompt:
         self.size += len(message)
 
     def add_chunks(self, pieces: Sequence[bytes]) -> None:
-        """Append messages as they stand in the `chunks` of another prompt, with as many messages before them there."""
+        """Append a slice of the `chunks` of another prompt; the slice must start at this prompt's length."""
         self._chunks += pieces
         self._count += len(pieces)
         self.size += sum(map(len, pieces))
 
     def mark_static(self) -> None:
-        """Say that everything so far stands in other requests, too."""
+        """Mark all messages so far as shared with other requests."""
         self.static = self.size
 
     def fork(self) -> Prompt:
-        """A prompt that begins like this one and goes its own way."""
+        """A copy of this prompt; messages added to one are not added to the other."""
         other = Prompt.__new__(Prompt)
         other._chunks = self._chunks.copy()
         other._hash, other._hashed = self._hash, self._hashed
@@ -71,7 +72,7 @@ class Prompt:
 
     @property
     def chunks(self) -> list[bytes]:
-        """The encoded messages with the commas between them, ready to stand inside ``[...]``; not to be changed."""
+        """The encoded messages, separated by commas, without the enclosing brackets; do not modify the list."""
         return self._chunks
 
     def messages_json(self) -> bytes:
@@ -80,7 +81,7 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """Hash of all messages, 16 hex digits; each message is hashed once, also for the forks made after that."""
+        """SHA-256 of all messages, first 16 hex digits; each message is hashed once, also for later forks."""
         if self._hashed < len(self._chunks):
             grown = self._hash.copy()  # forks share it, so it is never changed
             for chunk in self._chunks[self._hashed :]:

@@ -1,4 +1,4 @@
-"""Read the assistant's message from the body of an answer; every field is checked."""
+"""Read the assistant's message from a response body; every field is checked."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from simia_gym.llm.types import Usage
 
 BYTES_PER_TOKEN = 4
 _KEPT = 2000
-"""Characters of an answer that is none; far more than is shown, since a key cut in two would not be found in it."""
+"""Characters kept of an invalid response; more than an error shows, so that truncation never splits a shown secret,
+which redaction would then miss."""
 
 
 class Said(NamedTuple):
-    """What a chat completion says.
+    """A parsed chat completion.
 
     Attributes:
-        content: The text, thinking included; empty where there is none.
-        refusal: The words of a refusal.
-        calls: Whether the model called tools.
-        message: The assistant message as it came.
-        finish_reason: Why the model stopped.
-        model: The model that answered, as the server says.
-        usage: What it took.
+        content: The text, thinking included; empty if there is none.
+        refusal: The text of a refusal; empty if there is none.
+        calls: Whether the message contains tool calls.
+        message: The assistant message as received.
+        finish_reason: Why the model stopped, as reported by the server.
+        model: The model that replied, as reported by the server.
+        usage: Token counts; 0 if the server reports none.
     """
 
     content: str
@@ -40,16 +41,16 @@ class Said(NamedTuple):
 
 
 def read_completion(body: bytes) -> Said:
-    """Read the body of a successful answer.
+    """Parse the body of a successful response.
 
     Args:
         body: JSON in the layout of OpenAI's chat completions.
 
     Returns:
-        What it says.
+        The parsed completion.
 
     Raises:
-        Failure: ``bad_reply``: it is no chat completion.
+        Failure: ``bad_reply``: the body is not a chat completion.
     """
     try:
         data = orjson.loads(body)
@@ -58,7 +59,7 @@ def read_completion(body: bytes) -> Said:
     choice: Any = None
     message: Any = None
     try:
-        choice = data["choices"][0]  # of a text it is a text, which has no "message"
+        choice = data["choices"][0]  # if "choices" is a string, this is a character, and the next line raises TypeError
         message = choice["message"]
     except (TypeError, LookupError):
         pass
@@ -85,7 +86,7 @@ def read_completion(body: bytes) -> Said:
 
 
 def _unusual(body: bytes) -> Any:
-    """JSON that the fast decoder refuses, such as half a surrogate pair; or none at all."""
+    """Decode JSON that the fast decoder refuses, such as a lone surrogate."""
     try:
         return orjson.loads(encode(decode(body)))
     except (ValueError, RecursionError, InputError):
@@ -94,18 +95,18 @@ def _unusual(body: bytes) -> Any:
 
 
 def _complaint(data: Any) -> str:
-    """Some servers answer 200 with an error in it."""
+    """The error in the body: some servers report errors with status 200."""
     error = data.get("error") if isinstance(data, dict) else None
     return f": {text_of(error)[:_KEPT]}" if error else ""
 
 
 def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:
-    """Estimated token counts for servers that report none: four bytes a token.
+    """Estimate the token counts for servers that report none: four bytes per token.
 
     Args:
-        prompt: Bytes of the request.
-        body: Body of the answer.
-        message: The message in it.
+        prompt: Size of the request in bytes.
+        body: Response body.
+        message: The assistant message in it.
     """
     try:
         said = len(encode(message))
@@ -115,7 +116,7 @@ def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:
 
 
 def _text(content: Any) -> str:
-    """The text of a content that is none itself."""
+    """The text of a message content that is not a string, such as a list of parts."""
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))

@@ -1,7 +1,7 @@
-"""Which model a role asks, where, and how: what is recorded and what must never be, kept apart.
+"""Model and endpoint of a role.
 
-`ModelSettings` may stand in configurations and records. `Endpoint` holds addresses and keys: it is made at run time,
-from arguments and the environment, and nothing of it is ever written.
+`ModelSettings` are part of configurations and records, so they hold no secrets. `Endpoint` holds addresses and API
+keys; it is created at run time from arguments and environment variables and is never written to a file.
 """
 
 from __future__ import annotations
@@ -25,30 +25,32 @@ NO_KEY = "none"
 _RESERVED = frozenset({"messages", "stream", "n"})
 _SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|authorization|secret|password|(?:access|auth|bearer)[-_]?token)$", re.I)
 _LEAST_IN_QUERY = 8
-"""Characters of a value in an address's query from which on it may be a key."""
+"""Query values of at least this many characters are treated as secrets."""
 _LONGEST_LABEL = 63
 
 
 class ModelSettings(Settings):
-    """How one role uses its model. Holds no secret and no address."""
+    """How one role uses its model; holds no secrets and no addresses."""
 
     model: str | None = setting(None, "The model's name, as the server knows it.", min_length=1)
     temperature: int | float | None = setting(None, "Sampling temperature; None leaves it to the server.", ge=0)
     top_p: int | float | None = setting(None, "Nucleus sampling; None leaves it to the server.", gt=0, le=1)
     max_tokens: int | None = setting(
-        None, "Longest reply in tokens, thinking included; None leaves it to the server.", ge=1
+        None, "Maximum tokens of a reply, thinking included; None leaves it to the server.", ge=1
     )
-    seed: bool = setting(True, "Whether the seeds of requests are sent.")
+    seed: bool = setting(True, "Whether requests include a sampling seed.")
     structured: Structured = setting(
-        "auto", "How a reply's form is asked for: auto tries json_schema, then json_object, then none."
+        "auto", "How structured replies are requested: auto tries json_schema, then json_object, then none."
     )
-    timeout: int | float = setting(120.0, "Seconds that one request may take, reading the answer included.", gt=0)
-    retries: int = setting(6, "Further tries after failures that may pass.", ge=0)
+    timeout: int | float = setting(120.0, "Timeout of one request in seconds, reading the response included.", gt=0)
+    retries: int = setting(6, "Retries of a failed request (429, 5xx, timeout, lost connection).", ge=0)
     rereads: int = setting(
-        2, "How many useless answers (empty, or not in the form) are asked for again; at most `retries`.", ge=0
+        2, "Retries of an unusable reply (empty, or invalid under the schema); at most `retries`.", ge=0
     )
-    backoff: int | float = setting(0.5, "Seconds before the first further try; doubled each time.", ge=0)
-    concurrency: int | None = setting(None, "Most requests in flight to this model; None for no limit.", ge=1)
+    backoff: int | float = setting(0.5, "Maximum seconds before the first retry; doubled for each further retry.", ge=0)
+    concurrency: int | None = setting(
+        None, "Maximum number of requests in flight to this model; None for no limit.", ge=1
+    )
     price_in: int | float | None = setting(None, "USD per million prompt tokens.", ge=0)
     price_cached: int | float | None = setting(
         None, "USD per million prompt tokens from the server's cache; else `price_in`.", ge=0
@@ -57,7 +59,7 @@ class ModelSettings(Settings):
     extra: Mapping[str, Any] = setting({}, "Further fields of the request body.")
 
     def __post_init__(self) -> None:
-        """Refuse secrets, and what the package sets itself.
+        """Refuse secrets in `extra`, and fields that the package sets itself.
 
         Raises:
             InputError: `extra` holds such a field.
@@ -70,11 +72,17 @@ class ModelSettings(Settings):
             raise InputError(f"extra sets {', '.join(taken)}", where="extra", fix="Leave it out: the package sets it.")
 
     def to_answers(self) -> JsonObject:
-        """The part of `to_json` on which the answers depend; patience, concurrency and prices change none."""
+        """The settings that affect replies: `to_json` without timeouts, retries, concurrency and prices."""
         return {name: value for name, value in self.to_json().items() if name not in NO_MATTER}
 
     def price(self, prompt: int, cached: int, completion: int) -> float:
-        """What so many tokens cost, in USD; 0 where no price is known."""
+        """Cost of a request in USD; 0 if no price is known.
+
+        Args:
+            prompt: Prompt tokens, cached ones included.
+            cached: Prompt tokens from the server's cache.
+            completion: Completion tokens.
+        """
         if self.price_in is None and self.price_cached is None and self.price_out is None:
             return 0.0
         price_in = self.price_in or 0.0
@@ -84,7 +92,7 @@ class ModelSettings(Settings):
 
 
 def _secret_in(value: Any) -> str | None:
-    """The name of a key or password in a value, if there is one."""
+    """The name of the first field that looks like an API key or password; ``None`` if there is none."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             if isinstance(item, str) and _SECRET.search(str(name)):
@@ -97,19 +105,19 @@ def _secret_in(value: Any) -> str | None:
 
 
 NO_MATTER = frozenset({"timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out"})
-"""Settings that change no answer; a run may be continued with others."""
+"""Settings that do not affect replies; a run may be resumed with different ones."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where requests go and with which key. Only `host` may be shown.
+    """Address and credentials of a server. Only `host` may be shown.
 
     Attributes:
-        base_url: The address up to and including ``/v1``; ``None`` for OpenAI's own, or for that of `client`.
-        api_key: The key.
+        base_url: The address up to and including ``/v1``; ``None`` for OpenAI's, or for the address of `client`.
+        api_key: The API key.
         headers: Further headers of each request.
-        client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, whose address, headers, query and way of
-            authenticating are used.
+        client: An ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI`` whose address, headers, query and authentication are
+            used.
     """
 
     base_url: str | None = field(default=None, repr=False)
@@ -124,31 +132,31 @@ class Endpoint:
 
     @property
     def query(self) -> str:
-        """The query of the address, which belongs behind the path of each request."""
+        """The query of the address; it is appended to the path of each request."""
         return urlsplit(self.base_url or "").query
 
     def address(self, path: str) -> str:
-        """Where the requests of a path of the API go.
+        """The full URL of an API path.
 
         Args:
-            path: Such as ``/chat/completions``.
+            path: The path, such as ``/chat/completions``.
         """
         return f"{self.url}{path}?{self.query}" if self.query else f"{self.url}{path}"
 
     @property
     def host(self) -> str:
-        """Host and port: what errors may name."""
+        """Host and port; errors may show them."""
         return urlsplit(self.url).netloc
 
     @property
     def credentials(self) -> tuple[str, str] | None:
-        """User and password, where they stand in the address."""
+        """User and password from the address; ``None`` if it has none."""
         parts = urlsplit(self.base_url or "")
         return None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Everything that must not appear in any text, the longest first."""
+        """All secrets of the endpoint, which must not appear in any text; longest first."""
         parts = urlsplit(self.base_url or "")
         found = {self.api_key, parts.password, *self.headers.values(), *(self.credentials or ())[1:]}
         found.add(parts.netloc.rpartition("@")[0])
@@ -162,7 +170,7 @@ class Endpoint:
         return self.host
 
 
-@lru_cache(maxsize=64)  # each policy of a run has the same one
+@lru_cache(maxsize=64)
 def _bare(address: str) -> str:
     """An address without credentials, query and fragment, and without a slash at its end."""
     parts = urlsplit(address)
@@ -170,12 +178,12 @@ def _bare(address: str) -> str:
 
 
 def headers_of(endpoint: Endpoint) -> Mapping[str, str]:
-    """The headers of each request to an endpoint that was given without a client object."""
+    """The headers of each request to an endpoint without a client object."""
     own = _own_headers(endpoint.api_key, endpoint.credentials)
     return {**own, **endpoint.headers} if endpoint.headers else own
 
 
-@lru_cache(maxsize=64)  # who sends knows the same object again, and need not write it out anew
+@lru_cache(maxsize=64)
 def _own_headers(key: str | None, credentials: tuple[str, str] | None) -> Mapping[str, str]:
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if key and key != NO_KEY:
@@ -189,12 +197,12 @@ def _own_headers(key: str | None, credentials: tuple[str, str] | None) -> Mappin
 
 
 def resolve_model(role: str, model: str | None = None, environ: Mapping[str, str] | None = None) -> str:
-    """Find a role's model.
+    """Find the model of a role.
 
     Args:
         role: ``simulator``, ``user``, ``judge`` or ``policy``.
-        model: The name, where it was given.
-        environ: The environment variables; else the process's.
+        model: The configured name; ``None`` to use the environment variables.
+        environ: The environment variables; default those of the process.
 
     Returns:
         The model's name.
@@ -217,20 +225,20 @@ def resolve_endpoint(
     client: object | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Endpoint:
-    """Find a role's endpoint.
+    """Find the endpoint of a role.
 
     Args:
         role: ``simulator``, ``escalation``, ``user``, ``judge`` or ``policy``.
-        base_url: The address, where it was given.
-        api_key: The key, where it was given.
-        client: A client object that was handed over; then nothing else is looked up.
-        environ: The environment variables; else the process's.
+        base_url: The configured address; ``None`` to use the environment variables.
+        api_key: The configured API key; ``None`` to use the environment variables.
+        client: A client object; if given, all other arguments are ignored.
+        environ: The environment variables; default those of the process.
 
     Returns:
         The endpoint.
 
     Raises:
-        InputError: There is neither an address nor a key, or the address is none.
+        InputError: There is neither an address nor a key, or the address is not an HTTP URL.
     """
     if client is not None:
         return Endpoint(client=_checked_client(client, role))
@@ -240,7 +248,7 @@ def resolve_endpoint(
     if url is not None and not _is_address(url):
         fix = "Give a URL such as http://127.0.0.1:8000/v1."
         shown = url.rpartition("@")[2].partition("?")[0]
-        raise InputError(f"{shown!r} is no address of an endpoint", where=_where(role), fix=fix)
+        raise InputError(f"{shown!r} is not the URL of an endpoint", where=_where(role), fix=fix)
     if url is None and not key:
         names = f"{_option(role, 'base-url')} or SIMIA_{role.upper()}_BASE_URL (in Python {_keyword(role, 'base_url')})"
         fix = f"Set {names} for a server of your own, or OPENAI_API_KEY."
@@ -257,7 +265,7 @@ def configured(
     client: object | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> bool:
-    """Whether a role's model and endpoint are both known.
+    """Whether both model and endpoint of a role are configured.
 
     Args:
         role: ``simulator``, ``user``, ``judge`` or ``policy``.
@@ -265,7 +273,7 @@ def configured(
         base_url: As in `resolve_endpoint`.
         api_key: As in `resolve_endpoint`.
         client: As in `resolve_endpoint`.
-        environ: The environment variables; else the process's.
+        environ: The environment variables; default those of the process.
     """
     try:
         resolve_model(role, model, environ)
@@ -276,9 +284,9 @@ def configured(
 
 
 def _variable(role: str, name: str, environ: Mapping[str, str]) -> str | None:
-    """The role's own variable, else the one for all roles of the environment; the policy is no part of that.
+    """The role's own variable; otherwise the variable for all roles except the policy.
 
-    The stronger simulator is where the simulator is, unless its own variable says otherwise.
+    The escalation model falls back to the simulator's variable first.
     """
     own = environ.get(f"SIMIA_{role.upper()}_{name}")
     if not own and role == "escalation":
@@ -296,7 +304,7 @@ def _is_address(url: str) -> bool:
 
 
 def _is_host(host: str) -> bool:
-    """Whether it can be the name of a host, or its number; whether there is such a host is not asked."""
+    """Whether a text is a well-formed host name or IP address; it is not resolved."""
     if ":" in host:
         return True
     labels = host.removesuffix(".").split(".")
@@ -305,8 +313,8 @@ def _is_host(host: str) -> bool:
 
 def _checked_client(client: Any, role: str) -> Any:
     if not all(hasattr(client, name) for name in ("post", "base_url", "api_key")) or not _is_async(client):
-        fix = "Hand over an openai.AsyncOpenAI or openai.AsyncAzureOpenAI."
-        raise InputError(f"{type(client).__name__} is no such client", where=_where(role), fix=fix)
+        fix = "Pass an openai.AsyncOpenAI or openai.AsyncAzureOpenAI."
+        raise InputError(f"{type(client).__name__} is not an OpenAI client", where=_where(role), fix=fix)
     return client
 
 

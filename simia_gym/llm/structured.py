@@ -1,4 +1,4 @@
-"""Structured replies: read a JSON value that meets a JSON Schema from a model's text."""
+"""Structured replies: extract a JSON value from a model's text and validate it against a JSON Schema."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _FENCE = "```"
 
 
 class Form:
-    """A reply's form, compiled.
+    """A compiled reply schema.
 
     Attributes:
-        format: What a request says of it, by way of asking: encoded ``response_format``.
+        reply: The schema.
+        format: Encoded ``response_format`` of a request, by mode (``json_schema``, ``json_object``).
     """
 
     def __init__(self, reply: ReplySchema) -> None:
@@ -42,13 +43,13 @@ class Form:
         """Read the value from a model's text.
 
         Args:
-            text: All that the model wrote.
+            text: The model's whole text.
 
         Returns:
-            The value, which meets the schema.
+            The value, valid under the schema.
 
         Raises:
-            Failure: ``bad_reply``: there is no such value, or more than one.
+            Failure: ``bad_reply``: there is no valid value, or more than one value.
         """
         value = find_json(text)
         if not self._validator.is_valid(value):
@@ -61,7 +62,7 @@ _forms: dict[int, Form] = {}
 
 
 def form_of(reply: ReplySchema) -> Form:
-    """The compiled form; each is compiled once."""
+    """The compiled form of a schema; each schema is compiled once."""
     form = _forms.get(id(reply))
     if form is None or form.reply is not reply:
         if len(_forms) >= _MOST_KEPT:
@@ -74,15 +75,15 @@ def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str,
     """Read a recorded raw reply in the same way as a new one.
 
     Args:
-        raw: All that the model wrote.
-        reply: The form that it must have; ``None`` for free text.
-        role: Whose reply it is.
+        raw: The model's whole text.
+        reply: The schema of the reply; ``None`` for free text.
+        role: Role that sent the request.
 
     Returns:
-        The text without its thinking, and the value in its form (``None`` without a form).
+        The text without its thinking, and the decoded value (``None`` for free text).
 
     Raises:
-        Fault: ``bad_reply``: it does not have the form.
+        Fault: ``bad_reply``: the text holds no value that is valid under the schema.
     """
     try:
         data = None if reply is None else form_of(reply).read(raw)
@@ -92,12 +93,13 @@ def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str,
 
 
 def find_json(text: str) -> Any:
-    """Find the one JSON value that a model's text holds: all of it, after its thinking, fenced, or among words.
+    """Find the one JSON value in a model's text.
 
-    Tags of thinking count only outside the JSON: a value that quotes ``</think>`` is no thinking.
+    The value may be the whole text, follow the model's thinking, be in a code fence, or be surrounded by prose.
+    Thinking tags inside the JSON are ordinary text.
 
     Raises:
-        Failure: ``bad_reply``: there is none or there are several, or it is not strict JSON.
+        Failure: ``bad_reply``: there is no JSON value, there are several, or it is not strict JSON.
     """
     problem = "is empty"
     position = tries = 0
@@ -126,7 +128,7 @@ def find_json(text: str) -> Any:
 
 
 def fits_strict(schema: Any) -> bool:
-    """Whether a schema keeps to the subset that servers accept as ``strict``: closed objects, everything required."""
+    """Whether a schema is in the subset that servers accept as ``strict``: closed objects, all properties required."""
     if isinstance(schema, list):
         return all(fits_strict(item) for item in schema)
     if not isinstance(schema, dict):
@@ -148,7 +150,7 @@ def fits_strict(schema: Any) -> bool:
 
 
 def _unfenced(text: str) -> str:
-    """The content of a text that is one fenced block."""
+    """The content of the code fence if the whole text is one; otherwise the text."""
     if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
         return text
     inside = text[len(_FENCE) : -len(_FENCE)]
@@ -157,9 +159,9 @@ def _unfenced(text: str) -> str:
 
 
 def _embedded(text: str) -> list[Any]:
-    """The JSON objects that stand among words, at most two; nested ones are parts of theirs.
+    """The outermost JSON objects in a text with prose, at most two.
 
-    What begins like an object and is none ends the search: a part of a broken reply is never taken for the reply.
+    A malformed object ends the search without a result, so that a fragment of it is never taken for the reply.
     """
     found: list[Any] = []
     position, tries = text.find("{"), 0

@@ -1,4 +1,4 @@
-"""Requests to models, their replies, and the protocol of everything that answers requests."""
+"""Requests to models, their replies, and the protocol of models."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NOTHING: Mapping[str, Any] = FrozenDict()
 
 @dataclass(frozen=True, slots=True)
 class ReplySchema:
-    """The form that a reply must have.
+    """The schema that a reply must meet.
 
     Attributes:
-        name: A short name that servers want, such as ``transition``.
-        schema: JSON Schema (draft 2020-12) of the reply, an object.
+        name: Short name for the ``response_format`` field, such as ``transition``.
+        schema: JSON Schema (draft 2020-12) of the reply, which is a JSON object.
     """
 
     name: str
@@ -28,16 +28,16 @@ class ReplySchema:
 
 
 class ChatRequest(NamedTuple):
-    """One question to a model.
+    """One request to a model.
 
     Attributes:
-        role: Whose question it is.
-        prompt: The messages, already encoded.
-        reply: The form of the reply; ``None`` for free text.
-        seed: Where the server's sampling starts, for servers that take seeds; ``None`` sends none.
-        scope: Which episode asks: task, its content hash and the episode's seed. With `ordinal` and the canonical
-            request it names the request in a cassette.
-        ordinal: Number of the request among those of this role in the episode, from 0.
+        role: Role that sends the request.
+        prompt: The encoded messages.
+        reply: Schema of the reply; ``None`` for free text.
+        seed: Sampling seed for the server; ``None`` sends none.
+        scope: The episode that sends the request: task id, task hash and episode seed. A cassette finds a reply by
+            scope, `ordinal` and the request itself.
+        ordinal: Number of the request among the requests of this role in the episode, from 0.
         purpose: ``answer``, ``repair`` or ``escalation``; for the record.
         body: Further fields of the request body, such as ``tools``.
     """
@@ -53,11 +53,11 @@ class ChatRequest(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Tokens of one request as counted by the server; 0 if it reports none.
+    """Token counts of one request as reported by the server; 0 if it reports none.
 
     Attributes:
-        prompt: Tokens of the prompt, cached ones included.
-        cached: Those of them that the server took from its prefix cache.
+        prompt: Prompt tokens, cached ones included.
+        cached: Prompt tokens that the server took from its prefix cache.
         completion: Tokens of the reply, thinking included.
     """
 
@@ -67,16 +67,16 @@ class Usage(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A model's answer.
+    """A model's reply.
 
     Attributes:
-        text: What it said, without its thinking.
-        raw: What it said, to the letter.
-        data: The decoded reply, where the request had a form; it meets the form.
-        message: The assistant message as it came, with tool calls where there are some.
-        finish_reason: Why the model stopped, as the server says.
-        model: The model that answered, as the server says.
-        usage: What it took.
+        text: The text without the model's thinking.
+        raw: The unchanged text.
+        data: The decoded JSON value, valid under the request's schema; ``None`` if the request has no schema.
+        message: The assistant message as received, with its tool calls.
+        finish_reason: Why the model stopped, as reported by the server.
+        model: The model that replied, as reported by the server.
+        usage: Token counts.
     """
 
     text: str
@@ -89,18 +89,18 @@ class Reply(NamedTuple):
 
 
 class ChatModel(Protocol):
-    """A source of answers: an endpoint, a cassette, a record."""
+    """Anything that replies to requests: an endpoint, a cassette or the record of an episode."""
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Answer one request.
+        """Reply to one request.
 
         Args:
-            request: The question.
+            request: The request.
 
         Returns:
-            The answer. Where the request has a form, ``data`` meets it.
+            The reply. If the request has a reply schema, ``data`` is valid under it.
 
         Raises:
-            Fault: No trustworthy answer could be had, with the request's role. Never a made-up answer.
+            Fault: There is no valid reply; names the request's role. Implementations never make up a reply.
         """
         ...

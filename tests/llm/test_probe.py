@@ -123,7 +123,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "words"), [*CASES, (raw(b"<html>", "text/html"), "no OpenAI-compatible")])
+@pytest.mark.parametrize(("answer", "words"), [*CASES, (raw(b"<html>", "text/html"), "not OpenAI-compatible")])
 async def test_what_does_not_work_is_one_line(server: ChatServer, answer: Answer, words: str) -> None:
     server.answers = [answer]
     by_name = await found(server)

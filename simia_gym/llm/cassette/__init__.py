@@ -1,1 +1,1 @@
-"""Recording and replaying the answers of models."""
+"""Record and replay model replies."""

@@ -1,12 +1,12 @@
-"""Cassettes: what models answered, kept in a file, and played back strictly.
+"""Cassettes: files of recorded model replies, replayed strictly.
 
-One JSON line per finished request. A line is found by what was asked (messages, form, seed, further fields, the
-model's name) together with the episode's scope, the role and the number of the request, so that the order of lines and
-the timing of a run do not matter. There are no addresses, keys or times in it.
+A cassette holds one JSON line per finished request. The key of a line is a hash of the request (messages, reply schema,
+seed, further fields, model name), the episode's scope, the role and the request's ordinal, so the order of lines and
+the timing of a run do not matter. A cassette contains no addresses, API keys or times.
 
-The same request asked twice has one answer, whoever of several episodes asks first: that is how the environment's own
-roles are meant to be. A policy that is sampled again must be able to answer otherwise: its takes are counted, and two
-at once, which could be told apart only by luck, are refused.
+For the environment's own roles, equal requests have one recorded reply, whichever episode sends the request first. A
+policy may be sampled several times with the same request: its samples are numbered. Two equal policy requests at the
+same time are refused, because their numbers would depend on timing.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ _MISS = "cassette_miss"
 
 
 class Cassette:
-    """A file of answers; safe to use from several threads and loops of one process.
+    """A file of recorded replies; safe to use from several threads and event loops of one process.
 
     Args:
         path: The file.
-        mode: ``record`` asks and writes down; ``replay`` answers from the file and asks nobody.
-        resume: Go on with a file that exists: what it answers is not asked again, faults and a torn last line are.
+        mode: ``record`` sends requests to the model and records the replies; ``replay`` answers from the file only.
+        resume: Continue an existing file: recorded replies are reused; requests whose line is a fault or was cut off
+            are sent again.
 
     Raises:
         InputError: The file exists (``record`` without `resume`), does not exist (``replay``), or is damaged.
@@ -64,12 +65,12 @@ class Cassette:
         """Put the cassette between a role and its model.
 
         Args:
-            model: Who answers while recording; may be ``None`` in replay.
-            role: The role, or another name under which its answers are kept.
-            name: The model's name; else the ``name`` of `model`.
+            model: The model to record; may be ``None`` in replay.
+            role: The role, or another name under which its replies are recorded.
+            name: The model's name; default the ``name`` of `model`.
 
         Returns:
-            A source of answers.
+            A model that records or replays.
 
         Raises:
             InputError: There is no model to record.
@@ -79,14 +80,14 @@ class Cassette:
         return _Wrapped(self, model, role, name or str(getattr(model, "name", "")))
 
     def check(self, role: str, name: str) -> None:
-        """Make sure, before anything is asked, that the answers to play back are those of a model.
+        """Check before a replay that the cassette holds replies of a role by the named model.
 
         Args:
             role: The role, as in `wrap`.
             name: The model's name.
 
         Raises:
-            InputError: The role's answers are all those of another model.
+            InputError: All recorded replies of the role come from other models.
         """
         if self.mode != "replay":
             return
@@ -107,19 +108,19 @@ class Cassette:
         return len(self._lines)
 
     def find(self, key: str) -> Mapping[str, Any] | None:
-        """The line of a key."""
+        """The line with a key; ``None`` if there is none."""
         with self._lock:
             return self._lines.get(key)
 
     def take(self, key: str) -> int:
-        """Count a request of a policy: how often it was made before."""
+        """Number a sample of a policy: how often this process has sent the same request before."""
         with self._lock:
             number = self._takes[key]
             self._takes[key] += 1
             return number
 
     def keep(self, line: JsonObject) -> JsonObject:
-        """Write a line, and give the one that stands: where several threads found a reply, the first."""
+        """Write a line and return it; if another thread has already written a reply for the key, return that line."""
         with self._lock:
             if self._file < 0:
                 raise InputError("the cassette is closed", where=str(self.path), fix="Open it again.")
@@ -143,7 +144,7 @@ class Cassette:
             fix = "Give a file in a folder that exists and may be written."
             raise InputError(f"it cannot be written ({error.strerror})", where=str(self.path), fix=fix) from None
         try:
-            # Before it is read: the torn last line that is cut off there may be one that another is writing.
+            # Lock before reading: reading removes an incomplete last line, which another process may still be writing.
             if not take_lock(file, self.path):
                 fix = "Wait for it, or give another file."
                 raise InputError("another process is recording to it", where=str(self.path), fix=fix)
@@ -174,22 +175,22 @@ class Cassette:
 
 
 class _Wrapped:
-    """A model behind a cassette."""
+    """A model whose replies are recorded in or replayed from a cassette."""
 
     def __init__(self, cassette: Cassette, model: ChatModel | None, role: str, name: str) -> None:
         self._cassette, self._model, self._role, self.name = cassette, model, role, name
-        self._counted = role == "policy"
-        self._flying: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[None]] = {}
+        self._numbered = role == "policy"
+        self._in_flight: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[None]] = {}
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Answer from the cassette, or ask and keep the answer.
+        """Replay a recorded reply, or send the request and record the reply.
 
         Raises:
-            Fault: The recorded fault; or ``cassette_miss``: the cassette has no answer to this.
+            Fault: The recorded fault; or ``cassette_miss``: the cassette has no reply to this request.
         """
         key = self._key(request)
-        if self._counted:
-            return await self._counted_complete(request, key)
+        if self._numbered:
+            return await self._complete_sample(request, key)
         spot = (asyncio.get_running_loop(), key)
         while True:
             line = self._cassette.find(key)
@@ -197,15 +198,15 @@ class _Wrapped:
                 return self._give(line, request)
             if self._cassette.mode == "replay":
                 raise self._miss(request)
-            other = self._flying.get(spot)
+            other = self._in_flight.get(spot)
             if other is None:
                 return await self._ask(spot, request, key)
-            # Somebody is asking the same at this moment; if that fails, it is asked again.
+            # The same request is in flight: wait for its reply, and send it again if it fails.
             await asyncio.shield(other)
 
-    async def _counted_complete(self, request: ChatRequest, key: str) -> Reply:
+    async def _complete_sample(self, request: ChatRequest, key: str) -> Reply:
         spot = (asyncio.get_running_loop(), key)
-        if spot in self._flying:
+        if spot in self._in_flight:
             fix = "Give each of them a scope of its own."
             what = f"two requests {request.ordinal} of the {self._role} in scope {request.scope!r} are alike"
             raise InputError(what, where=str(self._cassette.path), fix=fix)
@@ -218,7 +219,7 @@ class _Wrapped:
         return await self._ask(spot, request, key)
 
     async def _ask(self, spot: tuple[asyncio.AbstractEventLoop, str], request: ChatRequest, key: str) -> Reply:
-        done = self._flying[spot] = spot[0].create_future()
+        done = self._in_flight[spot] = spot[0].create_future()
         line: JsonObject = {
             "v": _VERSION,
             "key": key,
@@ -233,7 +234,7 @@ class _Wrapped:
             try:
                 reply = await self._model.complete(request)
             except Fault as fault:
-                # The episode's record and the cassette name the same fault, and the cassette names no address.
+                # Record and cassette must hold the same message, and a cassette must not contain addresses.
                 shown = Fault(fault.kind, self._without_address(fault.message), role=fault.role)
                 self._cassette.keep(
                     {**line, "fault": {"kind": shown.kind, "message": shown.message, "role": shown.role}}
@@ -249,7 +250,7 @@ class _Wrapped:
             stands = self._cassette.keep({**line, "reply": answer})
             return reply if stands.get("reply") is answer else self._give(stands, request)
         finally:
-            del self._flying[spot]
+            del self._in_flight[spot]
             done.set_result(None)
 
     def _give(self, line: Mapping[str, Any], request: ChatRequest) -> Reply:
@@ -298,7 +299,7 @@ class _Wrapped:
 
 
 def _checked(text: bytes, where: str) -> JsonObject:
-    """One line of a file, if it is one."""
+    """Decode and validate one line of a cassette."""
     fix = "The file is damaged: record it anew."
     try:
         line = decode(text)

@@ -1,4 +1,4 @@
-"""Answers from the record of an episode: what models said then, so that it can be replayed without them."""
+"""Model replies from the record of an episode, so that the episode can be replayed without models."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from simia_gym.llm.types import ChatRequest, Reply, Usage
 
 
 class RecordedModel:
-    """Gives back the raw replies of one episode at a time, each to the request of the same role and number.
+    """Replays the raw replies of one episode at a time; role and ordinal of a request select the reply.
 
-    What is done with a reply happens anew, so a replay proves the reading, checking and rendering of it too.
+    Replies are parsed, checked and rendered again, so a replay tests these steps, too.
     """
 
     def __init__(self) -> None:
@@ -22,26 +22,27 @@ class RecordedModel:
         self._fault: Mapping[str, Any] | None = None
 
     def load(self, events: Iterable[Mapping[str, Any]], fault: Mapping[str, Any] | None) -> None:
-        """Take the next episode.
+        """Load the next episode.
 
         Args:
-            events: Its events.
-            fault: The fault that ended it, if one did.
+            events: Its recorded events.
+            fault: The fault that ended it; ``None`` if no fault did.
         """
         self._fault = fault
         self._replies = {(e["role"], e["ordinal"]): e for e in events if e["type"] == MODEL_EVENT}
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Give what was said then.
+        """Return the recorded reply.
 
         Args:
-            request: The question.
+            request: The request.
 
         Returns:
-            The recorded reply, read anew.
+            The recorded reply, parsed again.
 
         Raises:
-            Fault: The fault of the record, where it has no reply to this question.
+            Fault: There is no recorded reply: the fault that ended the episode if this role caused it, otherwise
+                ``replay_miss``.
         """
         event = self._replies.get((request.role, request.ordinal))
         if event is None:

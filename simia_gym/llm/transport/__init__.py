@@ -1,1 +1,1 @@
-"""Requests to endpoints: client, failures, limits."""
+"""HTTP transport for model endpoints: client, failures, concurrency limits."""

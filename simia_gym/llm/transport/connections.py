@@ -1,7 +1,7 @@
-"""Connections to one server: HTTP/1.1 requests written to sockets of the running loop, answers parsed by `httptools`.
+"""HTTP/1.1 connections to one server on the running event loop; `httptools` parses the responses.
 
-A request that is handed to another thread and back costs more CPU time than sending it. Here everything happens on the
-loop that waits for the answer; ``docs/performance.md`` compares this with other clients.
+Handing a request to another thread and back costs more CPU time than sending it, so everything runs on the event loop
+that awaits the response. ``docs/performance.md`` compares this client with others.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-lengt
 
 
 class Answer(NamedTuple):
-    """The answer of a server.
+    """A server's response.
 
     Attributes:
         status: HTTP status.
         body: The whole body.
-        headers: The headers that say when to try again and where to go; lower-case names.
+        headers: The headers in `_KEPT_HEADERS`, such as ``retry-after`` and ``location``; lower-case names.
     """
 
     status: int
@@ -38,14 +38,14 @@ class Answer(NamedTuple):
 
 
 class Route(NamedTuple):
-    """How a server is reached.
+    """How to connect to a server.
 
     Attributes:
         host: The server's name or address.
         port: The server's port.
         tls: Certificates to trust; ``None`` for plain HTTP.
         proxy: Host and port of the proxy; ``None`` for a direct connection.
-        proxy_headers: Lines for the proxy, such as its password, each with its line end.
+        proxy_headers: Header lines for the proxy, such as its password, each with its line end.
     """
 
     host: str
@@ -56,12 +56,12 @@ class Route(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """One connection that is kept open; it carries one request at a time.
+    """One keep-alive connection; it carries one request at a time.
 
     Attributes:
         alive: Whether it can carry another request.
-        used: Whether it has carried one.
-        silent_end: Whether the server closed it before the first byte of an answer.
+        used: Whether it has completed a request.
+        silent_end: Whether the server closed it before the first byte of a response.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
         self._transport, self.alive = cast("asyncio.Transport", transport), True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended; an answer without a declared length ends with it, any other is lost."""
+        """The connection has ended: this completes a response without a declared length; any other response is lost."""
         self.alive = False
         if self._done is None or self._done.done():
             return
@@ -96,8 +96,8 @@ class Connection(asyncio.Protocol):
         """Send a request.
 
         Returns:
-            Its answer, or a `Failure`: ``connection``, ``timeout``, or ``bad_reply`` if the answer is not HTTP or is
-            too long.
+            A future of the response. It fails with a `Failure`: ``connection``, ``timeout``, or ``bad_reply`` if the
+            response is not HTTP or is too long.
         """
         assert self._transport is not None
         self._start()
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         return done
 
     def expire(self, timeout: float) -> None:
-        """The time for the answer is over."""
+        """Fail the request: its timeout has passed."""
         self._fail(Failure("timeout", f"no answer within {timeout:g} s", again=True))
 
     def close(self) -> None:
@@ -115,10 +115,10 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    # What transport and parser report.
+    # Callbacks of the asyncio transport and of the HTTP parser.
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes; bytes that no request asked for end the connection."""
+        """Parse received bytes; close the connection if no request is in flight."""
         if self._done is None:
             self.close()
             return
@@ -132,22 +132,22 @@ class Connection(asyncio.Protocol):
             self._fail(Failure("bad_reply", "the answer cannot be read: its headers have no end", again=True))
 
     def on_message_begin(self) -> None:
-        """An answer begins; one that no request asked for must not become the answer to the next request."""
+        """A response begins; without a request in flight, close, so that it is not taken for the next response."""
         if self._done is None:
             self.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the headers that matter."""
+        """Store the headers in `_KEPT_HEADERS`."""
         key = name.lower()
         if key in _KEPT_HEADERS:
             self._headers[key.decode("ascii")] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The body follows."""
+        """The headers are complete; the body follows."""
         self._in_body = True
 
     def on_body(self, body: bytes) -> None:
-        """Keep a piece of the body."""
+        """Store a piece of the body."""
         self._size += len(body)
         if self._size > MAX_REPLY:
             self._fail(Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True))
@@ -155,12 +155,12 @@ class Connection(asyncio.Protocol):
         self._chunks.append(body)
 
     def on_message_complete(self) -> None:
-        """The whole answer has arrived."""
+        """The response is complete."""
         parser, done = self._parser, self._done
         if done is None or done.done():
             return
         status = parser.get_status_code()
-        if status < 200:  # "100 Continue" precedes the answer, and the parser goes on by itself
+        if status < 200:  # an interim response such as "100 Continue"; the parser continues with the final one
             self._start()
             return
         if not parser.should_keep_alive():
@@ -175,19 +175,22 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """The connections to one server on one loop."""
+    """The connections to one server on one event loop."""
 
     def __init__(self, route: Route) -> None:
         self.route = route
         self._idle: deque[Connection] = deque()
 
     async def ask(self, head: bytes, body: bytes, timeout: float) -> Answer:
-        """Send a request on a free connection, or on a new one.
+        """Send a request on an idle connection, or on a new one.
 
         Args:
             head: Request line and headers.
             body: The body.
             timeout: Seconds for connecting, sending and reading together.
+
+        Returns:
+            The response.
 
         Raises:
             Failure: ``timeout``, ``connection`` or ``bad_reply``.
@@ -202,7 +205,7 @@ class Pool:
             try:
                 answered = await answer
             except Failure:
-                # A server may close an idle connection at the very moment at which it is used again.
+                # The server may have closed the idle connection just before it was used again.
                 if reused and connection.silent_end:
                     continue
                 raise
@@ -236,7 +239,7 @@ class Pool:
             if left < _CONNECT:
                 raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
             raise Failure("connection", f"no connection within {_CONNECT:g} s", again=True) from None
-        except ssl.SSLCertVerificationError as error:  # it will not be trusted a second later either
+        except ssl.SSLCertVerificationError as error:  # no retry: an untrusted certificate stays untrusted
             raise Failure("connection", f"the certificate is not trusted: {error.verify_message}") from None
         except ssl.SSLError as error:
             raise Failure("connection", f"TLS failed: {error.reason or error}", again=True) from None
@@ -257,13 +260,13 @@ class Pool:
         return await self._tunnel(route.proxy, route.tls)
 
     async def _tunnel(self, proxy: tuple[str, int], tls: ssl.SSLContext) -> Connection:
-        """Ask the proxy for a connection to the server, then speak TLS with the server."""
+        """Open a tunnel through the proxy with CONNECT, then start TLS with the server."""
         loop, route = asyncio.get_running_loop(), self.route
-        transport, asked = await loop.create_connection(_ProxyAnswer, *proxy)
+        transport, proxy_answer = await loop.create_connection(_ProxyAnswer, *proxy)
         try:
             place = f"{bracketed(route.host)}:{route.port}".encode()
             transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, route.proxy_headers))
-            await asked.opened
+            await proxy_answer.opened
             connection = Connection()
             secure = await loop.start_tls(transport, connection, tls, server_hostname=route.host)
         except BaseException:
@@ -279,7 +282,7 @@ class _ProxyAnswer(asyncio.Protocol):
     """Waits until a proxy has opened a tunnel.
 
     Attributes:
-        opened: Done when the tunnel stands; a `Failure` if the proxy refuses.
+        opened: A future that is done when the tunnel is open; it fails with a `Failure` if the proxy refuses.
     """
 
     def __init__(self) -> None:
@@ -287,7 +290,7 @@ class _ProxyAnswer(asyncio.Protocol):
         self._head = b""
 
     def data_received(self, data: bytes) -> None:
-        """Collect the proxy's answer, which ends with an empty line."""
+        """Collect the proxy's response, which ends with an empty line."""
         self._head += data
         if self.opened.done() or (b"\r\n\r\n" not in self._head and len(self._head) < _MAX_HEAD):
             return
@@ -296,15 +299,15 @@ class _ProxyAnswer(asyncio.Protocol):
         if status == ["200"]:
             self.opened.set_result(None)
         else:
-            again = status != ["407"]  # the password stays wrong
+            again = status != ["407"]  # no retry after a wrong proxy password
             self.opened.set_exception(Failure("connection", f"the proxy opens no connection: {line}", again=again))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The proxy hung up."""
+        """The proxy closed the connection."""
         if not self.opened.done():
             self.opened.set_exception(Failure("connection", "the proxy closed the connection", again=True))
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands in an address: IPv6 in brackets."""
+    """A host as written in a URL: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host

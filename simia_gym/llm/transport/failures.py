@@ -16,22 +16,22 @@ from simia_gym.common.secrets import without_secrets
 MAX_WAIT = 60.0
 _TEXT = 300
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 413: "context_length", 429: "rate_limit"}
-_KIND_OF_STATUS[402] = "rate_limit"  # no credit: nothing more is answered
-_KIND_OF_STATUS |= dict.fromkeys((405, 501), "not_found")  # something answers there that takes no questions
+_KIND_OF_STATUS[402] = "rate_limit"  # the account has no credit
+_KIND_OF_STATUS |= dict.fromkeys((405, 501), "not_found")  # the server does not accept POST at this address
 _PASSING = frozenset({408, 409, 425, 429})
 _TOO_LONG = re.compile(
     r"context[_ ]length|context window|maximum context|context size|too many tokens|prompt is too long"
     r"|reduce the length|longer than the (?:maximum|model)|exceeds? (?:the )?(?:max_model_len|model's max)"
     r"|input (?:length|is too long)|max_prompt_length|token count.{0,40}exceeds? the maximum"
     r"|`?inputs`? (?:tokens \+ `?max_new_tokens`? must be|must have less than)"
-    # What a server says that shortens max_tokens to the room left, where none is left; no caller asks for less than 1.
+    # Some servers reduce max_tokens to the free context; this is their error if the prompt leaves none.
     r"|max_(?:completion_)?tokens must be at least 1, got (?:0|-\d+)",
     re.IGNORECASE,
 )
 _SURELY_TOO_LONG = re.compile(
     r"exceeds? (?:the )?(?:available |maximum |model's )?context (?:size|length|window)", re.IGNORECASE
 )
-"""Applies to status 500, too, which some servers use for it; the other patterns are too loose for errors of a 500."""
+"""Also applied to status 500, which some servers use for this error; the other patterns are too broad for that."""
 _NO_KEY = re.compile(r"api[ _-]?key (?:is )?(?:not valid|invalid)|(?:invalid|incorrect) api[ _-]?key", re.IGNORECASE)
 _FILTERED = re.compile(r"content[_ ](?:filter|policy|management)|responsibleai", re.IGNORECASE)
 _NO_MODEL = re.compile(r"model.{0,80}(?:does not exist|not found|not exist)|model_not_found", re.IGNORECASE)
@@ -50,13 +50,13 @@ class Failure(Exception):
         kind: One of the kinds of `Fault`.
         message: What happened.
         again: Whether a retry may succeed.
-        wait: Pause that the server asks for, in seconds.
-        status: HTTP status; 0 without an answer.
-        code: The server's name of the error.
-        param: The parameter that the server names.
+        wait: Pause that the server asks for, in seconds; ``None`` if it asks for none.
+        status: HTTP status; 0 without a response.
+        code: The server's error code.
+        param: The request parameter that the server names.
 
     Attributes:
-        said: Whether the model answered, but the reply is unusable.
+        said: Whether the model replied, but the reply is unusable.
     """
 
     def __init__(
@@ -77,18 +77,18 @@ class Failure(Exception):
 
 
 def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
-    """Classify an answer whose status is not 200.
+    """Classify a response whose status is not 200.
 
     Args:
         status: The HTTP status.
         body: The body.
-        headers: At least ``retry-after``, ``retry-after-ms`` and ``location``, where they came; lower-case names.
+        headers: The response headers, with lower-case names; only ``retry-after`` and ``retry-after-ms`` are used.
 
     Returns:
         The failure.
     """
     if 300 <= status < 400:
-        # Following would hand the key to whoever is named there.
+        # Following a redirect would send the API key to another server.
         fix = "redirects are not followed: give the final address as the base URL"
         return Failure("bad_request", f"HTTP {status}: {fix}", status=status)
     text, code, param = _error_of(body)
@@ -120,17 +120,17 @@ def no_credit(kind: str, message: str) -> bool:
     """Whether a failure says that the account has no credit, so that a retry cannot succeed.
 
     Args:
-        kind: Its kind.
-        message: What happened, as in `Failure` and `Fault`.
+        kind: Kind of the failure.
+        message: Message of the `Failure` or `Fault`.
     """
     return kind == "rate_limit" and _SAYS_NO_CREDIT.search(message) is not None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The pause that a server asks for, in seconds, at most a minute; ``None`` where it asks for none.
+    """The pause that a server asks for, in seconds, at most `MAX_WAIT`; ``None`` if it asks for none.
 
     Args:
-        headers: With lower-case names.
+        headers: The response headers, with lower-case names.
     """
     in_ms = headers.get("retry-after-ms")
     text = in_ms or headers.get("retry-after")
@@ -141,7 +141,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         try:
             when = parsedate_to_datetime(text)
-        except (ValueError, OverflowError):  # no date, or none that there can be
+        except (ValueError, OverflowError):  # not a date, or out of range
             return None
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - time.time()
         seconds = max(0.0, seconds)
@@ -149,12 +149,12 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
-    """Make a foreign text fit to be shown: one short line without secrets.
+    """Turn a text from outside into one short, printable line without secrets.
 
     Args:
         text: Any text.
-        secrets: What must not appear in it.
-        limit: Most characters.
+        secrets: Texts to replace by ``***``.
+        limit: Maximum number of characters.
     """
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -164,10 +164,10 @@ def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
 
 
 def text_of(value: Any) -> str:
-    """JSON as text; a text stays as it is.
+    """A JSON value as text; a string is returned unchanged.
 
     Args:
-        value: What `orjson.loads` gave, which reads deeper nesting than it writes.
+        value: A value from `orjson.loads`, which may be nested more deeply than `orjson.dumps` can write.
     """
     if isinstance(value, str):
         return value
@@ -178,7 +178,7 @@ def text_of(value: Any) -> str:
 
 
 def _error_of(body: bytes) -> tuple[str, str, str]:
-    """Text, code and parameter of an error, in any of the layouts that servers use."""
+    """Text, code and parameter of an error body, in any of the layouts that servers use."""
     try:
         data: Any = orjson.loads(body)
     except ValueError:

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 class _Fresh(Protocol):
     def after_fork(self) -> None:
-        """Reset locks that the parent may have held, and forget requests that it has in flight."""
+        """Reset locks that the parent process may have held, and forget its requests in flight."""
 
 
 _objects: WeakSet[_Fresh] = WeakSet()
@@ -20,10 +20,10 @@ def fresh_after_fork(one: _Fresh) -> None:
     _objects.add(one)
 
 
-def _tell() -> None:
+def _reset_all() -> None:
     for one in list(_objects):
         one.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_tell)
+    os.register_at_fork(after_in_child=_reset_all)

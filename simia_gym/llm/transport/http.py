@@ -1,8 +1,8 @@
-"""The HTTP client that all requests to models share: one pool of connections per event loop and server.
+"""The HTTP client for all model requests: one connection pool per event loop and server.
 
-It speaks HTTP/1.1, with TLS or without. It takes proxies from the usual variables (``HTTP_PROXY``, ``HTTPS_PROXY``,
-``ALL_PROXY``, ``NO_PROXY``) and trusts further certificate authorities from ``SSL_CERT_FILE`` and
-``REQUESTS_CA_BUNDLE``. A forked process opens connections of its own.
+It uses HTTP/1.1, with or without TLS. It takes proxies from the usual environment variables (``HTTP_PROXY``,
+``HTTPS_PROXY``, ``ALL_PROXY``, ``NO_PROXY``) and additional certificate authorities from ``SSL_CERT_FILE`` and
+``REQUESTS_CA_BUNDLE``. A forked process opens its own connections.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Address(NamedTuple):
 
     Attributes:
         scheme: ``http`` or ``https``.
-        host: The server.
-        port: Its port.
-        place: Host and port as they stand in the ``Host`` header.
+        host: The server's host name or IP address.
+        port: The server's port.
+        place: Host and port as in the ``Host`` header.
         target: Path and query.
     """
 
@@ -52,26 +52,26 @@ class Address(NamedTuple):
 
 
 def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Coroutine[Any, Any, Answer]:
-    """Send one request and read the whole answer. Redirects are not followed.
+    """Send one request and read the whole response. Redirects are not followed.
 
     Args:
-        url: The address.
-        headers: All headers except those of the protocol, such as ``Content-Length``.
+        url: The URL.
+        headers: All headers except ``Host`` and ``Content-Length``.
         body: The body of a POST; ``None`` sends a GET.
         timeout: Seconds for connecting, sending and reading together.
 
     Returns:
-        The answer, to be awaited, whatever its status.
+        A coroutine of the response, whatever its status.
 
     Raises:
-        Failure: ``timeout``; ``connection``; ``bad_request`` if the key or the address cannot be sent; ``bad_reply`` if
-            the answer is broken or longer than `MAX_REPLY`.
-        InputError: A file of certificates cannot be read, or a proxy is of a kind that is not supported.
+        Failure: ``timeout``; ``connection``; ``bad_request`` if key or URL contain invalid characters; ``bad_reply`` if
+            the response is malformed or longer than `MAX_REPLY` bytes.
+        InputError: A certificate file cannot be read, or the proxy is not an HTTP proxy.
     """
     address = _address(url)
     pool = _pool(address)
     target, proxy_headers = address.target, b""
-    if pool.route.proxy is not None and pool.route.tls is None:  # a proxy for plain HTTP gets the whole address
+    if pool.route.proxy is not None and pool.route.tls is None:  # a proxy for plain HTTP expects the absolute URL
         target, proxy_headers = f"http://{address.place}{target}", pool.route.proxy_headers
     lines = [f"{'GET' if body is None else 'POST'} {target} HTTP/1.1", f"Host: {address.place}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -90,14 +90,14 @@ def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: floa
 
 
 async def close_connections() -> None:
-    """Close the idle connections of the running loop; the next request opens new ones."""
+    """Close the idle connections of the running event loop; the next request opens new ones."""
     for pool in _pools.pop(asyncio.get_running_loop(), {}).values():
         pool.close()
-    await asyncio.sleep(0)  # transports close in the loop's next round
+    await asyncio.sleep(0)  # transports close in the loop's next iteration
 
 
 def _unsendable() -> Failure:
-    """The failure of a key or an address with impossible characters; they stand in no message."""
+    """The failure of a key or URL with invalid characters; the message does not show them."""
     words = "the key or the address has characters that cannot be sent"
     return Failure("bad_request", f"the request cannot be made: {words}")
 
@@ -108,7 +108,7 @@ def _address(url: str) -> Address:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
         host.encode("idna")
-    except (KeyError, ValueError):  # what is no text for an address is a ValueError, too
+    except (KeyError, ValueError):  # unknown scheme, or not a valid URL
         raise _unsendable() from None
     if not host or not url.isascii() or any(character.isspace() for character in url):
         raise _unsendable()
@@ -128,7 +128,7 @@ def _pool(address: Address) -> Pool:
 
 
 def _proxy_for(address: Address) -> tuple[tuple[str, int] | None, bytes]:
-    """The proxy that the environment names for an address, and the header with its password."""
+    """The proxy for an address, from the environment variables, and the header line with its password."""
     proxies = getproxies()
     given = proxies.get(address.scheme) or proxies.get("all")
     if not given or proxy_bypass(f"{address.host}:{address.port}"):
@@ -145,7 +145,7 @@ def _proxy_for(address: Address) -> tuple[tuple[str, int] | None, bytes]:
 
 
 def _trusted() -> ssl.SSLContext:
-    """The system's certificate authorities, and those in the files that the usual variables name."""
+    """The system's certificate authorities, and those in the files that `_CA_VARIABLES` name."""
     context = ssl.create_default_context()
     system = ssl.get_default_verify_paths().openssl_cafile  # SSL_CERT_FILE adds to it here, and does not replace it
     if os.environ.get("SSL_CERT_FILE") and Path(system).is_file():
@@ -167,7 +167,7 @@ def _trusted() -> ssl.SSLContext:
 
 
 def _allow_many_connections() -> None:
-    """Every request in flight is an open file, of which many systems allow a thousand unless one asks for more."""
+    """Raise the limit on open files: each request in flight needs one, and the default is often 1,024."""
     try:
         import resource
     except ImportError:

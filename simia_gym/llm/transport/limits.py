@@ -1,8 +1,8 @@
 """An adaptive limit on the requests in flight to one model.
 
-A 429 shrinks the limit by a fifth, once per pause that the server asks for. Other failures (5xx, timeouts) stop growth
-for a second; answers let it grow again. Before the first 429 only the ceiling limits. All event loops and threads of a
-process share the limit of a model.
+A response with status 429 shrinks the limit by a fifth, at most once per pause that the server asks for. Other failures
+(5xx, timeouts) stop its growth for a second; successful responses let it grow again. Before the first 429, only the
+configured ceiling applies. All event loops and threads of a process share the limit of a model.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ class AdaptiveLimit:
     """Permits for requests to one model; safe to use from several threads.
 
     Args:
-        ceiling: Most permits; ``None`` for no ceiling.
+        ceiling: Maximum number of permits; ``None`` for no ceiling.
         clock: Returns the time in seconds.
+
+    Attributes:
+        in_flight: Number of permits in use.
     """
 
     def __init__(self, ceiling: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,7 +56,7 @@ class AdaptiveLimit:
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
-        """Forget the requests that the parent has in flight."""
+        """Forget the requests that the parent process has in flight."""
         self._lock = threading.Lock()
         self._waiting.clear()
         self.in_flight = 0
@@ -64,21 +67,21 @@ class AdaptiveLimit:
         return self._limit
 
     def lower_ceiling(self, ceiling: int | None) -> None:
-        """Apply another ceiling; the lowest counts."""
+        """Lower the ceiling; a higher value or ``None`` changes nothing."""
         if ceiling is not None and ceiling < self._ceiling:
             with self._lock:
                 self._ceiling = float(ceiling)
                 self._limit = min(self._limit, self._ceiling)
 
     def take(self) -> bool:
-        """Take a permit if one is free and nobody waits; if it returns true, `release` must follow."""
+        """Take a permit if one is free and no request waits; if this returns true, call `release` later."""
         with self._lock:
             free = not self._waiting and self.in_flight + 1 <= self._limit
             self.in_flight += free
             return free
 
     async def acquire(self) -> None:
-        """Wait for a permit; `release` must follow. A cancelled wait takes no permit."""
+        """Wait for a permit; call `release` later. A cancelled wait takes no permit."""
         with self._lock:
             if not self._waiting and self.in_flight + 1 <= self._limit:
                 self.in_flight += 1
@@ -105,20 +108,20 @@ class AdaptiveLimit:
                 self._grant()
 
     def answered(self) -> None:
-        """An answer arrived; the limit may grow."""
+        """Note a successful response; the limit may grow."""
         if self._limit >= self._ceiling:
             return
         with self._lock:
-            # Growing makes sense only where the limit is felt.
+            # Grow only if the limit is nearly reached.
             if self._clock() >= self._quiet_until and (self._waiting or self.in_flight >= _SHRINK * self._limit):
                 self._limit = min(self._ceiling, self._limit + max(_GROW, 1 / self._limit))
                 self._grant()
 
     def refused(self, wait: float | None) -> None:
-        """The server answered 429; the limit shrinks.
+        """Note a response with status 429; the limit shrinks.
 
         Args:
-            wait: Pause that the server asks for, in seconds.
+            wait: Pause that the server asks for, in seconds; ``None`` if it asks for none.
         """
         now = self._clock()
         with self._lock:
@@ -132,12 +135,12 @@ class AdaptiveLimit:
             self._changes.append(("rate_limit", math.floor(self._limit)))
 
     def failed(self) -> None:
-        """The server failed; the limit does not grow for a second."""
+        """Note a server failure; the limit does not grow for a second."""
         if self._limit < self._ceiling:
             self._quiet_until = max(self._quiet_until, self._clock() + _FAILURE_PAUSE)
 
     def snapshot(self) -> JsonObject:
-        """The limit now and how often it shrank, as JSON."""
+        """The current limit and its recent reductions, as JSON."""
         with self._lock:
             return {
                 "limit": None if self._limit == math.inf else math.floor(self._limit),
@@ -148,14 +151,14 @@ class AdaptiveLimit:
             }
 
     def _grant(self) -> None:
-        """Give free permits to waiting requests; the lock must be held."""
+        """Give free permits to waiting requests; the caller holds the lock."""
         while self._waiting and self.in_flight + 1 <= self._limit:
             one = self._waiting.popleft()
             one.granted = True
             self.in_flight += 1
             try:
                 one.loop.call_soon_threadsafe(_wake, one.future)
-            except RuntimeError:  # its loop is closed
+            except RuntimeError:  # the event loop of the request is closed
                 self.in_flight -= 1
 
 
@@ -169,12 +172,12 @@ _lock = threading.Lock()
 
 
 def limit_of(url: str, model: str, ceiling: int | None = None) -> AdaptiveLimit:
-    """The limit of a model behind an address, one for the whole process.
+    """The limit of a model behind an address; one object for the whole process.
 
     Args:
         url: The address.
-        model: The model.
-        ceiling: Most requests in flight; where several are named, the lowest counts.
+        model: The model's name.
+        ceiling: Maximum number of requests in flight; the lowest ceiling of all callers applies.
     """
     with _lock:
         found = _limits.get((url, model))
@@ -185,7 +188,7 @@ def limit_of(url: str, model: str, ceiling: int | None = None) -> AdaptiveLimit:
 
 
 def limits() -> JsonObject:
-    """The limits of this process, by model, as JSON; the addresses are left out."""
+    """The limits of this process, by model, as JSON without addresses."""
     with _lock:
         found = sorted(_limits.items())
     result: JsonObject = {}

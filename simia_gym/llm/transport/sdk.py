@@ -1,22 +1,19 @@
-"""Client objects of the OpenAI SDK that users hand over; all their settings are honoured.
+"""Support for client objects of the OpenAI SDK that users pass in.
 
-The SDK builds the request, so address, headers, query, Azure's deployment path and authentication are right by
-construction; the faster client sends it. If the object has its own transport or is of a subclass, the SDK sends, too.
+The SDK builds the request, so URL, headers, query, Azure deployment path and authentication follow the client's
+settings; our faster HTTP client sends it. If the object has a custom transport or a subclass, the SDK sends it itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.llm.transport.connections import Answer
 from simia_gym.llm.transport.failures import Failure
-
-if TYPE_CHECKING:
-    pass
 
 CHAT = "/chat/completions"
 _OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "accept"})
@@ -24,15 +21,15 @@ _PLAIN_TRANSPORT = "AsyncHttpxClientWrapper"
 
 
 class Target(NamedTuple):
-    """Address and headers of a request, including the key."""
+    """URL and headers of a request, including the API key."""
 
     url: str
     headers: Mapping[str, str]
 
 
 def is_plain(client: Any) -> bool:
-    """Whether the faster client may send instead of this object's transport."""
-    import openai  # loads slowly, and only those who use it should wait
+    """Whether our HTTP client may send instead of this object's transport."""
+    import openai  # imported here, because the import is slow
 
     return (
         type(client) in (openai.AsyncOpenAI, openai.AsyncAzureOpenAI)
@@ -45,17 +42,17 @@ def is_plain(client: Any) -> bool:
 
 
 def is_fixed(client: Any) -> bool:
-    """Whether all requests of this object have the same headers: no key is fetched for each request."""
+    """Whether the object has a fixed key rather than a provider that is called for each request."""
     return all(getattr(client, name, None) is None for name in ("_api_key_provider", "_azure_ad_token_provider"))
 
 
 async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
-    """Address and headers of the request that the SDK builds.
+    """URL and headers of the request that the SDK builds.
 
     Args:
-        client: An object for which `is_plain` holds.
-        model: The model: Azure has it in the path.
-        path: The path of the API.
+        client: An object for which `is_plain` is true.
+        model: The model's name, which is part of the path for Azure.
+        path: The API path.
 
     Raises:
         Failure: ``auth``: the object has no key, or its provider fails.
@@ -76,8 +73,11 @@ class Targets:
     """Targets of one client object; built once if its key is fixed, otherwise for each request.
 
     Args:
-        client: An object for which `is_plain` holds, or ``None``.
-        model: The model.
+        client: An object for which `is_plain` is true, or ``None``.
+        model: The model's name.
+
+    Attributes:
+        secrets: The API keys of the last target.
     """
 
     def __init__(self, client: Any, model: str) -> None:
@@ -89,7 +89,7 @@ class Targets:
         """The target of the next request.
 
         Raises:
-            Failure: ``auth``: there is no key.
+            Failure: ``auth``: the object has no key, or its provider fails.
         """
         client = self._client
         state = (client.api_key, str(client.base_url), getattr(client, "_azure_ad_token", None))
@@ -108,10 +108,10 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
     Args:
         client: Any asynchronous client object.
         body: The encoded body.
-        timeout: Seconds for everything.
+        timeout: Seconds for the whole request.
 
     Returns:
-        The answer, whatever its status.
+        The response, whatever its status.
 
     Raises:
         Failure: ``timeout``, ``connection``, ``auth`` or ``bad_reply``.
@@ -134,7 +134,7 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
         raise Failure("bad_reply", f"the answer cannot be read: {error}", again=True) from None
     except openai.OpenAIError as error:
         raise Failure("auth", f"the client object cannot make a request: {error}") from None
-    except Exception as error:  # its key provider may raise anything, and the text may hold a key
+    except Exception as error:  # the user's key provider may raise anything, and the message may contain a key
         raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}") from None
     try:
         return Answer(200, encode(found), {})
