@@ -1,1 +1,1 @@
-"""The record of an episode: ledger, verdict, record files."""
+"""Records of episodes: event ledger, verdict, record files."""

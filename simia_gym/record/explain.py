@@ -1,4 +1,4 @@
-"""A verdict as plain text: one line a criterion, with its evidence."""
+"""Explain a verdict as plain text: one line per criterion, with its evidence."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def report(verdict: Verdict | Mapping[str, Any]) -> str:
     """Explain a verdict.
 
     Args:
-        verdict: The verdict, or its JSON value, as `Record.verdict` holds it.
+        verdict: The verdict, or its JSON value as in `Record.verdict`.
 
     Returns:
-        Lines of plain text: the result, then mark, id, kind, weight, reason and evidence of every criterion. The marks:
-        ``+`` met, ``-`` missed, ``!`` forbidden and it happened, ``?`` not judged.
+        Plain text: a line with the result, then mark, id, kind, weight, reason and evidence of each criterion. Marks:
+        ``+`` met, ``-`` not met, ``!`` violated (a forbidden event happened), ``?`` not judged.
     """
     if not isinstance(verdict, Verdict):
         verdict = from_json(verdict)

@@ -1,7 +1,7 @@
-"""A finished episode as a reward sees it: the record, the state before and after, and the calls and words in it.
+"""A finished episode, as passed to rewards: recorded events, initial and final state, tool calls and messages.
 
-The record is the only evidence. `FinishedEpisode.calls`, `FinishedEpisode.agent_turns` and `FinishedEpisode.user_turns`
-read it once per episode, so that a dozen checks cost one pass.
+The recorded events are the only evidence. `FinishedEpisode.calls`, `FinishedEpisode.agent_turns` and
+`FinishedEpisode.user_turns` are computed in one pass over them, which all criteria share.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ Event: TypeAlias = Mapping[str, Any]
 ToolEffect = Literal["read", "write", "none"]
 
 TURN_LIMIT = "turn_limit"
-"""What `FinishedEpisode.ended` says of an episode that the turn limit cut off."""
+"""`FinishedEpisode.ended` of an episode that was truncated by the turn limit."""
 
 TOKEN_LIMIT = "token_limit"
-"""What `FinishedEpisode.ended` says of an episode whose policy ran out of tokens."""
+"""`FinishedEpisode.ended` of an episode that was truncated because the policy reached its token limit."""
 
 LIMITS = (TURN_LIMIT, TOKEN_LIMIT)
-"""The reasons that truncate an episode; it is judged as it stands."""
+"""The reasons that truncate an episode; a truncated episode still gets a reward."""
 
 
 class CallMade(NamedTuple):
-    """One tool call that was answered.
+    """One tool call that got a result.
 
     Attributes:
         event: Index of its event.
-        turn: The turn it belongs to.
-        name: The tool's name, which need not exist.
+        turn: Number of its turn.
+        name: The name in the call; there need not be such a tool.
         arguments: The decoded arguments.
-        ok: Whether it succeeded.
-        error_code: The code of the error, else ``None``.
-        effect: The tool's declared effect; ``write`` where the tool exists and declares none.
-        writes: Whether it counts as a write: by its effect, or because it changed a table of the domain.
+        ok: Whether the call succeeded.
+        error_code: The error code; ``None`` if the call succeeded.
+        effect: The tool's declared effect; ``write`` if it declares none, ``none`` if there is no such tool.
+        writes: Whether the call counts as a write: because of its effect, or because it changed the domain's state.
         terminal: Whether the tool is declared to end the episode.
     """
 
@@ -55,12 +55,12 @@ class CallMade(NamedTuple):
 
 
 class AgentTurn(NamedTuple):
-    """Words of the agent that were delivered to the user.
+    """A message of the agent that was delivered to the user.
 
     Attributes:
         event: Index of the event.
-        turn: The turn.
-        text: The delivered words.
+        turn: Number of the turn.
+        text: The delivered text.
     """
 
     event: int
@@ -69,14 +69,14 @@ class AgentTurn(NamedTuple):
 
 
 class UserTurn(NamedTuple):
-    """Words of the user.
+    """A message of the user.
 
     Attributes:
         event: Index of the event.
-        turn: The turn; 0 for the opening.
-        text: What the user said.
-        acts: The dialogue acts, where the user names its own; ``None`` for users that do not.
-        opening: Whether this came before any word of the agent.
+        turn: Number of the turn; 0 for the opening message.
+        text: The text.
+        acts: The dialogue acts; ``None`` if the user simulator reports none.
+        opening: Whether the agent had not yet said anything to the user.
     """
 
     event: int
@@ -88,21 +88,21 @@ class UserTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class FinishedEpisode:
-    """What a reward may look at.
+    """The data from which a reward is computed.
 
     Attributes:
         task: The task, private parts included.
-        events: The record; ``events[n]["i"] == n``.
+        events: The recorded events; ``events[n]["i"] == n``.
         initial: The state at the start, revealed rows included.
         final: The state at the end.
-        ended: Why the episode ended, such as ``user_stop``; `TURN_LIMIT` where it was cut off.
-        turns: How many turns were used.
+        ended: Why the episode ended, such as ``user_stop``; one of `LIMITS` if it was truncated.
+        turns: Number of turns.
         tools: Tool name to its ``tools.json`` entry, with the ``x-simia`` part.
-        ledger: The record itself, for a judge that puts its own words into it.
+        ledger: The ledger, to which a judge adds its model replies; ``None`` if there is none.
         seed: The episode's seed.
         digest: The task's content hash.
-        group: Id that the episodes of one group share.
-        memo: A place where checks keep what they worked out, for other checks of the same episode.
+        group: Id shared by the episodes of one group.
+        memo: Cache of intermediate results that the criteria of this episode share.
     """
 
     task: Task
@@ -120,27 +120,27 @@ class FinishedEpisode:
 
     @property
     def scope(self) -> str:
-        """Which episode this is, for cassettes: task, its content, the seed."""
+        """Id of the episode for cassettes: task id, task hash and seed."""
         return f"{self.task.id}:{self.digest}:{self.seed}"
 
     @cached_property
     def calls(self) -> tuple[CallMade, ...]:
-        """Every answered tool call, in order."""
+        """All tool calls that got a result, in order."""
         return self._reading[0]
 
     @cached_property
     def agent_turns(self) -> tuple[AgentTurn, ...]:
-        """Everything the agent said to the user, in order; text beside calls is not delivered and not here."""
+        """All messages of the agent to the user, in order; text beside tool calls is not delivered, so not included."""
         return self._reading[1]
 
     @cached_property
     def user_turns(self) -> tuple[UserTurn, ...]:
-        """Everything the user said, in order, the opening included."""
+        """All messages of the user, in order, the opening message included."""
         return self._reading[2]
 
     @cached_property
     def stateless(self) -> bool:
-        """Whether the final state is unknown: the simulator keeps no state, or answered some call without one."""
+        """Whether the final state is unknown: the simulator keeps no state, or gave a tool result without state."""
         return self._reading[3]
 
     @cached_property
@@ -175,7 +175,6 @@ class FinishedEpisode:
             effect = marks.get("effect", "write")
             terminal = bool(marks.get("terminal", False))
         ops = event.get("ops") or ()
-        # Most calls read and change nothing.
         writes = effect == "write" or (len(ops) > 0 and any(not op["path"].startswith("/_") for op in ops))
         return CallMade(
             index,
@@ -198,25 +197,25 @@ def _user_turn(index: int, event: Event, text: str, opening: bool) -> UserTurn:
 class Reward(Protocol):
     """Turns a finished episode into a verdict.
 
-    A class that ``domain.yaml`` names also has a class method ``for_domain(items, options, *, folder, where)`` that
-    makes one from the rubric items and the ``reward_options`` of the domain.
+    A reward class named in ``domain.yaml`` also has a class method ``for_domain(items, options, *, folder, where)``,
+    which makes a reward from the rubric items and the ``reward_options`` of the domain.
 
     Attributes:
-        io: Whether scoring may wait for something outside this process.
+        io: Whether `score` may await I/O, such as a model request.
     """
 
     io: bool
 
     async def score(self, finished: FinishedEpisode) -> Verdict:
-        """Judge an episode.
+        """Compute the verdict of an episode.
 
         Args:
             finished: The finished episode.
 
         Returns:
-            The verdict; an invalid one where something could not be judged.
+            The verdict; invalid if a criterion could not be judged.
 
         Raises:
-            Fault: The judging itself failed. An episode whose judging failed has no reward; it is never 0.
+            Fault: The scoring itself failed. Such an episode has no reward; the reward is never set to 0.
         """
         ...

@@ -1,8 +1,8 @@
-"""Ledger: the append-only record of everything that happened in an episode, chained by hashes.
+"""Ledger: the append-only, hash-chained list of all events of an episode.
 
-Each event's hash covers the hash before it, so one hash, the head, vouches for the whole record: no event can be
-changed, left out, added or moved without changing the head. No wall time stands in a ledger, so the same episode
-gives the same bytes.
+Each event's hash covers the previous hash, so the last hash, the head, covers the whole ledger: changing, removing,
+adding or moving an event changes the head. A ledger contains no wall-clock times, so the same episode gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _link(previous: str, encoded: bytes) -> str:
 
 
 class EventsView(Sequence[FrozenDict]):
-    """A ledger's events, which grows as the ledger does; nothing can be changed through it."""
+    """A live read-only view of a ledger's events."""
 
     __slots__ = ("_events",)
 
@@ -62,8 +62,8 @@ class EventsView(Sequence[FrozenDict]):
 class Ledger:
     """An append-only, hash-chained list of events.
 
-    An event is ``{"i": position, "type": type, ...}`` with JSON fields. It is frozen as it comes in, so nothing that
-    the caller does to the values later reaches the record.
+    An event is ``{"i": position, "type": type, ...}`` with JSON fields. Events are frozen when they are appended, so
+    later changes to the caller's values do not affect the ledger.
     """
 
     __slots__ = ("_encoded", "_events", "_hashes", "_view")
@@ -76,7 +76,7 @@ class Ledger:
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> Ledger:
-        """Make a ledger that holds recorded events as they are.
+        """Make a ledger from recorded events.
 
         Args:
             events: Events in order, with their ``i`` and ``type``.
@@ -85,7 +85,7 @@ class Ledger:
             A new ledger.
 
         Raises:
-            InputError: An event is out of place, or no event at all.
+            InputError: An event has a wrong position, or is not an event.
         """
         ledger = cls()
         for position, event in enumerate(events):
@@ -94,11 +94,11 @@ class Ledger:
         return ledger
 
     def append(self, type: str, **fields: Any) -> int:
-        """Record an event.
+        """Append an event.
 
         Args:
-            type: What kind of event it is.
-            fields: What happened, as JSON values; ``i`` is taken.
+            type: The event's type.
+            fields: The event's fields, as JSON values; ``i`` is reserved.
 
         Returns:
             The event's position, from 0.
@@ -109,7 +109,7 @@ class Ledger:
         return self.add(type, fields)
 
     def add(self, type: str, fields: dict[str, Any]) -> int:
-        """The same, where the fields stand in a dictionary already."""
+        """Append an event; like `append`, with the fields as a dictionary."""
         position = len(self._events)
         if "i" in fields:
             raise InputError("the field 'i' is the event's position", where=f"event {type!r}", fix="Rename the field.")
@@ -133,13 +133,13 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """The hash that vouches for all events so far; hashing catches up here, each event once."""
+        """The hash of all events so far, 64 hex digits; each event is hashed once, when first needed."""
         self._catch_up()
         return self._hashes[-1] if self._hashes else _START
 
     @property
     def encoded(self) -> Sequence[bytes]:
-        """The canonical bytes of each event, as they were hashed; whoever writes them need not encode them again."""
+        """The canonical bytes of each event; reuse them to write a record without encoding the events again."""
         self._catch_up()
         return tuple(self._encoded)
 
@@ -162,10 +162,10 @@ class Ledger:
         Args:
             events: Events in order.
             head: The head that was recorded with them.
-            hashes: The hash of each event, where they were recorded too; they tell which event was altered.
+            hashes: The recorded hash of each event, if there are any; they show which event was altered.
 
         Raises:
-            InputError: The record is not what it was; names the first event at which that shows.
+            InputError: The events were altered; names the first altered event if `hashes` are given.
         """
         previous, position = _START, -1
         for position, event in enumerate(events):
@@ -213,7 +213,7 @@ class _Absent:
 
 
 ABSENT = _Absent()
-"""Stands in a `Divergence` for a value that one side does not have."""
+"""Marks in a `Divergence` a value that exists on one side only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +221,11 @@ class Divergence:
     """The first place at which two records differ.
 
     Attributes:
-        index: Position of the event.
-        path: JSON Pointer inside the event; ``""`` where one side has no such event.
-        expected: The value of the first record there, or `ABSENT`.
-        got: The value of the second record there, or `ABSENT`.
-        type: The event's type in the first record, or else in the second.
+        index: Index of the event, from 0.
+        path: JSON Pointer inside the event; ``""`` if one record has no such event.
+        expected: The value in the first record, or `ABSENT`.
+        got: The value in the second record, or `ABSENT`.
+        type: The event's type in the first record; if absent there, in the second.
     """
 
     index: int
@@ -235,7 +235,7 @@ class Divergence:
     type: str = ""
 
     def describe(self) -> str:
-        """Say in one short line what differs, texts from shortly before the first differing character."""
+        """Describe the difference in one short line; long texts are shown from just before the first difference."""
         place = f"event {self.index} ({self.type})" if self.type else f"event {self.index}"
         if not self.path and self.got is ABSENT:
             return f"{place}: expected, but the record ends before it"
@@ -265,11 +265,11 @@ def first_divergence(a_events: Iterable[Event], b_events: Iterable[Event]) -> Di
     """Find the first place at which two records differ.
 
     Args:
-        a_events: The record that is right.
-        b_events: The record to compare with it.
+        a_events: Events of the expected record.
+        b_events: Events of the record to compare.
 
     Returns:
-        The place, or None where both are the same to the byte.
+        The first difference; ``None`` if both are equal byte for byte.
     """
     end = object()
     left, right = iter(a_events), iter(b_events)
@@ -286,7 +286,7 @@ def first_divergence(a_events: Iterable[Event], b_events: Iterable[Event]) -> Di
         if a is not b:
             bytes_a, bytes_b = encode(a), encode(b)
             if bytes_a != bytes_b:
-                # Compared as written: a live event may hold what the record spells differently (a lone surrogate).
+                # Compare decoded bytes: encoding may change a value of a live event, such as a lone surrogate.
                 path, expected, got = _first_difference(decode(bytes_a), decode(bytes_b), ())
                 return Divergence(index, make_pointer(*path), expected, got, _type_of(a))
         index += 1
@@ -301,7 +301,7 @@ _Path = tuple[str | int, ...]
 
 
 def _first_difference(a: Any, b: Any, path: _Path) -> tuple[_Path, Any, Any]:
-    """Go down to the first difference of two values that differ."""
+    """Path and values of the first difference inside two different values."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in (*a, *(key for key in b if key not in a)):
             if key not in a or key not in b:

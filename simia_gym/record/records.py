@@ -1,4 +1,4 @@
-"""The lines of a record file, one for each finished episode, and how they are read."""
+"""Record files: one line per finished episode, and functions to read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simia_gym.types import JsonObject
 
 VERSION = 1
 BEGINNING = b'{"v":1,"key":"'
-"""The bytes that every line begins with."""
+"""The first bytes of every line."""
 
 _SHOWN = 40
 
@@ -43,18 +43,18 @@ _FIELDS: dict[str, _Types] = {
     "events": list,
     "head": str,
 }
-"""The keys of a line in their order; `Record.to_line` relies on the last two being the last."""
+"""The keys of a line in file order, with their types; `Record.to_line` requires ``events`` and ``head`` to be last."""
 
 
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One finished episode, as its line says.
+    """One finished episode, as in a line of a record file.
 
     Attributes:
-        line: Line number in its file, from 1; 0 where it comes from no file.
-        key: Content hash of what was run.
-        run: Settings of the rollout that all its lines share: ``seed`` and ``group``.
+        line: Line number in its file, from 1; 0 if it does not come from a file.
+        key: Content hash of settings, domain, task, policy, seed and member.
+        run: Rollout settings that all its lines share: ``seed``, ``group`` and, for custom policies, ``policy_hash``.
         config: The environment's settings.
         domain_hash: Content hash of the domain.
         task: The task's id.
@@ -62,18 +62,18 @@ class Record:
         split: The task's split.
         seed: The episode's own seed.
         group: Id of its group.
-        member: Number of this episode among those of the task.
+        member: Number of this episode among the episodes of the task, from 0.
         policy: Name of the policy.
-        reward: The reward; ``None`` where invalid.
-        valid: Whether the reward means anything.
-        success: Strict pass.
-        score: Weighted score of the rubric.
-        turns: Actions that the policy took.
+        reward: The reward; ``None`` if the episode is invalid.
+        valid: Whether the episode has a reward; mask invalid episodes in training.
+        success: Whether the episode met all criteria that success requires.
+        score: Weighted score of the rubric; ``None`` if there is none.
+        turns: Number of actions of the policy.
         ended: Why the episode ended.
-        verdict: The whole verdict.
-        fault: Role, kind and message of the fault, where there was one.
-        events: The ledger.
-        head: The ledger's hash.
+        verdict: The whole verdict as JSON.
+        fault: Role, kind and message of the fault; ``None`` if there was none.
+        events: The events of the ledger.
+        head: The ledger's head hash, 64 hex digits.
     """
 
     line: int
@@ -104,14 +104,13 @@ class Record:
         return {"v": VERSION, **{name: getattr(self, name) for name in _FIELDS if name != "v"}}
 
     def to_line(self, events: Sequence[bytes] | None = None) -> bytes:
-        """The line as it is written, its end included: `to_json`, encoded.
+        """The encoded line, with its newline.
 
         Args:
-            events: The canonical bytes of the events, where they are known: the ledger has hashed them, and they are
-                most of the line.
+            events: The canonical bytes of the events from `Ledger.encoded`, to save encoding them again.
 
         Raises:
-            InputError: Something in the record is no JSON.
+            InputError: The record contains something that is not JSON.
         """
         fields = self.to_json()
         head = encode(fields.pop("head"))
@@ -121,20 +120,20 @@ class Record:
 
     @property
     def actions(self) -> list[str]:
-        """The policy's texts, in order."""
+        """The texts of the policy's actions, in order."""
         return [event["text"] for event in self.events if event["type"] == "action"]
 
 
 def record_from_json(value: Any, where: str, line: int = 0) -> Record:
-    """Read one line's object.
+    """Make a record from a decoded line.
 
     Args:
-        value: The decoded object.
-        where: File and line, for error messages.
-        line: The line number.
+        value: The decoded line.
+        where: File and line, for errors.
+        line: The line number, from 1; 0 without a file.
 
     Raises:
-        InputError: It is no record; names the field.
+        InputError: The value is not a record; names the field.
     """
     if not isinstance(value, dict):
         raise InputError("is no record: not a JSON object", where=where, fix="Give a file that `simia rollout` wrote.")
@@ -163,7 +162,7 @@ def _short(value: Any) -> str:
 
 
 def is_torn(tail: bytes) -> bool:
-    """Whether a line without its end is the beginning of a record's line, and not another kind of text."""
+    """Whether a last line without newline is the beginning of a record line rather than other text."""
     return tail.startswith(BEGINNING) or BEGINNING.startswith(tail)
 
 
@@ -172,10 +171,10 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
 
     Args:
         path: The file.
-        torn: What to do with a last line that has no end, which is what a killed writer leaves.
+        torn: How to treat a last line without newline, which a killed process leaves: raise an error or skip it.
 
     Yields:
-        The records, in the file's order.
+        The records, in file order.
 
     Raises:
         InputError: The file is missing or unreadable, or a line is broken; names file and line.
@@ -185,14 +184,14 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
 
 
 def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[tuple[Record, bytes]]:
-    """Read a record file line by line, with each line as it stands there.
+    """Read a record file line by line, together with the raw lines.
 
     Args:
         path: The file.
-        torn: What to do with a last line that has no end, which is what a killed writer leaves.
+        torn: How to treat a last line without newline, which a killed process leaves: raise an error or skip it.
 
     Yields:
-        The records, in the file's order, each with its line.
+        Each record with its line without newline, in file order.
 
     Raises:
         InputError: The file is missing or unreadable, or a line is broken; names file and line.

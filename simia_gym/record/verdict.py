@@ -1,4 +1,4 @@
-"""Verdicts to JSON and back, and the verdict of an episode that ended with a fault."""
+"""Convert verdicts to and from JSON, and make the verdict of an episode that ended with a fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def faulted(fault: Fault) -> Verdict:
 
 
 def to_json(verdict: Verdict) -> JsonObject:
-    """Write a verdict as plain JSON values, in a fixed key order."""
+    """Convert a verdict to plain JSON values, in a fixed key order."""
     fault = verdict.fault
     return {
         "reward": verdict.reward,
@@ -45,7 +45,7 @@ def _criterion(item: CriterionResult) -> JsonObject:
 
 
 def from_json(data: Mapping[str, Any]) -> Verdict:
-    """Read a verdict back from what `to_json` wrote."""
+    """Make a verdict from the result of `to_json`."""
     criteria = tuple(
         CriterionResult(**{**item, "evidence": tuple(Evidence(**piece) for piece in item["evidence"])})
         for item in data["criteria"]

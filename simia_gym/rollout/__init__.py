@@ -1,1 +1,1 @@
-"""Many episodes: a work queue over `Episode`, a resumable record, and the proof that a record is true."""
+"""Rollouts: play many episodes from a queue, write a resumable record, and verify records by replay."""

@@ -1,9 +1,8 @@
 """Rarer garbage collection while many episodes are in flight.
 
-The objects of running episodes are alive, and there are many of them. At Python's default rhythm the collector visits
-them again and again and finds next to nothing, which takes a sixth of the time of a turn at 256 episodes at once.
-Objects of a finished episode are freed by reference counting. So a collection waits until more objects have come into
-being than the episodes in flight can hold.
+Running episodes hold many live objects. With Python's default thresholds the collector scans them again and again and
+frees almost nothing; with 256 episodes in flight this takes a sixth of the time of a turn. Objects of finished episodes
+are freed by reference counting. So we raise the threshold above the number of objects that the episodes in flight hold.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OBJECTS = 50_000
-"""New objects after which a collection begins at the earliest; Python's default is 700."""
+"""Lowest threshold: number of new objects that starts a collection; Python's default is 700."""
 _OF_AN_EPISODE = 2_000
-"""More objects than an episode holds when it ends."""
+"""Upper bound on the number of objects of one episode."""
 
 
 @contextmanager
 def rarer_collection(episodes: int = 1) -> Iterator[None]:
-    """Collect more rarely inside the context. Nothing changes if collection is off, or is rarer already.
+    """Raise the garbage collection threshold inside the context, unless collection is off or the threshold is higher.
 
     Args:
-        episodes: Number of episodes in flight at once.
+        episodes: Number of episodes in flight.
     """
     before = gc.get_threshold()
     objects = max(_OBJECTS, _OF_AN_EPISODE * episodes)

@@ -1,4 +1,4 @@
-"""The code that a domain brings along may raise anything; what it raises is a mistake of the domain, told in a line."""
+"""Turn exceptions of a domain's own code into one-line errors that name the domain."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from simia_gym.errors import DomainError, SimiaError
 
 @contextmanager
 def foreign_code(folder: Path | str) -> Iterator[None]:
-    """Turn what the code of a domain raises into an error that names it.
+    """Turn exceptions of a domain's code into an error that names the domain and the line.
 
     Args:
         folder: The domain's folder.
 
     Raises:
-        DomainError: Something was raised that is no error of this package.
+        DomainError: The code raised an exception other than a `SimiaError`.
     """
     try:
         yield
@@ -30,4 +30,4 @@ def foreign_code(folder: Path | str) -> Iterator[None]:
         last = (inside or frames)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
         what = f"the domain's code raised {type(error).__name__}: {error} ({place})"
-        raise DomainError(what, where=str(folder), fix="Mend its world, state, reward or user.") from error
+        raise DomainError(what, where=str(folder), fix="Fix its world, state, reward or user.") from error

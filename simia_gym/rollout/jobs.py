@@ -1,4 +1,4 @@
-"""What a rollout has to do: one job per episode, each with a seed, a group and a key that follow from content alone."""
+"""The jobs of a rollout: one per episode, with a seed, a group and a key derived from content alone."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Job:
     """One episode to run.
 
     Attributes:
-        task: What it is about; equal for all members of a group, the initial state included.
-        member: Number of this episode among those of the same task, from 0.
-        group: Id that the episodes of one group share: task id and number of the group.
+        task: The task; the same for all members of a group, initial state included.
+        member: Number of this episode among the episodes of the task, from 0.
+        group: Id shared by the episodes of one group: task id and group number.
         seed: The episode's own seed.
-        key: Content hash; equal keys mean that the same thing would be run.
+        key: Content hash of settings, domain, task, policy, seed and member; equal keys mean the same episode.
     """
 
     task: Task
@@ -39,12 +39,12 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmade:
-    """An episode that cannot be run because its task could not even be made.
+class MissingTask:
+    """Takes the place of a job whose task could not be generated.
 
     Attributes:
-        position: The task's place in the list of tasks, from 0.
-        error: What the source of tasks raised.
+        position: Index of the task, from 0.
+        error: Error of the task source.
     """
 
     position: int
@@ -53,17 +53,17 @@ class Unmade:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Settings of a rollout that decide what its episodes are.
+    """Settings that determine the episodes of a rollout.
 
     Attributes:
-        config: The environment.
-        domain_hash: Content hash of the domain it was loaded from.
-        policy: Name of the policy, as it stands in the record.
-        policy_hash: Content hash of the policy's source, where it is no part of this package.
-        seed: Seed that all episode seeds are derived from.
-        group: Episodes per task.
-        episodes: Jobs in total; ``None`` means tasks x group. The last group is torn where it is no multiple of
-            ``group``.
+        config: The environment's settings.
+        domain_hash: Content hash of the domain.
+        policy: Name of the policy in the record.
+        policy_hash: Content hash of the policy's source; ``None`` for policies of this package.
+        seed: Seed of the rollout; all episode seeds are derived from it.
+        group: Episodes per group; all episodes of a group play the same task.
+        episodes: Episodes in total; ``None`` for tasks x group. If it is not a multiple of ``group``, the last group is
+            incomplete.
     """
 
     config: EnvConfig
@@ -74,10 +74,10 @@ class Plan:
     episodes: int | None = None
     policy_hash: str | None = None
     config_json: JsonObject = field(init=False, repr=False, compare=False)
-    """The environment as it stands in every line of the record; read-only, since all of them share it."""
+    """The environment's settings as written to every line of the record; read-only, because all lines share them."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no rollout."""
+        """Refuse invalid numbers."""
         object.__setattr__(self, "config_json", freeze(self.config.to_json()))
         for name, least in (("group", 1), ("episodes", 1), ("seed", 0)):
             value = getattr(self, name)
@@ -86,15 +86,19 @@ class Plan:
 
     @property
     def torn(self) -> int:
-        """How many episodes the last group has where it is not whole, else 0."""
+        """Number of episodes of an incomplete last group; 0 if all groups are complete."""
         return 0 if self.episodes is None else self.episodes % self.group
 
     def total(self, tasks: int) -> int:
-        """Number of jobs over so many tasks."""
+        """Number of jobs.
+
+        Args:
+            tasks: Number of tasks.
+        """
         return tasks * self.group if self.episodes is None else self.episodes
 
     def settings(self) -> JsonObject:
-        """Everything that must be equal for one file to hold the episodes of two runs."""
+        """The settings that must be equal for a run to continue the record of another."""
         return {
             **self.config_json,
             "policy": self.policy,
@@ -103,28 +107,28 @@ class Plan:
         }
 
     def run(self) -> JsonObject:
-        """What besides environment and policy all lines of a record share."""
+        """The settings of the rollout that all lines of a record share, besides environment and policy."""
         shared: JsonObject = {"seed": self.seed, "group": self.group}
         return shared if self.policy_hash is None else {**shared, "policy_hash": self.policy_hash}
 
 
 def episode_seed(seed: int, task_id: str, member: int) -> int:
-    """Derive one episode's seed, equal on every machine and in every Python.
+    """Derive the seed of an episode; the result is the same on every machine and Python version.
 
     Args:
         seed: The rollout's seed.
-        task_id: The task.
-        member: Number of the episode among those of the task.
+        task_id: The task's id.
+        member: Number of the episode among the episodes of the task, from 0.
 
     Returns:
-        A number below 2**32.
+        A seed below 2**32.
     """
     digest = hashlib.sha256(encode(["episode-seed", seed, task_id, member])).digest()
     return int.from_bytes(digest[: _SEED_BITS // 8], "big")
 
 
 def world_group(seed: int, group: str) -> str:
-    """Name the episodes that share a world: those of one group, in rollouts of the same seed."""
+    """Id of the episodes that share a world: the episodes of one group in rollouts with the same seed."""
     return f"{seed}/{group}"
 
 
@@ -133,21 +137,21 @@ def content_key(*parts: Any) -> str:
     return hashlib.sha256(encode(list(parts))).hexdigest()[:32]
 
 
-def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | Unmade]:
-    """List the jobs in the order in which they are started.
+def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
+    """List the jobs in the order in which they start.
 
-    All members of a task's group follow each other, so that groups are finished early. When more episodes are wanted
-    than tasks x group, the tasks are gone through again and the member numbers go on; every round is a new group.
+    The members of a group follow each other, so that groups finish early. If more than tasks x group episodes are
+    requested, the tasks are repeated with new groups and continued member numbers.
 
     Args:
         plan: The settings.
-        tasks: The tasks; drawn one at a time, so that generated tasks cost nothing before their turn.
+        tasks: The tasks; generated tasks are generated one at a time, when needed.
 
     Yields:
-        One job per episode; where the source of tasks fails, what takes its place.
+        One job per episode, or a `MissingTask` if its task cannot be generated.
 
     Raises:
-        InputError: There is no task.
+        InputError: There are no tasks.
     """
     if not tasks:
         raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
@@ -162,20 +166,20 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | Unmade]:
                     return
                 remaining -= 1
                 if task is None:
-                    yield Unmade(position, error)
+                    yield MissingTask(position, error)
                     continue
                 yield make_job(plan, task, member, digest)
         first += plan.group
 
 
 def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> Job:
-    """Everything that follows from the settings, the task and the number of the episode.
+    """Make the job of one episode.
 
     Args:
         plan: The settings.
         task: The task.
-        member: Number of the episode among those of the task.
-        digest: The task's content hash, where it is known.
+        member: Number of the episode among the episodes of the task, from 0.
+        digest: The task's content hash; computed if ``None``.
 
     Returns:
         The job.
@@ -191,21 +195,21 @@ def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> 
     )
 
 
-def job_at(plan: Plan, tasks: Sequence[Task], position: int, member: int) -> Job | Unmade:
-    """One job of those that `make_jobs` lists.
+def job_at(plan: Plan, tasks: Sequence[Task], position: int, member: int) -> Job | MissingTask:
+    """Make one of the jobs that `make_jobs` lists.
 
     Args:
         plan: The settings.
         tasks: The tasks.
-        position: The task's place in them.
-        member: Number of the episode among those of the task.
+        position: Index of the task, from 0.
+        member: Number of the episode among the episodes of the task, from 0.
     """
     task, error = _task(tasks, position)
-    return Unmade(position, error) if task is None else make_job(plan, task, member)
+    return MissingTask(position, error) if task is None else make_job(plan, task, member)
 
 
 def _task(tasks: Sequence[Task], position: int) -> tuple[Task | None, str]:
-    """One task, or why there is none: generators are other people's code."""
+    """The task and an empty text, or ``None`` and the error; a domain's task generator may raise anything."""
     try:
         task: object = tasks[position]
         if not isinstance(task, Task) or not isinstance(task.id, str):
@@ -218,7 +222,7 @@ def _task(tasks: Sequence[Task], position: int) -> tuple[Task | None, str]:
 
 
 def _digest(task: Task) -> str:
-    """The task's content hash; of one that holds what is no JSON, a stand-in: its episode becomes a fault."""
+    """The task's content hash; a placeholder if the task is not JSON, in which case its episode ends with a fault."""
     try:
         return task_hash(task)
     except Exception:
@@ -226,7 +230,7 @@ def _digest(task: Task) -> str:
 
 
 def plain_config(suite: Suite) -> EnvConfig:
-    """The settings without those that were typed and are the domain's own anyway: such a record is the same record."""
+    """The settings in normal form: settings equal to the domain's defaults are removed, so that records are equal."""
     config, domain = suite.config, suite.domain
     names = suite.model_names
     own = {**domain.config.options, **(domain.data.options if domain.data is not None else {})}
@@ -241,7 +245,7 @@ def plain_config(suite: Suite) -> EnvConfig:
 
 
 def _named_roles(roles: Mapping[str, Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, JsonObject]:
-    """The settings of the models with their names, wherever these came from; the simulator's stands by itself."""
+    """Model settings by role, with the resolved model names; the simulator's name has a field of its own."""
     out = {
         role: {name: value for name, value in settings.items() if name not in NO_MATTER}
         for role, settings in roles.items()

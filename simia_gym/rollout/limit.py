@@ -1,8 +1,8 @@
-"""The time that an episode may take.
+"""The time limit of an episode.
 
-Two ways of being late need two watches: an episode that waits too long is cancelled by the loop, and one whose code
-neither returns nor yields is interrupted by an alarm, where the platform can: in the main thread of a POSIX process.
-While one episode holds the loop up, its neighbours cannot go on; what they lose by it is added to their limits.
+The event loop cancels an episode that waits too long. An episode whose code computes without ever awaiting is
+interrupted by ``SIGALRM``, in the main thread of a POSIX process only. While one episode blocks the event loop, the
+others cannot run, so the blocked time is added to their limits.
 """
 
 from __future__ import annotations
@@ -26,37 +26,41 @@ _TO_CLEAN_UP = 1.0
 
 
 class TimeUpError(BaseException):
-    """The alarm of an episode that does not yield; no ``except Exception`` of a tool or policy can swallow it."""
+    """Interrupts an episode that never awaits; a `BaseException`, so that ``except Exception`` does not catch it."""
 
 
 class Limit:
-    """When one episode has to be over."""
+    """The deadline of one episode.
+
+    Args:
+        timeout: The timeout that enforces it; ``None`` for no limit.
+    """
 
     def __init__(self, timeout: asyncio.Timeout | None = None) -> None:
         self._timeout = timeout
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
+        """Seconds until the deadline; infinite without a limit."""
         end = None if self._timeout is None else self._timeout.when()
         return math.inf if end is None else end - time.monotonic()
 
     def over(self) -> bool:
-        """Whether the time is over."""
+        """Whether the deadline has passed."""
         return self.left <= 0
 
     def extend(self, seconds: float) -> None:
-        """Give back time that somebody else took."""
+        """Postpone the deadline by the time for which another episode blocked the event loop."""
         timeout = self._timeout
         if timeout is not None and not timeout.expired():
             timeout.reschedule((timeout.when() or 0) + seconds)
 
 
 class Clock:
-    """Keeps the time of all episodes of one loop.
+    """Enforces the time limits of all episodes on one event loop.
 
     Args:
-        seconds: What each may take; ``None`` for no limit.
+        seconds: Time limit of each episode in seconds; ``None`` for no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -66,13 +70,13 @@ class Clock:
 
     @contextmanager
     def ticking(self) -> Iterator[None]:
-        """Keep the alarm ready while episodes run."""
+        """Install the alarm handler while episodes run."""
         if self._seconds is None or sys.platform == "win32" or not _in_main_thread():
             yield
             return
 
         def ring(number: int, frame: FrameType | None) -> None:
-            if self._armed:  # never inside the loop's own code
+            if self._armed:  # never interrupt the event loop's own code
                 self._armed = False
                 raise TimeUpError
 
@@ -86,17 +90,17 @@ class Clock:
             signal.signal(signal.SIGALRM, previous)
 
     def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
-        """Run one episode.
+        """Run one episode within its time limit.
 
         Args:
-            work: Gives the coroutine to run.
+            work: Makes the coroutine of the episode, given its deadline.
 
         Returns:
-            Its result, to be awaited.
+            A coroutine of the episode's result.
 
         Raises:
-            TimeoutError: It waited too long.
-            TimeUpError: Its code ran too long.
+            TimeoutError: The deadline passed while the episode was waiting.
+            TimeUpError: The deadline passed while the episode was computing.
         """
         return work(Limit()) if self._seconds is None else self._limited(work)
 
@@ -111,7 +115,7 @@ class Clock:
 
     @contextmanager
     def step(self, limit: Limit) -> Iterator[None]:
-        """Watch one step of an episode: what it does between two waits."""
+        """Time one uninterrupted piece of an episode, from one await to the next."""
         began = time.monotonic()
         if self._rings and sys.platform != "win32":
             self._armed = True
@@ -130,7 +134,7 @@ class Clock:
 
 
 class _Stepwise(Generic[T]):
-    """Runs a coroutine as it is, and puts every step of it under the clock."""
+    """Runs a coroutine and times each piece between two awaits."""
 
     def __init__(self, work: Coroutine[Any, Any, T], clock: Clock, limit: Limit) -> None:
         self._work, self._clock, self._limit = work, clock, limit
@@ -147,7 +151,7 @@ class _Stepwise(Generic[T]):
                 return result
             except TimeUpError:
                 if inspect.getcoroutinestate(self._work) != inspect.CORO_CLOSED:
-                    self._end()  # it rang between two lines of this module
+                    self._end()  # the alarm interrupted this module, not the coroutine
                 raise
             try:
                 given, raised = (yield waits_for), None
@@ -155,7 +159,7 @@ class _Stepwise(Generic[T]):
                 given, raised = None, error
 
     def _end(self) -> None:
-        """Tell the work itself that its time is up, so that it does not lie about unfinished."""
+        """Raise the error inside the coroutine, so that its cleanup code runs."""
         try:
             self._work.throw(TimeUpError())
         except (StopIteration, TimeUpError):

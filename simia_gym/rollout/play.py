@@ -1,4 +1,4 @@
-"""One episode from its first message to its verdict. Whatever goes wrong ends in the record, never in a crash."""
+"""Play one episode from its first message to its verdict; errors become faults in the record, never a crash."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from simia_gym.rollout.limit import TimeUpError
 from simia_gym.types import Task
 
 _SLOW = 0.02
-"""Seconds without a wait after which the loop gets its turn."""
+"""Seconds without an await after which an episode yields to the event loop."""
 
 
 class Turns:
-    """Which of the episodes on a loop went on last: one that finds another there knows that the loop had its turn."""
+    """Shared by all episodes of an event loop, to find out whether the loop has run since an episode's last turn.
+
+    Attributes:
+        latest: The episode that ran last. If it is another episode, the loop has run in between.
+    """
 
     latest: Episode | None = None
 
@@ -32,15 +36,16 @@ async def play(
     """Play one episode to its end with a policy.
 
     Args:
-        episode: A fresh episode.
-        task: What it is about.
-        seed: Its seed.
-        policy: Who acts.
+        episode: A new episode.
+        task: The task.
+        seed: The episode's seed.
+        policy: The policy.
         env: The environment's id, for the policy.
         group: Id of the episodes that share a world.
 
     Returns:
-        The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
+        The traceback of an unexpected exception, for the sidecar file; ``None`` if there was none. ``episode.verdict``
+        is set.
     """
     return await play_new(episode, task, seed=seed, make_policy=lambda: policy, env=env, group=group)
 
@@ -59,23 +64,24 @@ async def play_new(
 ) -> str | None:
     """Play one episode to its end with a policy of its own.
 
-    Nothing that a policy, a user, a tool or a reward raises gets out, `SystemExit` and a made-up `CancelledError`
-    included; only what the caller does to this task does: an interrupt, a cancellation, the end of its time.
+    Exceptions of policy, user simulator, tools and reward never leave this function, `SystemExit` and a
+    `CancelledError` raised by such code included. Only the caller's own interrupt, cancellation or timeout does.
 
     Args:
-        episode: A fresh episode.
-        task: What it is about.
-        seed: Its seed.
-        make_policy: Makes who acts. That may fail, too.
+        episode: A new episode.
+        task: The task.
+        seed: The episode's seed.
+        make_policy: Makes the policy; may raise anything.
         env: The environment's id, for the policy.
         group: Id of the episodes that share a world.
-        over: Whether the time is over, so that no further step is begun.
-        on_wait: Called when an action has to be waited for.
-        turns: This runs as a task of a loop, which gets its turn between two turns that are slow: an interrupt is
-            delivered there, also while neither policy nor environment ever waits. All episodes of the loop share it.
+        over: Returns whether the time limit has passed; then no further step begins.
+        on_wait: Called before an action of an asynchronous policy is awaited.
+        turns: Shared by all episodes of the event loop; ``None`` outside of one. The episode yields to the loop between
+            slow turns, so that an interrupt is delivered even if neither policy nor environment ever awaits.
 
     Returns:
-        The traceback where something raised unexpectedly, for the sidecar; else ``None``. ``episode.verdict`` is set.
+        The traceback of an unexpected exception, for the sidecar file; ``None`` if there was none. ``episode.verdict``
+        is set.
     """
     role: Role = "episode"
     begun = False
@@ -127,12 +133,12 @@ async def play_new(
 
 
 def timed_out() -> Fault:
-    """The fault of an episode that took too long."""
+    """The fault of an episode that exceeded its time limit."""
     return Fault("timeout", "the episode took longer than its time limit", role="episode")
 
 
 def _cancelled() -> bool:
-    """Whether somebody cancelled this task; else a `CancelledError` is only an exception that somebody raised."""
+    """Whether this task is really being cancelled, rather than foreign code having raised `CancelledError`."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
@@ -141,7 +147,7 @@ def _cancelled() -> bool:
 
 
 def _at_fault(task: Task, error: BaseException) -> bool:
-    """Whether it is the task itself with which no episode can begin."""
+    """Whether the task is the reason that the episode could not start."""
     if isinstance(error, InputError | PatchError):
         return True
     try:

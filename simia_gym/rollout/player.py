@@ -1,4 +1,4 @@
-"""From what names a policy to what makes one for each episode, in this process or in another."""
+"""Turn the name of a policy into a factory that makes one policy per episode."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def make_player(policy: str, options: PolicyOptions, suite: Suite) -> Callable[[
 
     Args:
         policy: A name, or ``module:Class``, as for `simia_gym.policies.load_policy`.
-        options: Settings of the model that it asks, where it asks one.
-        suite: The environment; its budget and cassette are the policy's, too.
+        options: Settings of the policy's model, if it uses one.
+        suite: The environment; the policy shares its budget and cassette.
 
     Returns:
-        A factory: every call gives a new policy.
+        A factory; each call makes a new policy.
 
     Raises:
-        InputError: There is no such policy, or it cannot be used.
+        InputError: The policy does not exist, or cannot be used.
     """
     own, folder = suite.domain.config.policies, suite.domain.folder
     if policy != LLM or LLM in own:

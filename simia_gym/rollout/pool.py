@@ -1,4 +1,4 @@
-"""The rollout pool: a queue of jobs, a number of episodes in flight, one line of record for each that finishes."""
+"""The rollout pool: plays queued jobs with several episodes in flight and writes a record line for each episode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simia_gym.policies import Policy
 from simia_gym.record.records import Record
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import Job, Plan, Unmade, make_jobs, world_group
+from simia_gym.rollout.jobs import Job, MissingTask, Plan, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
 from simia_gym.rollout.play import Turns, play_new, timed_out
 from simia_gym.rollout.store import RecordStore
@@ -28,14 +28,19 @@ from simia_gym.types import JsonObject
 OnDone = Callable[[Record], None]
 
 _START_ROUNDS = 32
-"""In how many rounds of the loop, about, the first episodes begin."""
+"""Approximate number of event loop iterations over which the first episodes are started."""
 
 
 class Sink(Protocol):
-    """Where finished episodes go, such as a `RecordStore`."""
+    """A destination of finished episodes, such as a `RecordStore`."""
 
     def write(self, line: bytes, times: JsonObject) -> None:
-        """Take one: its line of the record, and what is known besides."""
+        """Store a finished episode.
+
+        Args:
+            line: The episode's record line.
+            times: Its entry of the sidecar file: duration, and the traceback if there is one.
+        """
         ...
 
 
@@ -44,16 +49,20 @@ class Pool:
 
     Args:
         suite: The environment.
-        plan: What to run.
+        plan: The episodes to play.
         make_policy: Makes the policy of one episode.
-        concurrency: Most episodes in flight. Where nothing waits for anything there is one, without loss of speed.
-        timeout: Seconds that one episode may take.
-        on_done: Called after each episode, also for those taken from the store.
+        concurrency: Maximum number of episodes in flight. If neither environment nor policy ever awaits, episodes are
+            played one at a time, which is as fast.
+        timeout: Time limit of one episode in seconds; ``None`` for no limit.
+        on_done: Called after each episode, also for episodes taken from the store.
 
     Attributes:
-        summary: The results so far; true at any moment, also after an interruption.
-        inline: Whether the environment never waits for anything.
+        summary: The results so far; correct at any time, also after an interrupt.
+        inline: Whether the environment never awaits anything.
         on_traceback: Called with the traceback of an episode that ended with an unexpected exception.
+
+    Raises:
+        InputError: ``concurrency`` or ``timeout`` is not positive.
     """
 
     def __init__(
@@ -77,40 +86,40 @@ class Pool:
             self.inline = suite.episode().inline
         self._clock, self._turns = Clock(timeout), Turns()
         self.on_traceback: Callable[[str], None] = lambda trace: None
-        self._unmade: list[Unmade] = []
+        self._missing_tasks: list[MissingTask] = []
         self._stopping = self._halted = False
 
     def halt(self) -> None:
-        """Begin no further episode; those in flight go on to their end, and are recorded."""
+        """Start no further episodes; episodes in flight are finished and recorded."""
         self._halted = True
 
     @property
     def total(self) -> int:
-        """Number of episodes, those that are finished already included."""
+        """Number of episodes of the plan, finished ones included."""
         return self.plan.total(len(self.suite.tasks))
 
     def ticking(self) -> AbstractContextManager[None]:
-        """Keep the alarm for late episodes ready; `run` does it, and `play_job` needs it."""
+        """The context that enforces time limits; `run` enters it, callers of `play_job` must do so themselves."""
         return self._clock.ticking()
 
     async def run(self, store: RecordStore) -> Summary:
-        """Run everything that the store does not hold yet.
+        """Play all episodes that the store does not contain yet.
 
         Args:
-            store: Where finished episodes go, and where those stand that need not run again.
+            store: Receives finished episodes, and holds the finished episodes of earlier runs.
 
         Returns:
             The results.
 
         Raises:
-            InputError: The record cannot be written, or belongs to other tasks; or, after everything else has run,
-                some tasks could not be made.
+            InputError: The record cannot be written, or is of other tasks; or, after all other episodes have been
+                played, some tasks could not be generated.
         """
-        jobs: Iterable[Job | Unmade] = make_jobs(self.plan, self.suite.tasks)
+        jobs: Iterable[Job | MissingTask] = make_jobs(self.plan, self.suite.tasks)
         if store.finished:
             jobs = checked_jobs(store, iter(jobs))
         queue = iter(jobs)
-        # One worker is enough until something waits: an environment with I/O, or an action that has to be awaited.
+        # One worker is enough until something awaits: an environment with I/O, or an asynchronous policy.
         several = asyncio.Event()
         if not self.inline:
             several.set()
@@ -120,12 +129,12 @@ class Pool:
             with rarer_collection(self._concurrency), self.ticking():
                 for number in range(count):
                     workers.append(asyncio.create_task(self._work(queue, store, several, first=not number)))
-                    # Requests leave before all episodes are prepared; but one a round of the loop would let the first
-                    # episodes run far ahead, and the last ones end alone.
+                    # Yield now and then, so that first requests are sent before all episodes are prepared. Yielding
+                    # after each worker would let the first episodes run far ahead, and the last ones finish alone.
                     if number % (count // _START_ROUNDS + 1) == 0:
                         await asyncio.sleep(0)
-                # Not gather: that would hand an interrupt on to the workers, and they could not tell it from one that
-                # a policy made up.
+                # Not gather: it passes a cancellation on to the workers, which could not tell it from a
+                # `CancelledError` raised by a policy.
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
                 for worker in done:
                     worker.result()
@@ -139,7 +148,7 @@ class Pool:
         return self.summary
 
     async def _work(
-        self, queue: Iterator[Job | Unmade], store: RecordStore, several: asyncio.Event, *, first: bool
+        self, queue: Iterator[Job | MissingTask], store: RecordStore, several: asyncio.Event, *, first: bool
     ) -> None:
         if not first:
             await several.wait()
@@ -147,8 +156,8 @@ class Pool:
             for job in queue:
                 if self._halted:
                     return
-                if isinstance(job, Unmade):
-                    self._unmade.append(job)
+                if isinstance(job, MissingTask):
+                    self._missing_tasks.append(job)
                     continue
                 known = store.finished.get(job.key)
                 record = known or await self.play_job(job, store, several.set)
@@ -160,12 +169,15 @@ class Pool:
             several.set()
 
     async def play_job(self, job: Job, sink: Sink, on_wait: Callable[[], None] = lambda: None) -> Record:
-        """Play one episode; whatever goes wrong in it is a fault that its record names.
+        """Play one episode; errors in it become a fault in its record.
 
         Args:
-            job: What to play.
-            sink: Where its line goes.
-            on_wait: Called when an action has to be waited for.
+            job: The job.
+            sink: Receives the record line.
+            on_wait: Called before an action of an asynchronous policy is awaited.
+
+        Returns:
+            The record of the episode.
         """
         began = time.monotonic()
         episode, trace = await self._episode(job, on_wait)
@@ -208,7 +220,7 @@ class Pool:
         return episode, trace
 
     def _record(self, job: Job, episode: Episode) -> tuple[Record, bytes]:
-        """The record and its line; of an episode that cannot be written as JSON, the fault that it cannot."""
+        """The record and its line; an episode that cannot be written as JSON is replaced by a ``bad_record`` fault."""
         try:
             record = make_record(self.plan, job, episode)
             return record, record.to_line(episode.ledger.encoded)
@@ -220,18 +232,18 @@ class Pool:
             return record, record.to_line(episode.ledger.encoded)
 
     def _complete(self) -> None:
-        """Make sure that nothing is missing.
+        """Check that all episodes were played.
 
         Raises:
-            InputError: Something is; says what.
+            InputError: Tasks could not be generated, or episodes are missing.
         """
         if self._halted:
             return
-        if self._unmade:
-            one = self._unmade[0]
-            number = len({item.position for item in self._unmade})
+        if self._missing_tasks:
+            one = self._missing_tasks[0]
+            number = len({item.position for item in self._missing_tasks})
             what = f"{number} of the tasks cannot be made, the first is number {one.position + 1}: {one.error}"
-            fix = "Mend the domain's task generator, then give --resume."
+            fix = "Fix the domain's task generator, then give --resume."
             raise InputError(what, where="tasks", fix=fix)
         missing = self.total - self.summary.all.episodes
         if missing:
@@ -239,22 +251,32 @@ class Pool:
 
 
 async def _close_connections() -> None:
-    """Close what was opened on this loop to ask models, if any were asked; it must not outlive the loop."""
+    """Close this event loop's connections to models, if there are any, before the loop closes."""
     module = sys.modules.get("simia_gym.llm.transport.http")
     if module is not None:
         await module.close_connections()
 
 
-def checked_jobs(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[Job | Unmade]:
-    """Refuse a file whose episodes are of another version of the same tasks.
+def checked_jobs(store: RecordStore, jobs: Iterator[Job | MissingTask]) -> Iterator[Job | MissingTask]:
+    """Check that the episodes in a record were played on the current version of their tasks.
 
-    Goes only as far as the file's episodes reach, so that a plan without end can be resumed too.
+    Jobs are read only until all episodes of the record are found, so that generated tasks are not all generated.
+
+    Args:
+        store: The record.
+        jobs: The jobs of the plan.
+
+    Returns:
+        The same jobs, from the first on.
+
+    Raises:
+        InputError: A task has changed since one of its episodes was recorded.
     """
     known = {(record.task, record.member): record for record in store.finished.values()}
-    seen: list[Job | Unmade] = []
+    seen: list[Job | MissingTask] = []
     for job in jobs:
         seen.append(job)
-        record = None if isinstance(job, Unmade) else known.pop((job.task.id, job.member), None)
+        record = None if isinstance(job, MissingTask) else known.pop((job.task.id, job.member), None)
         if record is not None and isinstance(job, Job) and record.key != job.key:
             raise InputError(
                 f"task {record.task!r} has changed since this episode of it was written",
@@ -267,7 +289,11 @@ def checked_jobs(store: RecordStore, jobs: Iterator[Job | Unmade]) -> Iterator[J
 
 
 def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
-    """The record of an episode that has its verdict."""
+    """Make the record of a finished episode.
+
+    Raises:
+        RuntimeError: The episode has no verdict yet.
+    """
     verdict, written = episode.verdict, episode.written
     if verdict is None or written is None:
         raise RuntimeError("the episode has no verdict yet")

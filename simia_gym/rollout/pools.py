@@ -1,7 +1,7 @@
-"""Pools that spread episodes beyond this process, found by name through the entry-point group ``simia_gym.pools``.
+"""Pools that distribute episodes to other processes, registered as entry points in the group ``simia_gym.pools``.
 
-An entry point names a class like `Pool`: made with the environment, the plan, what makes a policy, and `Elsewhere`,
-which says what it takes to make the same in another process.
+An entry point names a subclass of `Pool` whose constructor takes an `Elsewhere` in place of the policy factory, as
+`MakePool` declares.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ EXTRAS = {"ray": 'pip install "simia-gym[ray]"'}
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere:
-    """What other processes need besides the environment's settings; it can be pickled and holds no secret.
+    """What worker processes need besides the environment's settings; it can be pickled and holds no secrets.
 
     Attributes:
-        policy: Names the policy, as for `simia_gym.rollout.player.make_player`.
-        options: Settings of its model.
-        address: Of the cluster; ``None`` for the one that is configured, or else one of this machine alone.
-        workers: Worker processes; ``None`` for one per core.
-        content_hash: Of the policy's model, where its files lie on each node; see `simia_gym.policies.extra`.
+        policy: Name of the policy, as for `simia_gym.rollout.player.make_player`.
+        options: Settings of the policy's model.
+        address: Address of the cluster; ``None`` for the configured cluster, or else a local one.
+        workers: Number of worker processes; ``None`` for one per core.
+        content_hash: Content hash of the policy's model files on each node; see `simia_gym.policies.extra`.
     """
 
     policy: str
@@ -57,13 +57,13 @@ class MakePool(Protocol):
 
 
 def load_pool(name: str) -> MakePool:
-    """Find a class of pools.
+    """Find a class of pools by name.
 
     Args:
-        name: Its name, such as ``ray``.
+        name: The name, such as ``ray``.
 
     Raises:
-        InputError: It is not installed; says what to install.
+        InputError: The pool is not installed; the error says what to install.
     """
     fix = f"Install it: {EXTRAS[name]}." if name in EXTRAS else "Install the package that brings it."
     points = [point for point in entry_points(group=GROUP) if point.name == name]

@@ -1,4 +1,4 @@
-"""The look at every model before the first episode: what cannot work is said in one line, and nothing is spent."""
+"""Checks of all models before the first episode, so that a misconfigured run fails at once with a one-line error."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Target:
     """One model at one endpoint.
 
     Attributes:
-        roles: Who asks it.
-        settings: How the first of them asks.
-        endpoint: Where it is.
+        roles: Roles that use the model.
+        settings: The model settings of the first role.
+        endpoint: The endpoint.
     """
 
     roles: tuple[str, ...]
@@ -41,17 +41,17 @@ class Target:
 
     @property
     def role(self) -> Role:
-        """The first role, as faults name it; the stronger simulator is a simulator."""
+        """The first role as named in faults; the escalation model has the role ``simulator``."""
         return "simulator" if self.name == "escalation" else cast(Role, self.name)
 
     @property
     def name(self) -> str:
-        """The first role, as settings and variables name it."""
+        """The first role as named in settings and environment variables."""
         return self.roles[0]
 
 
 def targets(places: Places) -> list[Target]:
-    """Every model once, whoever asks it.
+    """List the models of all roles, each model once.
 
     Args:
         places: Settings and endpoint by role.
@@ -67,30 +67,30 @@ def targets(places: Places) -> list[Target]:
 
 
 def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
-    """Ask every model of a run one short question, with as much to read as it will always have.
+    """Send every model of a run one short request that contains the static part of its role's prompts.
 
     Args:
         suite: The environment.
-        policy: Where the policy's model is asked, if it is one.
+        policy: Settings and endpoint of the policy's model, if it has one.
 
     Returns:
-        What went wrong and may pass, in a line each.
+        Warnings about problems that may be temporary, one line each.
 
     Raises:
-        InputError: An endpoint is not there, refuses the key, does not know the model, or reads too little.
+        InputError: An endpoint does not respond, refuses the key, does not know the model, or has too little context.
     """
     places = {**suite.models.places(suite.model_names), **(policy or {})}
-    return asyncio.run(_look(suite, targets(places))) if places else []
+    return asyncio.run(_check_models(suite, targets(places))) if places else []
 
 
 def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
-    """Make sure that the cost of every model is known, where it is to be limited.
+    """Check that the prices of all models are known, which a cost limit requires.
 
     Args:
         places: Settings and endpoint by role.
 
     Raises:
-        InputError: The price of one is not.
+        InputError: The price of a model is not known.
     """
     for role, (settings, _) in places.items():
         if settings.price_in is None or settings.price_out is None:
@@ -99,7 +99,7 @@ def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
 
 
 def warnings(suite: Suite) -> Iterator[str]:
-    """What will not be as one might expect, a sentence each."""
+    """Warn about settings that have no effect, or not the expected one; one sentence each."""
     yield from suite.warnings
     tasks = suite.tasks
     if suite.config.judge is not None and not any(judged(suite, task) for task in islice(iter(tasks), _LOOKED_AT)):
@@ -111,7 +111,7 @@ def warnings(suite: Suite) -> Iterator[str]:
 
 
 def judged(suite: Suite, task: Task) -> list[JsonObject]:
-    """The criteria of a task that the judge is asked about.
+    """The criteria of a task that the judge decides.
 
     Args:
         suite: The environment.
@@ -135,25 +135,25 @@ def _is_llm(item: Mapping[str, object]) -> bool:
     return isinstance(check, Mapping) and "llm" in check
 
 
-async def _look(suite: Suite, asked: Iterable[Target]) -> list[str]:
+async def _check_models(suite: Suite, asked: Iterable[Target]) -> list[str]:
     from simia_gym.llm.probe import preflight
     from simia_gym.llm.transport.http import close_connections
 
-    worries = []
+    found = []
     try:
         for target in asked:
             reading = max((_reading(suite, role) for role in target.roles), key=len)
-            # As plain text: no reader should take this for a question of the run itself.
+            # Break the block tags, so that no server script takes this for a real request of the run.
             plain = reading.replace("<<", "< <")
             settings, endpoint = target.settings, target.endpoint
-            worries.append(await preflight(settings, endpoint, target.role, reading=plain, name=target.name))
+            found.append(await preflight(settings, endpoint, target.role, reading=plain, name=target.name))
     finally:
         await close_connections()
-    return [worry for worry in worries if worry is not None]
+    return [warning for warning in found if warning is not None]
 
 
 def _reading(suite: Suite, role: str) -> str:
-    """What stands at the beginning of every request of a role; nothing, where only its episodes can tell why not."""
+    """The static beginning of a role's requests; empty if it cannot be made, as the episodes will report the error."""
     try:
         return _static_text(suite, role)
     except InputError:

@@ -1,4 +1,4 @@
-"""Replay: run a record's actions again and prove that every event comes out the same, byte for byte."""
+"""Replay: run a record's actions again and verify that every event is the same, byte for byte."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from simia_gym.types import JsonObject, Message, Task
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What replaying one record showed.
+    """The result of replaying one record.
 
     Attributes:
-        line: The record's line in its file.
-        task: Its task.
-        proven: Every event, the hash and the verdict came out the same.
-        event: Number of the first event that did not; ``None`` where the events agree and another field does not.
-        path: JSON Pointer into that event, or into the record.
-        expected: What the record holds there.
-        got: What running it again gave.
-        reason: One sentence.
+        line: Line number of the record in its file, from 1.
+        task: Id of its task.
+        proven: Whether every event, the hash and the verdict are the same.
+        event: Index of the first event that differs; ``None`` if only another field of the record differs.
+        path: JSON Pointer to the difference inside that event, or inside the record.
+        expected: The recorded value.
+        got: The value of the replay.
+        reason: Description of the difference in one sentence.
     """
 
     line: int
@@ -53,10 +53,10 @@ class Proof:
 
 
 class Replayer:
-    """Replays records, loading each environment once.
+    """Replays records; loads each environment once.
 
     Args:
-        data: The user's own data, where it lies elsewhere than when the record was written.
+        data: Path of the user's own data, if it has moved since the record was written.
     """
 
     def __init__(self, data: str | None = None) -> None:
@@ -66,14 +66,17 @@ class Replayer:
         self._tasks: dict[bytes, _Tasks] = {}
 
     def check(self, record: Record, raw: bytes | None = None) -> Proof:
-        """Run one record again.
+        """Replay one record.
 
         Args:
             record: The record.
-            raw: Its line as it stands in the file, where every byte of that is to be proven.
+            raw: The record's line in the file, to verify every byte of it; ``None`` to skip that check.
+
+        Returns:
+            The result.
 
         Raises:
-            InputError: Its environment cannot be loaded.
+            InputError: The record's environment cannot be loaded.
         """
         suite, tasks = self._load(record)
         if suite.domain.hash != record.domain_hash:
@@ -93,7 +96,7 @@ class Replayer:
         fresh = [dict(event) for event in episode.ledger.events]
         cut = _cut(record)
         if cut is not None:
-            # the clock ended it in the middle of a step; what came before must agree
+            # The time limit ended the episode in the middle of a step: only the events before that are repeatable.
             events, fresh = events[:cut], fresh[:cut]
         divergence = first_divergence(events, fresh)
         if divergence is not None:
@@ -122,7 +125,7 @@ class Replayer:
             config = replace(config, simulator=started["simulator"])
         models = started.get("models") or {}
         asked = sorted(models)
-        # A model may have been named by a variable, which is gone.
+        # The run may have taken model names from environment variables, which need not be set now.
         named = {role: {**config.roles.get(role, {}), "model": models[role]} for role in asked if models[role]}
         config = replace(config, roles={**config.roles, **named})
         name = encode([config.to_json(), asked])
@@ -138,19 +141,19 @@ class Replayer:
             episode = suite.episode()
         policy = _Recorded(record)
         self._models.load(record.events, record.fault)
-        self._pins.clear()  # every record is proven by itself
+        self._pins.clear()  # each record is verified independently
         group = world_group(record.run.get("seed", 0), record.group)
         run_sync(play(episode, task, seed=record.seed, policy=policy, group=group), inline=episode.inline)
         return episode
 
 
 class _Recorded:
-    """Acts as the record says; where the record ends with a fault from outside, so does this."""
+    """A policy that repeats the recorded actions, and then the fault that ended the episode, if there was one."""
 
     def __init__(self, record: Record) -> None:
         self._actions = iter(record.actions)
         self._fault = record.fault
-        # Where its tokens were used up, it was cut off after its last action; what is judged then may be a fault.
+        # If the token limit ended the episode, truncate it after the last action: a recorded fault is then the judge's.
         ends = [event.get("reason") for event in record.events if event["type"] == "end"]
         self._limit = TOKEN_LIMIT if TOKEN_LIMIT in ends else None
 
@@ -165,7 +168,7 @@ class _Recorded:
 
 
 class _Tasks:
-    """Finds tasks by id: at once where the id tells which one it is, else by going through the generated ones."""
+    """Finds tasks by id: directly if `Suite.task` knows the id, otherwise by searching the generated tasks."""
 
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
@@ -173,7 +176,7 @@ class _Tasks:
         self._further: Iterator[Task] | None = None
 
     def find(self, task_id: str) -> Task | str:
-        """The task, or why there is none."""
+        """The task with an id, or the reason why it was not found."""
         suite = self._suite
         if task_id in self._known:
             return self._known[task_id]
@@ -192,7 +195,7 @@ class _Tasks:
         return missing
 
     def _numbered(self) -> bool:
-        """Whether `Suite.task` finds generated tasks by their number, so that none need be searched for."""
+        """Whether `Suite.task` finds all generated tasks by their number, so that no search is needed."""
         suite, count = self._suite, self._suite.config.generated
         if not count:
             return True
@@ -204,20 +207,20 @@ class _Tasks:
 
 
 def _cut(record: Record) -> int | None:
-    """Where the clock cut the ledger, if it did."""
+    """Index of the event at which the time limit ended the episode; ``None`` if it did not."""
     if (record.fault or {}).get("kind") != "timeout":
         return None
     return next((i for i, event in enumerate(record.events) if event["type"] == "fault"), None)
 
 
 def _outcome(episode: Episode) -> JsonObject:
-    """What a record's line should say about an episode, besides its events."""
+    """The expected fields of a record, besides its events, from the replayed episode."""
     verdict = to_json(episode.verdict) if episode.verdict is not None else {}
     return {**_facts(verdict), "turns": episode.turn, "ended": episode.ended, "head": episode.ledger.head}
 
 
 def _own_words(record: Record) -> JsonObject:
-    """What a record's line should say, going by its last events alone."""
+    """The expected fields of a record from its own last event, for episodes that cannot be replayed to the end."""
     last = record.events[-1] if record.events else {}
     return _facts({name: value for name, value in last.items() if name not in ("i", "type")})
 
@@ -228,7 +231,7 @@ def _facts(verdict: JsonObject) -> JsonObject:
 
 
 def _compare_rest(record: Record, outcome: JsonObject) -> Proof:
-    """The ledgers agree; what the line says about them must agree too."""
+    """Compare the other fields of a record whose events agree."""
     started = record.events[0] if record.events else {}
     names = ("task", "kind", "split", "seed") if started.get("type") == "start" else ()  # a bad task never starts
     fresh = {**{name: started.get(name) for name in names}, **outcome}
@@ -240,7 +243,7 @@ def _compare_rest(record: Record, outcome: JsonObject) -> Proof:
 
 
 def _compare_job(record: Record, task: Task) -> Proof:
-    """What the line says about its rollout must lead to the same seed, group and key again."""
+    """Verify that seed, group and key of a record follow from its rollout settings."""
     run = record.run
     try:
         plan = Plan(
@@ -264,7 +267,7 @@ def _compare_job(record: Record, task: Task) -> Proof:
 
 
 def _compare_bytes(record: Record, raw: bytes) -> Proof:
-    """Nothing else may stand in the line, and nothing may be written another way."""
+    """Verify that the line holds no further keys and is encoded canonically."""
     fresh = record.to_line().removesuffix(b"\n")
     if fresh == raw:
         return _proven(record)
@@ -278,7 +281,7 @@ def _compare_bytes(record: Record, raw: bytes) -> Proof:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a divergence as JSON: what is absent becomes ``None``."""
+    """A value of a divergence as JSON; `ABSENT` becomes ``None``."""
     return None if value is ABSENT else value
 
 
@@ -295,10 +298,10 @@ def replay_file(path: Path | str, *, data: str | None = None) -> Iterator[Proof]
 
     Args:
         path: The record file.
-        data: The user's own data, where it lies elsewhere now.
+        data: Path of the user's own data, if it has moved since the record was written.
 
     Yields:
-        One proof per record, in the file's order.
+        One result per record, in file order.
 
     Raises:
         InputError: The file or an environment cannot be read.

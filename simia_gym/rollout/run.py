@@ -1,4 +1,4 @@
-"""One rollout from its settings to its record: the environment, the policy, the plan, the pool, and how it ended."""
+"""A rollout from its settings to its record: load the environment and the policy, play the episodes, report the end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_AT_ONCE = 10_000
 
 
 class RunSettings(Settings):
-    """What a rollout plays, how often, and where its record goes."""
+    """Settings of a rollout: policy, number of episodes, record file, cluster."""
 
     policy: str = setting(EXPERT, "expert, random, null, claimer, refuser, llm, hf, or module:Class.", metavar="P")
     policy_model: str | None = setting(None, "Model of --policy llm or hf.", metavar="NAME")
@@ -49,19 +49,19 @@ class RunSettings(Settings):
         None, "Episodes in total, whole groups.", metavar="N", unset="tasks x group", ge=1, le=MOST
     )
     group: int = setting(1, "Episodes per task.", metavar="N", ge=1, le=MOST)
-    trials: int | None = setting(None, "Episodes per task, each in a group of its own.", metavar="K", ge=1, le=MOST)
+    trials: int | None = setting(None, "Episodes per task, each in its own group.", metavar="K", ge=1, le=MOST)
     seed: int = setting(0, "Random seed.", metavar="S", ge=0)
-    concurrency: int = setting(8, "Most episodes in flight.", metavar="C", ge=1, le=MOST_AT_ONCE)
-    timeout: int | float | None = setting(None, "Seconds that one episode may take.", metavar="S", gt=0)
-    out: Path | None = setting(None, "The record that is written.", metavar="FILE", unset="a new file in runs/")
-    resume: bool = setting(False, "Continue a record: valid episodes are kept, all others played.")
-    ray: bool = setting(False, "Spread the episodes over a Ray cluster.", panel=CLUSTER)
+    concurrency: int = setting(8, "Maximum number of episodes in flight.", metavar="C", ge=1, le=MOST_AT_ONCE)
+    timeout: int | float | None = setting(None, "Time limit of one episode in seconds.", metavar="S", gt=0)
+    out: Path | None = setting(None, "Record file to write.", metavar="FILE", unset="a new file in runs/")
+    resume: bool = setting(False, "Continue a record: keep valid episodes, play all others.")
+    ray: bool = setting(False, "Distribute the episodes over a Ray cluster.", panel=CLUSTER)
     ray_address: str | None = setting(
         None,
-        "Of a running cluster: auto, or HOST:PORT.",
+        "Address of a running cluster: auto, or HOST:PORT.",
         metavar="A",
         panel=CLUSTER,
-        unset="RAY_ADDRESS, else one of this machine alone",
+        unset="RAY_ADDRESS, else a local cluster",
     )
     ray_workers: int | None = setting(
         None, "Worker processes.", metavar="N", panel=CLUSTER, unset="one per core", ge=1, le=MOST_AT_ONCE
@@ -69,14 +69,18 @@ class RunSettings(Settings):
 
 
 class Display(Protocol):
-    """Shows how far a run is."""
+    """Shows the progress of a run."""
 
     def progress(self, total: int) -> AbstractContextManager[None]:
-        """Show it while the run goes on."""
+        """Show the progress inside the context.
+
+        Args:
+            total: Number of episodes.
+        """
         ...
 
     def done(self, record: Record) -> None:
-        """Count one episode."""
+        """Count a finished episode."""
         ...
 
     def failed(self, trace: str) -> None:
@@ -89,15 +93,15 @@ class Ended:
     """How a rollout ended.
 
     Attributes:
-        path: The record.
-        total: Episodes that were wanted.
-        summary: What came of those that were played.
-        seconds: How long it took.
-        spent: What models took, by role.
-        stopped: Why it ended early: ``budget``, ``endpoint`` or ``bug``.
-        message: One line on it.
-        interrupt: The interrupt that ended it.
-        error: The error that ended it.
+        path: The record file.
+        total: Number of episodes of the plan.
+        summary: Results of the episodes that were played.
+        seconds: Duration in seconds.
+        spent: Model usage by role.
+        stopped: Why the rollout ended early: ``budget``, ``endpoint`` or ``bug``; ``None`` if it did not.
+        message: The reason for an early end in one line.
+        interrupt: The interrupt that ended the rollout, if any.
+        error: The error that ended the rollout, if any.
     """
 
     path: Path
@@ -112,22 +116,23 @@ class Ended:
 
 
 class Run:
-    """A rollout that is ready to begin.
+    """A rollout that is ready to start.
 
     Args:
-        config: The environment.
-        settings: What is played.
+        config: The environment's settings.
+        settings: The rollout's settings.
         sources: Models and limits.
-        resources: Made of `sources`.
+        resources: The resources made from `sources`.
 
     Attributes:
-        suite: The environment, loaded.
-        policy: The policy as the record names it: with its model, without its address.
-        plan: Which episodes are played.
-        places: Where the policy's model is asked, if one is.
+        suite: The loaded environment.
+        policy: Name of the policy in the record: with its model, without addresses.
+        plan: The episodes to play.
+        places: Settings and endpoint of the policy's model by role; empty if the policy uses none.
+        path: The record file.
 
     Raises:
-        InputError: A setting is impossible, or something that it needs is missing.
+        InputError: A setting is invalid, or something that the rollout needs is missing.
     """
 
     def __init__(self, config: EnvConfig, settings: RunSettings, sources: ModelSources, resources: Resources) -> None:
@@ -158,32 +163,32 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The environment's id; of a domain of one's own, the domain's name."""
+        """The environment's id, or the name of a custom domain."""
         return self.suite.domain.name if self.suite.config.domain is not None else self.suite.config.env
 
     @property
     def asks_models(self) -> bool:
-        """Whether any model takes part, the policy's included."""
+        """Whether the rollout uses any model, the policy's included."""
         return bool(self.suite.model_names or self.places)
 
     @cached_property
     def total(self) -> int:
-        """Episodes in total."""
+        """Number of episodes in total."""
         return self.plan.total(len(self.suite.tasks))
 
     @property
     def trained_prompt(self) -> str | None:
-        """The system message that the policy was trained with, where it says so."""
+        """The system message that the policy was trained with; ``None`` if unknown."""
         return getattr(self._make_policy, "trained_prompt", None)
 
     def look(self) -> list[str]:
-        """Ask every model one short question, unless the record could not be begun anyway.
+        """Check every model with one short request, unless the record file already exists and is not resumed.
 
         Returns:
-            What went wrong and may pass, in a line each.
+            Warnings about problems that may be temporary, one line each.
 
         Raises:
-            InputError: A model cannot be asked.
+            InputError: A model cannot be used.
         """
         return look_at_models(self.suite, self.places) if self.settings.resume or not os.path.exists(self.path) else []
 
@@ -191,11 +196,14 @@ class Run:
         """Play all episodes, or until something ends the run early.
 
         Args:
-            display: Shows how far it is.
-            begin: Called with the record before the first episode.
+            display: Shows the progress.
+            begin: Called with the opened record before the first episode.
+
+        Returns:
+            How the rollout ended.
 
         Raises:
-            InputError: The record cannot be begun or continued.
+            InputError: The record cannot be created or resumed.
         """
         began = time.monotonic()
         watch = Watch(self.settings.concurrency)
@@ -211,7 +219,7 @@ class Run:
         with self._store() as store:
             begin(store)
             watch.begin(pool.halt, store.finished)
-            # A policy of one's own may compute for long, and must be interruptible while it does.
+            # A user's own policy may compute for long and must stay interruptible: no uvloop for it.
             waits = self.asks_models and ":" not in self.settings.policy
             try:
                 with display.progress(pool.total):
@@ -219,7 +227,7 @@ class Run:
             except KeyboardInterrupt as error:
                 interrupt = error
             except EndpointLostError:
-                pass  # the watch knows
+                pass  # `watch` holds the reason
             except InputError as error:
                 problem = error
         return Ended(
@@ -267,7 +275,7 @@ class Run:
         return {POLICY: (model_settings(self.options), endpoint_of(self.options))}
 
     def _model_hash(self) -> str | None:
-        """In the record: which model the policy's is, and how it is used where that differs from the defaults."""
+        """Hash of the policy's model content and non-default settings; ``None`` if there is neither."""
         given = {name: value for name, value in self.sources.role.get(POLICY, {}).items() if name not in NO_MATTER}
         content = getattr(self._make_policy, "content_hash", None)
         if content is not None:
@@ -290,7 +298,7 @@ class Run:
         return make_pool(self.suite, self.plan, elsewhere, **shared)
 
     def _store(self) -> RecordStore:
-        """Open the record; a path that nobody has typed and that has just been taken gives way to the next one."""
+        """Open the record; without --out, take the next path if another process has just created the chosen one."""
         if self.settings.resume:
             return resume_store(self.path, self.plan)
         while True:
@@ -304,15 +312,18 @@ class Run:
 
 @contextmanager
 def prepared(config: EnvConfig, settings: RunSettings, sources: ModelSources) -> Iterator[Run]:
-    """Prepare a rollout. A cassette into which nothing was written is taken away again.
+    """Prepare a rollout; at the end, close a recorded cassette and delete it if it is empty.
 
     Args:
-        config: The environment.
-        settings: What is played.
+        config: The environment's settings.
+        settings: The rollout's settings.
         sources: Models and limits.
 
+    Yields:
+        The rollout.
+
     Raises:
-        InputError: A setting is impossible, or something that it needs is missing.
+        InputError: A setting is invalid, or something that the rollout needs is missing.
     """
     _check_files(settings, sources)
     pool_of(settings, sources)
@@ -328,10 +339,10 @@ def prepared(config: EnvConfig, settings: RunSettings, sources: ModelSources) ->
 
 
 def pool_of(settings: RunSettings, sources: ModelSources) -> MakePool | None:
-    """What spreads the episodes over other processes, where that is wanted.
+    """The class of pool that distributes episodes to other processes; ``None`` for this process alone.
 
     Raises:
-        InputError: It is not installed, or cannot do what else is asked for.
+        InputError: The pool is not installed, or does not support another setting.
     """
     if not settings.ray:
         for name in ("ray_address", "ray_workers"):
@@ -346,7 +357,7 @@ def pool_of(settings: RunSettings, sources: ModelSources) -> MakePool | None:
 
 
 def _check_files(settings: RunSettings, sources: ModelSources) -> None:
-    """Make sure that record and cassette are two files."""
+    """Check that record and cassette are different files."""
     out = settings.out
     for name in ("record_cassette", "replay_cassette"):
         cassette: Path | None = getattr(sources, name)

@@ -1,4 +1,4 @@
-"""What a first Ctrl-C says, and that SIGTERM is heard like one."""
+"""Handling of Ctrl-C and SIGTERM: the first prints a note and stops the run gracefully."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from simia_gym.common.event_loop import new_loop
 T = TypeVar("T")
 
 _NOTE = b"simia: stopping after this call; press Ctrl-C again to stop now\n"
-_TOLD_TO = b"simia: told to stop (SIGTERM): stopping after this call\n"
+_NOTE_SIGTERM = b"simia: told to stop (SIGTERM): stopping after this call\n"
 
 
 class Terminated(KeyboardInterrupt):
-    """The run was stopped by SIGTERM, as batch systems and container managers send it."""
+    """The run was stopped by SIGTERM, which batch systems and container managers send."""
 
 
 def run_until_interrupted(work: Coroutine[Any, Any, T], *, waits: bool = False) -> T:
-    """Run a coroutine in a loop of its own, and answer the first Ctrl-C or SIGTERM at once.
+    """Run a coroutine on a new event loop, and print a note at the first Ctrl-C or SIGTERM.
 
-    What an interrupt does is left to `asyncio.Runner`: the first cancels the work, which a policy that computes holds
-    up until it returns, and the second stops it where it is.
+    `asyncio.Runner` handles the interrupts: the first cancels the coroutine, which takes effect at its next await; the
+    second stops running code at once.
 
     Args:
         work: The coroutine.
-        waits: Whether it mostly waits for servers, so that the fastest loop is worth having. That one hears a second
-            interrupt only between two steps, which is too late for code that computes for long.
+        waits: Whether it mostly waits for servers, so that it runs on `uvloop`. `uvloop` handles a second interrupt
+            only at the next await, which is too late for code that computes for long.
 
     Returns:
         Its result.
 
     Raises:
-        KeyboardInterrupt: Somebody stopped it; a `Terminated` if it was by SIGTERM.
+        KeyboardInterrupt: The run was interrupted; `Terminated` if by SIGTERM.
     """
     heard: list[int] = []
     try:
@@ -57,14 +57,14 @@ async def _answering(work: Coroutine[Any, Any, T], heard: list[int]) -> T:
 
     def answer(number: int, frame: FrameType | None) -> None:
         if not heard:
-            # Not through sys.stderr: the interrupt may have come while that was writing.
-            note = _TOLD_TO if number == signal.SIGTERM else _NOTE
+            # Not through sys.stderr: the signal may have interrupted a write to it.
+            note = _NOTE_SIGTERM if number == signal.SIGTERM else _NOTE
             os.write(2, b"\n" + note if sys.stderr.isatty() else note)
         heard.append(number)
         of_the_loop(signal.SIGINT, frame)
 
     before: dict[signal.Signals, Any] = {signal.SIGINT: of_the_loop}
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # else somebody has decided otherwise, such as to ignore it
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # keep a handler that the caller has installed
         before[signal.SIGTERM] = signal.SIG_DFL
     for number in before:
         signal.signal(number, answer)

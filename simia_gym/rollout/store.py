@@ -1,7 +1,8 @@
-"""The file that a rollout writes: one JSON line per finished episode, and nothing is ever lost that was finished.
+"""Record files: one JSON line per finished episode.
 
-A line is appended with one write and one flush, so a killed process leaves at most one torn line at the end, which is
-cut off and redone. Lines hold no times, so that the same episode is the same bytes; times go to a sidecar file.
+Each line is appended with one unbuffered write, so a killed process leaves at most one incomplete line at the end;
+--resume removes it and plays that episode again. Lines contain no times, so the same episode gives the same bytes;
+times go to a sidecar file.
 """
 
 from __future__ import annotations
@@ -26,13 +27,20 @@ _DEFAULTS = EnvConfig.defaults()
 
 
 def sidecar(path: Path) -> Path:
-    """Where the times of a record file stand: ``a.jsonl`` -> ``a.times.jsonl``."""
+    """Path of the sidecar file with the times of a record: ``a.jsonl`` -> ``a.times.jsonl``."""
     stem = path.name.removesuffix(".jsonl")
     return path.with_name(f"{stem}.times.jsonl")
 
 
 def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("runs")) -> Path:
-    """Choose the record's path: the first number that is free, or the last one used where that is to be continued."""
+    """Choose the path of a record without --out.
+
+    Args:
+        env: The environment's id.
+        policy: The policy's name.
+        resume: Whether to continue the record with the highest number rather than take the first free number.
+        folder: Folder of the records.
+    """
     stem = f"{slug(env.removeprefix('simia/'))}-{slug(policy)}"
     number = 1
     while (folder / f"{stem}-{number}.jsonl").exists():
@@ -41,11 +49,11 @@ def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("run
 
 
 class RecordStore:
-    """An append-only record file. Make one with `create_store` or `resume_store`, and use it as a context.
+    """An append-only record file. Create it with `create_store` or `resume_store`, and use it as a context manager.
 
     Attributes:
         path: The record file.
-        finished: Valid episodes that were in the file when it was opened, by key.
+        finished: Key to record of the valid episodes that were in the file when it was opened.
     """
 
     def __init__(self, path: Path, lines: IO[bytes], finished: Mapping[str, Record]) -> None:
@@ -57,11 +65,11 @@ class RecordStore:
         """Append one finished episode.
 
         Args:
-            line: Its line, as `Record.to_line` gives it.
-            times: What goes to the sidecar file.
+            line: The episode's line from `Record.to_line`.
+            times: The episode's entry of the sidecar file.
 
         Raises:
-            InputError: The disk refused it.
+            InputError: A file cannot be written.
         """
         try:
             _append(self._lines, line)
@@ -84,28 +92,31 @@ class RecordStore:
 
 
 class NoStore(RecordStore):
-    """Keeps no record."""
+    """A store that discards all episodes."""
 
     def __init__(self) -> None:
         self.path, self.finished = Path(os.devnull), {}
 
     def write(self, line: bytes, times: JsonObject) -> None:
-        """Keep nothing."""
+        """Discard the episode."""
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to close."""
+        """Do nothing: there is no file to close."""
 
 
 class TakenError(InputError):
-    """A record is to begin in a file that exists already."""
+    """The file of a new record already exists."""
 
 
 def create_store(path: Path) -> RecordStore:
-    """Begin a new record.
+    """Create a new record.
+
+    Args:
+        path: The record file.
 
     Raises:
-        TakenError: The file exists already.
-        InputError: It cannot be made.
+        TakenError: The file already exists.
+        InputError: The file cannot be created.
     """
     try:
         if path.is_dir():
@@ -115,32 +126,32 @@ def create_store(path: Path) -> RecordStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             lines = _locked(path, new=True)
-        except FileExistsError:  # made by another process at this very moment
+        except FileExistsError:  # another process has just created it
             raise _taken(path) from None
         try:
             return RecordStore(path, lines, {})
         except OSError:
             lines.close()
-            path.unlink()  # it is as empty as it was made
+            path.unlink()  # still empty
             raise
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
 def resume_store(path: Path, plan: Plan) -> RecordStore:
-    """Continue a record, or begin it where it does not exist yet.
+    """Continue a record, or create it if it does not exist yet.
 
-    A torn last line and the lines of episodes that a fault made invalid are taken out; those episodes run again.
+    An incomplete last line and the lines of invalid episodes are removed; those episodes are played again.
 
     Args:
         path: The record file.
         plan: The settings of this run.
 
     Returns:
-        The store, with the episodes that need not run again.
+        The store, with the valid episodes of the record.
 
     Raises:
-        InputError: The file was written with other settings; a line in its middle is broken.
+        InputError: The record was written with other settings, or a line other than the last is broken.
     """
     lines: IO[bytes] | None = None
     try:
@@ -173,7 +184,7 @@ def _taken(path: Path) -> TakenError:
 
 
 def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
-    """Open for appending, unbuffered, and make sure that nobody else has it open so."""
+    """Open a file for appending, unbuffered, and lock it."""
     lines = path.open("xb" if new else "ab", buffering=0)
     if take_lock(lines.fileno(), path):
         return lines
@@ -182,14 +193,14 @@ def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
 
 
 def _append(file: IO[bytes], data: bytes) -> None:
-    """Hand everything to the system: one write, unless it takes less than it was given."""
+    """Write all bytes; usually with one write, unless the system accepts fewer bytes."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 def _replaced(path: Path, lines: IO[bytes], kept: Iterable[bytes]) -> IO[bytes]:
-    """Rewrite the file in one step: whoever is killed here leaves the old file or the new one, and keeps the lock."""
+    """Rewrite the file atomically and keep it locked: a process killed here leaves the old file or the new one."""
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
     fresh = _locked(partial)

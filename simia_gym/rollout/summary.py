@@ -1,4 +1,4 @@
-"""What a rollout came to: counts, rates over valid episodes, and how sure one can be of them."""
+"""Results of a rollout: counts, rates over valid episodes, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
     """The 95% Wilson score interval of a proportion.
 
     Args:
-        successes: How often it happened.
-        trials: How often it could have.
+        successes: Number of successes.
+        trials: Number of trials.
 
     Returns:
-        Lower and upper bound; (0, 1) without any trial.
+        Lower and upper bound; (0, 1) without trials.
     """
     if not trials:
         return 0.0, 1.0
     rate, square = successes / trials, _Z95**2
     centre = (rate + square / (2 * trials)) / (1 + square / trials)
     half = _Z95 / (1 + square / trials) * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
-    # at 0 and at all of them the bound is exact; rounding must not push it out of [0, 1]
+    # With no successes, or only successes, one bound is exactly 0 or 1; rounding must not push it out of [0, 1].
     return (0.0 if not successes else max(0.0, centre - half)), (
         1.0 if successes == trials else min(1.0, centre + half)
     )
@@ -40,9 +40,9 @@ class Tally:
     """Sums over episodes.
 
     Attributes:
-        episodes: All of them.
-        valid: Those with a reward; everything below counts these alone.
-        successes: Strict passes.
+        episodes: Number of all episodes.
+        valid: Number of valid episodes, which have a reward; the following sums count only these.
+        successes: Number of successful episodes.
         reward: Sum of rewards.
         turns: Sum of turns.
     """
@@ -64,7 +64,7 @@ class Tally:
 
     @classmethod
     def sum(cls, tallies: Iterable[Tally]) -> Tally:
-        """Several tallies as one."""
+        """Add several tallies."""
         total = cls()
         for item in tallies:
             for name, value in vars(item).items():
@@ -92,16 +92,16 @@ class Summary:
     """A rollout's results so far.
 
     Attributes:
-        all: Every episode.
-        kinds: The same by kind of task.
-        faults: How often each fault occurred, by ``role:kind``.
-        messages: One message for each of them, the first.
-        reused: How many were taken from the file instead of run.
-        routes: How calls were answered, where models take part: by the model, by the world, from a pin, ...
-        rejected: Answers of models that broke rules and were not taken over.
-        shadow: Answers that were held against the world's (``answers``), and how many of them differ in their
-            ``outcome``, ``error_code``, ``observation``, and by ``wrong``, ``missed`` or ``spurious`` values of the
-            state.
+        all: Sums over all episodes.
+        kinds: Sums by kind of task.
+        faults: Number of faults by ``role:kind``.
+        messages: Message of the first fault of each ``role:kind``.
+        reused: Number of episodes taken from the record instead of played.
+        routes: Number of tool results by route, if models take part: by the model, by the world, from a pin, ...
+        rejected: Number of simulator replies that broke rules and were rejected.
+        shadow: In shadow runs, the number of simulator replies that were compared with the world's (``answers``), and
+            how many of them differ in ``outcome``, ``error_code`` or ``observation``, or have ``wrong``, ``missed`` or
+            ``spurious`` state values.
     """
 
     all: Tally = field(default_factory=Tally)
@@ -150,7 +150,12 @@ class Summary:
 
 
 def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
-    """What models took and how calls were answered, as JSON; nothing where no model was asked."""
+    """Model usage and the routes of tool results, as JSON; empty if no model was used.
+
+    Args:
+        summary: The results.
+        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
+    """
     if not accounts and not summary.routes:
         return {}
     out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}

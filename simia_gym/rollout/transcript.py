@@ -1,4 +1,4 @@
-"""From a record back to the conversation, without running anything."""
+"""Rebuild the conversation of a record without replaying it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from simia_gym.types import Calls, Message
 def transcript(record: Record, *, data: str | None = None) -> list[Message]:
     """Rebuild the whole conversation of a record in the OpenAI layout.
 
-    The system message is not in the record; it is made from the domain, which must be the one that the record names.
+    The record does not contain the system message; it comes from the domain, which must not have changed.
 
     Args:
         record: The record.
-        data: The user's own data, where it lies elsewhere than when the record was written.
+        data: Path of the user's own data, if it has moved since the record was written.
 
     Returns:
-        The messages as `Episode.messages` held them at the end.
+        The messages, equal to `Episode.messages` at the end of the episode.
 
     Raises:
-        InputError: The domain cannot be loaded, or is another one by now.
+        InputError: The domain cannot be loaded, or has changed since the record was written.
     """
     config = EnvConfig.from_json(record.config)
     domain = load_suite(config if data is None else replace(config, data=data)).domain
@@ -49,7 +49,7 @@ def transcript(record: Record, *, data: str | None = None) -> list[Message]:
 
 
 def _action(event: Mapping[str, Any], following: Mapping[str, Any], domain: Domain) -> list[Message]:
-    """The policy's turn. What it said to the user stands in the transition, as it was delivered."""
+    """The messages of a policy action; text for the user is taken from the transition, as it was delivered."""
     raw: Message = {"role": "assistant", "content": event["text"]}
     if following.get("type") in ("invalid", "answer"):
         return [raw]

@@ -1,4 +1,4 @@
-"""When to end a run early: what is left of it would be faults."""
+"""Ends a run early if the remaining episodes would only produce faults."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ TRANSPORT = frozenset(
         *("context_length", "content_filter", "bad_reply", "empty_reply", "budget"),
     }
 )
-"""Faults of the way to a model and back."""
+"""Kinds of faults of requests to models; the episode may succeed when played again."""
 _HOPELESS = frozenset({"connection", "auth", "not_found", "timeout"})
 _LEAST = 4
 _EQUAL_BUGS = 5
-"""A policy whose first episodes all end with the same exception is broken; one that works at times goes on."""
+"""The run stops if this many first episodes all end with the same exception of the policy."""
 
 
 class EndpointLostError(SimiaError):
-    """One episode after another ended with the same fault: the endpoint is gone, or serves this account no more."""
+    """Several episodes in a row ended with the same fault: the endpoint is down, or refuses this account."""
 
 
 class Watch:
-    """Looks at each episode that ends.
+    """Checks each finished episode and decides whether to end the run early.
 
     Args:
-        concurrency: Most episodes in flight; that many may fail by one and the same mishap.
+        concurrency: Maximum number of episodes in flight; a single outage may make that many fail.
 
     Attributes:
-        stopped: Why the run is to end early: ``budget``, ``endpoint`` or ``bug``; ``None`` while it may go on.
-        message: One line on it.
+        stopped: Why the run ends early: ``budget``, ``endpoint`` or ``bug``; ``None`` while it continues.
+        message: The reason in one line.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -49,19 +49,19 @@ class Watch:
         self._known: Collection[str] = ()
 
     def begin(self, halt: Callable[[], None], known: Collection[str]) -> None:
-        """Get ready.
+        """Start watching a run.
 
         Args:
-            halt: Lets no further episode begin.
-            known: Keys of episodes that are not played but taken from the record.
+            halt: Called to start no further episodes.
+            known: Keys of episodes that are taken from the record instead of played.
         """
         self._halt, self._known = halt, known
 
     def seen(self, record: Record) -> None:
-        """Look at an episode that has ended.
+        """Check a finished episode.
 
         Raises:
-            EndpointLostError: The endpoint is gone; those in flight wait for nothing.
+            EndpointLostError: The endpoint is lost, so that episodes in flight should be cancelled.
         """
         if record.key in self._known or self.stopped is not None:
             return
@@ -83,7 +83,7 @@ class Watch:
             raise EndpointLostError(self.message)
 
     def _always_bug(self, role: str, kind: str, message: str) -> bool:
-        """Whether every episode so far ended with the same exception of the policy; after a few the run stops."""
+        """Whether all episodes so far ended with the same exception of the policy; stops the run after a few."""
         name = message.partition(":")[0] if (role, kind) == ("policy", "bug") else ""
         if self._ended_otherwise or not name or name != (self._bug or name):
             self._ended_otherwise = True
@@ -99,5 +99,5 @@ class Watch:
 
 
 def to_play_again(summary: Summary) -> int:
-    """How many episodes ended by what may be otherwise the next time."""
+    """Number of episodes that ended with a fault of a model request and may succeed when played again."""
     return sum(count for name, count in summary.faults.items() if name.partition(":")[2] in TRANSPORT)

@@ -145,7 +145,7 @@ async def test_nothing_begins_with_a_wrong_endpoint(server: ChatServer, answer: 
 
 
 async def test_nobody_there() -> None:
-    with pytest.raises(InputError, match=r"the user's model: .*Nobody answers"):
+    with pytest.raises(InputError, match=r"the user's model: .*No server responds"):
         await preflight(SETTINGS, Endpoint("http://127.0.0.1:9/v1"), "user")
 
 
@@ -185,7 +185,7 @@ async def test_a_model_that_thinks_answers(server: ChatServer, short: Answer) ->
     assert worry is not None
     assert "the judge's model: " in worry
     assert "max_tokens" in worry
-    assert "raise it" in worry
+    assert "raise max_tokens" in worry
     assert (await found(server))["answers"].status == "warning"
 
 

@@ -117,7 +117,7 @@ def test_white_space_around_a_key_is_no_part_of_it(given: dict[str, Any]) -> Non
     "url", ["localhost:8000", "ftp://x/v1", "http://", "http://:80", "http://x:99999/v1", "x y", *HOSTS]
 )
 def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(InputError, match="no address"):
+    with pytest.raises(InputError, match="not the URL"):
         resolve_endpoint("judge", base_url=url, environ={})
 
 

@@ -135,7 +135,7 @@ def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spe
     [
         (PolicyOptions(), "no model"),
         (PolicyOptions(model="m"), "neither an endpoint nor a key"),
-        (PolicyOptions(model="m", base_url="localhost:8000"), "no address"),
+        (PolicyOptions(model="m", base_url="localhost:8000"), "not the URL"),
     ],
 )
 def test_llm_says_what_is_missing(options: PolicyOptions, words: str) -> None:

@@ -214,7 +214,7 @@ def test_a_simulator_of_ones_own(given: Any) -> None:
         ({"simulator": "hybrid", "model": "m", "base_url": "http://127.0.0.1:9/v1", "routes": {"fly": "llm"}}, "fly"),
         ({"simulator": "replay"}, "no record is named"),
         ({"roles": {"jester": {}}}, "no role 'jester'"),
-        ({"simulator": "llm", "model": "m", "base_url": "ftp://x"}, "no address"),
+        ({"simulator": "llm", "model": "m", "base_url": "ftp://x"}, "not the URL"),
         ({"simulator": "llm", "model": "m", "base_url": "http://x/v1", "roles": {"simulator": {"tem": 1}}}, "'tem'"),
     ],
 )
