@@ -27,7 +27,7 @@ from simia_gym.rl.cluster.budget_shares import BudgetShares
 from simia_gym.rl.cluster.messages import WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.session import graphics_cards, processors, session
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
-from simia_gym.rollout.jobs import Job, Plan, Unmade, job_at, make_jobs
+from simia_gym.rollout.jobs import Job, MissingTask, Plan, job_at, make_jobs
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs
 from simia_gym.rollout.pools import Elsewhere
 from simia_gym.rollout.store import RecordStore
@@ -254,7 +254,7 @@ class RayPool(Pool):
         workers would idle at the end.
         """
         running = self._running or (name,)
-        left = self.total - self.summary.all.episodes - len(self._unmade)
+        left = self.total - self.summary.all.episodes - len(self._missing_tasks)
         waiting = max(0, left - sum(max(capacity, self._assignments.count(other)) for other in running))
         spare = min(2 * max(capacity, recent), -(-waiting // (2 * len(running))))
         return max(0, capacity + spare - self._assignments.count(name))
@@ -267,7 +267,7 @@ class RayPool(Pool):
         if results:
             self._deaths = 0
         made = [one for one in results if one.error is None]
-        self._unmade += [Unmade(one.slot.task, one.error) for one in results if one.error is not None]
+        self._missing_tasks += [MissingTask(one.slot.task, one.error) for one in results if one.error is not None]
         for one in made:
             store.write(one.line, {**one.times, "worker": name})
             if "traceback" in one.times:
@@ -294,8 +294,8 @@ class RayPool(Pool):
         self._shares.worker_died(name)
         for slot in self._assignments.worker_died(name):
             job = job_at(self.plan, self.suite.tasks, *slot)
-            if isinstance(job, Unmade):
-                self._unmade.append(job)
+            if isinstance(job, MissingTask):
+                self._missing_tasks.append(job)
                 continue
             episode = self.suite.episode()
             episode.fail(Fault("worker_lost", "three workers died while they played it", role="episode"))

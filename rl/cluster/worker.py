@@ -29,7 +29,7 @@ from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, set_model_variables
 from simia_gym.rollout.collection import rarer_collection
 from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import Plan, Unmade, job_at
+from simia_gym.rollout.jobs import MissingTask, Plan, job_at
 from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.types import JsonObject
@@ -246,7 +246,7 @@ class EpisodeRunner:
 
     async def _play_one(self, slot: EpisodeSlot) -> None:
         job = job_at(self._pool.plan, self._pool.suite.tasks, *slot)
-        if isinstance(job, Unmade):
+        if isinstance(job, MissingTask):
             self.finished.append(SlotResult(slot=slot, error=job.error))
             return
         sink = _Sink()

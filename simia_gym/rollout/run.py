@@ -46,7 +46,7 @@ class RunSettings(Settings):
     policy_model: str | None = setting(None, "Model of --policy llm or hf.", metavar="NAME")
     policy_base_url: str | None = setting(None, "OpenAI-compatible endpoint of --policy llm.", metavar="URL")
     episodes: int | None = setting(
-        None, "Episodes in total, whole groups.", metavar="N", unset="tasks x group", ge=1, le=MOST
+        None, "Episodes in total; choose a multiple of --group.", metavar="N", unset="tasks x group", ge=1, le=MOST
     )
     group: int = setting(1, "Episodes per task.", metavar="N", ge=1, le=MOST)
     trials: int | None = setting(None, "Episodes per task, each in its own group.", metavar="K", ge=1, le=MOST)
