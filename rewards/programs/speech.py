@@ -95,7 +95,7 @@ class RefusedArgs(Args):
 
     about: Texts = Field(default=(), description="Texts of which one must stand in the same message as the refusal.")
     after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
-    heard: Texts = Field(default=(), description="Slots that a user who names its slots must have told first.")
+    heard: Texts = Field(default=(), description="Slots (details) that a scripted user must have told the agent first.")
     by_transfer: bool = Field(default=False, description="Whether a successful terminal tool counts as refusing.")
     tools: Texts = Field(default=(), description="The tools that count for that; all terminal ones if none are named.")
     cues: Texts = Field(default=(), description="Further phrases that count as refusing.")
