@@ -1,4 +1,4 @@
-"""What answers a tool call: the domain's code, a model, a mixture of both, or a record."""
+"""Simulators, which answer tool calls: by the domain's code, a model, both, or a record."""
 
 from simia_gym.simulators.world import WorldSimulator
 

@@ -1,9 +1,9 @@
-"""The ledger simulator: a model proposes what a call changes, and code decides whether it counts.
+"""The ledger simulator: a model proposes the changes of a tool call, and code checks them.
 
-The model sees the slice of the state that the call can touch. What it answers is operations, which are applied to a
-copy and checked; a state is never a model's text. A call that no tool takes costs nothing, the same call on the same
-slice has the same answer within a group, and an answer that breaks rules is mended once, or asked of a stronger model,
-or a fault.
+The model sees the slice of the state that the call may read. It answers with operations, which are applied to a copy
+and checked; the model never writes the state itself. Code answers invalid calls without a request. Within a group, the
+same call on the same slice gets the same answer. An answer that breaks rules is sent back for one repair, then a
+stronger model is asked, if there is one; otherwise the call is a fault.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from simia_gym.views.slices import Slice
 _AFTER = "\nAnswer this call."
 _META = {route: frozen_dict(({"route": route},)) for route in ("llm", "repaired", "escalated", "pin")}
 _SHARED = 4
-"""Numbers that are kept for the requests of one pinned answer: answer, repair, escalation, repair."""
+"""Request numbers reserved for one pinned answer: answer, repair, escalation, repair."""
 _OWN = 1 << 40
-"""From where the requests are numbered of a call whose earlier answer does not fit any more."""
+"""First request number for calls whose earlier answer is no longer valid."""
 
 
 class _Asked(NamedTuple):
-    """A call with everything that its answer depends on."""
+    """A call with all inputs of its answer."""
 
     call: ToolCall
     spec: ToolSpec
@@ -55,18 +55,17 @@ class _Accepted(NamedTuple):
 
 
 class CheckedSimulator:
-    """Plays the tools of a domain by a model whose every change is checked.
+    """Simulates the tools of a domain by a model, all of whose changes are checked.
 
     Args:
-        domain: The domain; it may have a world, which then only writes openings and public extras.
-        model: Who answers.
-        escalation: A stronger model, asked where the first one breaks rules twice.
-        pins: Where the answers of groups are shared; without it every call is asked anew.
-        feedback: What errors say: ``terse`` as the real system, ``explain`` also why.
-        share_faults: Whether a group also shares that no answer could be had. Without it the next one who asks tries
-            again; with it a run that is repeated from its cassette is the same to the byte, faults included, whoever
-            asks first.
-        asked_as: Which models are asked and how, as JSON: pins are not shared with who asks others.
+        domain: The domain; its world, if any, only writes the first observation and the public info.
+        model: The model that answers.
+        escalation: A stronger model, asked if the first one breaks rules twice.
+        pins: Store of the answers that groups share; without it, each call asks the model.
+        feedback: Errors: ``terse`` as the real system writes them, ``explain`` also with the reason.
+        share_faults: Whether a group shares faults too. If not, the next episode asks again. If so, a run that is
+            replayed from its cassette gives the same bytes, including faults, whichever episode asks first.
+        asked_as: The settings of the models, as JSON; simulators with different ones share no answers.
     """
 
     name = "llm"
@@ -91,27 +90,28 @@ class CheckedSimulator:
         self._known: dict[str, JsonObject] = {}
 
     def begin(self, context: StepContext) -> None:
-        """Forget the episode before, and get the beginning of all prompts."""
+        """Prepare for an episode: reset its counters and cache, and get the prompt's prefix."""
         self._prefix = ledger_prefix(self.domain, context, self.feedback)
         self._requests = 0
         self._known = {}
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the first observation; code writes it."""
+        """Return the first observation; code writes it."""
         return opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call: by the argument gate, else as `answer` does."""
+        """Answer a call: by the argument gate if it is invalid, else by `answer`."""
         return gate(self.domain, call, self.feedback) or await self.answer(call, context)
 
     async def answer(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call that the gate lets through, with pins as the group does.
+        """Answer a call that the gate accepts; with pins, the episodes of a group share the answer.
 
-        Nothing in the record says who of the group asked first: neither seeds nor numbers nor scopes of requests depend
-        on it, and what the model said stands in the record of each member, so that each can be replayed alone.
+        Records do not depend on which episode of the group asked first: the seeds, numbers and scopes of requests are
+        independent of it, and the model's replies are in the record of each episode, so that each can be replayed
+        alone.
 
         Raises:
-            Fault: The slice is too large, no model could be asked, or every answer broke rules.
+            Fault: The slice is too large, the request failed, or every answer broke rules.
         """
         domain, pins = self.domain, self.pins
         asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(context.state, call), context)
@@ -147,21 +147,22 @@ class CheckedSimulator:
             return self._transition(asked, own.value, own.route)
         if "fault" in held:
             if not asking:
-                _tell(context, held["events"])
+                _append_events(context, held["events"])
             raise Fault(held["fault"]["kind"], held["fault"]["message"], role="simulator")
         try:
             accepted = self._accept(held["answer"], asked)
         except Rejected:
-            # Something outside the slice differs in this episode: it goes on from what the model said at first.
-            settled = await self._ask(asked, (key,), f"pin:{key}", first, told=held["events"])
+            # Something outside the slice differs in this episode, so the shared answer breaks a rule here. Continue
+            # the shared conversation with a repair.
+            settled = await self._ask(asked, (key,), f"pin:{key}", first, recorded=held["events"])
             self._known[key] = settled.value.answer.to_json()
             return self._transition(asked, settled.value, settled.route)
-        _tell(context, held["events"])
+        _append_events(context, held["events"])
         self._known[key] = held["answer"]
         return self._transition(asked, accepted, held["route"])
 
     async def _repeated(self, asked: _Asked, known: JsonObject) -> Transition:
-        """Answer what this very episode has asked before, in a state that looks the same."""
+        """Repeat the answer of the same call on the same slice earlier in this episode, if it is still valid."""
         try:
             return self._transition(asked, self._accept(known, asked), "pin")
         except Rejected:
@@ -170,7 +171,7 @@ class CheckedSimulator:
             return self._transition(asked, settled.value, settled.route)
 
     def _key(self, asked: _Asked) -> str:
-        """Everything that a pinned answer depends on, as one hash."""
+        """Hash of everything that a pinned answer depends on."""
         context, call = asked.context, asked.call
         group = context.group or context.scope
         parts = [group, self.domain.hash, self._begun(context).digest, asked.slice.hash, call.name, call.arguments]
@@ -182,17 +183,17 @@ class CheckedSimulator:
         return self._prefix
 
     async def _ask(
-        self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, told: Sequence[JsonObject] = ()
+        self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, recorded: Sequence[JsonObject] = ()
     ) -> Settled[_Accepted]:
-        """Ask the model, and the stronger one after it; what they have said already is taken from events."""
-        models = tuple(SharedReplies(told, model) for model in self._models) if told else self._models
+        """Ask the models; replies that are in the given events are reused."""
+        models = tuple(SharedReplies(recorded, model) for model in self._models) if recorded else self._models
         question = self._question(asked, seed, scope, ordinal)
         settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)
         self._requests += settled.asked
         return settled
 
     def _question(self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int) -> Question:
-        """What a model is asked about a call."""
+        """Make the question about a call."""
         prefix, call = self._begun(asked.context), asked.call
         prompt = prefix.prompt.fork()
         state = encoded_block("state", prefix.nonce, asked.slice.encoded)
@@ -202,14 +203,14 @@ class CheckedSimulator:
         return Question(call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal)
 
     def _accept(self, data: Mapping[str, Any], asked: _Asked) -> _Accepted:
-        """Check an answer, and write the observation where the tool has a rule for that.
+        """Check an answer, and write the observation if the tool has a rendering rule.
 
         Raises:
-            Rejected: With what is wrong.
+            Rejected: The answer breaks rules.
         """
         spec, context = asked.spec, asked.context
         removed = _removed(context) if data["reveals"] else frozenset()
-        rows = asked.slice.tables if spec.reads else None  # who declares nothing must change rows unseen
+        rows = asked.slice.tables if spec.reads else None  # a tool without reads may change any row
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
@@ -219,7 +220,7 @@ class CheckedSimulator:
             shown = render(answer.state, asked.call)
             if failed and self.feedback == "explain":
                 said = answer.observation
-                shown = said if shown in said else f"{said}\n\n{shown}"  # a model may show the page by itself
+                shown = said if shown in said else f"{said}\n\n{shown}"  # the model may have included the page
             return _Accepted(answer, shown)
         except PatchError as error:
             shown = f"{error.path}: {error.message}" if error.path else error.message
@@ -240,25 +241,25 @@ class CheckedSimulator:
             end="terminal_tool" if asked.spec.terminal else None,
             info=public_info(self.domain, answer.state),
             meta=meta,
-            # Where rows were revealed the episode applies both, since they belong to its initial state, too.
+            # With reveals, the episode applies both, because revealed rows also enter its initial state.
             state=None if answer.reveals else answer.state,
         )
 
 
 def _events(context: StepContext, since: int) -> list[Mapping[str, Any]]:
-    """The latest events; another record gives them its own position and turn."""
+    """The events from an index on."""
     return list(context.ledger.events[since:])
 
 
-def _tell(context: StepContext, events: Iterable[Mapping[str, Any]]) -> None:
-    """Put such events into a record."""
+def _append_events(context: StepContext, events: Iterable[Mapping[str, Any]]) -> None:
+    """Append another episode's events to the ledger, with this episode's positions and turn."""
     for event in events:
         fields = {name: value for name, value in event.items() if name not in ("i", "type")}
         context.ledger.append(event["type"], **{**fields, "turn": context.turn})
 
 
 def _removed(context: StepContext) -> Set[str]:
-    """Pointers of what was removed in this episode."""
+    """Pointers of the values that were removed in this episode."""
     return {
         op["path"]
         for event in context.ledger.events

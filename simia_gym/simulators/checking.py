@@ -1,7 +1,7 @@
-"""What a model may answer: every rule that code can check, before anything of the answer counts.
+"""Checks a model's answer to a tool call, before any part of it takes effect.
 
-A model proposes, code disposes. The operations are applied to a copy, and an answer that breaks a rule is rejected as a
-whole with the exact violations, so that the model can be told.
+The operations are applied to a copy of the state. An answer that breaks a rule is rejected as a whole, with a list of
+its violations, which is sent back to the model for a repair.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from simia_gym.state.state import Patching
 from simia_gym.types import Op, Outcome
 
 MAX_OBSERVATION = 40_000
-"""Most characters of an observation that a model writes."""
+"""Maximum length of an observation that a model writes, in characters."""
 MAX_OPS = 100
-"""Most operations, and most reveals, of one answer."""
+"""Maximum number of operations, and of reveals, in one answer."""
 MAX_VALUE = 20_000
-"""Most bytes of one operation's value."""
+"""Maximum size of an operation's value, in bytes of JSON."""
 MAX_PATH = 1_000
-"""Most characters of one operation's path."""
+"""Maximum length of an operation's path, in characters."""
 
-_MOST_TOLD = 12
-_LONGEST_TOLD = 300
+_MAX_LISTED = 12
+_MAX_LISTED_LENGTH = 300
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_LONGEST_CODE = 60
+_MAX_CODE_LENGTH = 60
 
 
 class Rejected(Exception):
     """An answer that breaks rules.
 
     Args:
-        violations: What is wrong with it, one sentence each; long ones are shortened and many are counted.
+        violations: One sentence per violation; long sentences are truncated, and those beyond a maximum are counted.
     """
 
     def __init__(self, violations: Sequence[str]) -> None:
-        told = [text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}..." for text in violations]
-        if len(told) > _MOST_TOLD:
-            told = [*told[:_MOST_TOLD], f"and {len(told) - _MOST_TOLD} more"]
-        self.violations = tuple(told)
+        listed = [text if len(text) <= _MAX_LISTED_LENGTH else f"{text[:_MAX_LISTED_LENGTH]}..." for text in violations]
+        if len(listed) > _MAX_LISTED:
+            listed = [*listed[:_MAX_LISTED], f"and {len(listed) - _MAX_LISTED} more"]
+        self.violations = tuple(listed)
         super().__init__(self.violations)
 
 
 class Answer(NamedTuple):
-    """An answer that keeps all rules.
+    """A valid answer.
 
     Attributes:
         outcome: ``ok`` or ``error``.
         error_code: The code of an error, else ``None``.
-        observation: The model's text; of an error with ``Error:`` before it.
-        reveals: Rows that count as initial from now on.
-        ops: What changes; tests and operations without effect are left out.
-        state: The state after both.
+        observation: The model's text; that of an error begins with ``Error:``.
+        reveals: Operations that add rows to the state and to the episode's initial state.
+        ops: The operations that change the state; tests and operations without effect are left out.
+        state: The state after reveals and operations.
     """
 
     outcome: Outcome
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
     state: State
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as a model would have given it."""
+        """The answer in the form of a model's reply."""
         return {
             "outcome": self.outcome,
             "error_code": self.error_code,
@@ -89,22 +89,22 @@ def check_answer(
     removed: Container[str] = (),
     shown: Mapping[str, Container[str]] | None = None,
 ) -> Answer:
-    """Check an answer and work out the state that it leads to.
+    """Check an answer and compute the state after it.
 
     Args:
-        data: The decoded reply, which has the form of a transition.
+        data: The decoded reply, which matches `LEDGER_REPLY`.
         spec: The tool that was called.
-        state: The state before.
-        schema: The rules of the state, where the domain has some; without them no table is open.
-        removed: Pointers of rows that were removed in this episode and cannot be revealed.
-        shown: Keys of the rows that the model was shown, by table; ``None`` where it may change rows unseen.
+        state: The state before the call.
+        schema: The schema of the state; without one, no rows can be revealed.
+        removed: Pointers of the rows that were removed in this episode; they cannot be revealed.
+        shown: Keys of the rows in the model's prompt, by table; ``None`` if the model may change any row.
 
     Returns:
-        The answer.
+        The checked answer.
 
     Raises:
-        Rejected: With every rule that it breaks.
-        Fault: A check of the domain trips over a state that the model had no part in.
+        Rejected: The answer breaks rules; it has all violations.
+        Fault: A check of the domain raised an exception on the state before the call.
     """
     wrong = words_wrong(data)
     places: list[_Place] = []
@@ -133,12 +133,12 @@ def check_answer(
 
 
 def as_error(text: str) -> str:
-    """The text with ``Error:`` before it, as every error begins."""
+    """The text, with ``Error:`` before it if it does not begin so."""
     return text if text.startswith("Error: ") else f"Error: {text}"
 
 
 def words_wrong(data: Mapping[str, Any]) -> list[str]:
-    """Say what is wrong with outcome, code and text of an answer, and whether all of it can be written down.
+    """Check outcome, error code and text of an answer, and that all of it can be encoded as JSON.
 
     Args:
         data: The decoded reply.
@@ -152,14 +152,14 @@ def words_wrong(data: Mapping[str, Any]) -> list[str]:
         if code is not None:
             wrong.append(f"outcome is ok, so error_code must be null, not {code!r}")
     else:
-        if not isinstance(code, str) or len(code) > _LONGEST_CODE or _CODE.fullmatch(code) is None:
+        if not isinstance(code, str) or len(code) > _MAX_CODE_LENGTH or _CODE.fullmatch(code) is None:
             wrong.append(f"outcome is error, so error_code must be a short snake_case name, not {code!r}")
         if not text.removeprefix("Error:").strip():
             wrong.append("outcome is error, so observation must say what is wrong")
     if len(text) > MAX_OBSERVATION:
         wrong.append(f"observation has {len(text)} characters; {MAX_OBSERVATION} are the most")
     if code is None and text.isascii() and not data.get("ops") and not data.get("reveals"):
-        return wrong  # nothing is in it that could not be written
+        return wrong  # ASCII texts can always be encoded
     try:
         orjson.dumps(data)
     except TypeError as error:
@@ -168,11 +168,11 @@ def words_wrong(data: Mapping[str, Any]) -> list[str]:
 
 
 _Place: TypeAlias = tuple[str | None, tuple[str, ...]]
-"""What is wrong with an operation's place and size, and the parts of its path."""
+"""The violation of an operation's path or size, if any, and the parts of its path."""
 
 
 def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[_Place]) -> list[str]:
-    """What is wrong with the operations before anything is applied: who may change what."""
+    """The violations of the operations that can be found before they are applied, such as of the write set."""
     ops, wrong = data["ops"], list[str]()
     writes = any([op["op"] != "test" for op in ops])  # noqa: C419 - a few operations, and a list is faster
     if data["outcome"] == "error":
@@ -196,7 +196,7 @@ def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[
 def _unseen(
     ops: Sequence[Op], places: Sequence[_Place], state: State, shown: Mapping[str, Container[str]]
 ) -> Iterator[str]:
-    """Which operations change rows that are there and were not shown: nobody could know what becomes of them."""
+    """Violations by operations on existing rows that the model has not seen, whose values it cannot know."""
     for number, (op, (problem, parts)) in enumerate(zip(ops, places, strict=True)):
         if problem is not None or op["op"] == "test" or parts[1] in shown.get(parts[0], ()):
             continue
@@ -206,7 +206,7 @@ def _unseen(
 
 
 def _place_wrong(op: Op) -> _Place:
-    """What is wrong with an operation's place and size, and the parts of its path."""
+    """The violation of an operation's path or size, if any, and the parts of its path."""
     path: str = op["path"]
     if len(path) > MAX_PATH:
         return f"the path has {len(path)} characters; {MAX_PATH} are the most", ()
@@ -230,13 +230,13 @@ def _size(value: Any) -> int:
     try:
         return len(orjson.dumps(value)) if isinstance(value, dict | list) else 0
     except TypeError:
-        return 0  # said already: it cannot be written at all
+        return 0  # `words_wrong` has reported that it cannot be encoded
 
 
 def _reveals_wrong(
     reveals: Sequence[Op], state: State, schema: StateSchema | None, removed: Container[str]
 ) -> Iterator[str]:
-    """What is wrong with the reveals: they add whole rows that were missing, in open tables, and nothing else."""
+    """Violations of the reveals, which may only add whole missing rows in open tables."""
     seen: set[tuple[str, ...]] = set()
     for number, op in enumerate(reveals):
         place = f"reveals[{number}] {_shown(op['path'])}"
@@ -267,12 +267,12 @@ def _apply(state: State, ops: Sequence[Op], what: str) -> State:
 
 
 def _run(state: State, ops: Sequence[Op], places: Sequence[_Place]) -> tuple[State, tuple[Op, ...]]:
-    """Apply operations one after another; give the state and those that changed something."""
+    """Apply operations in order; return the state and the operations that changed it."""
     work, kept = Patching(state), list[Op]()
     for number, op in enumerate(ops):
         try:
             value = op.get("value")
-            if type(value) is str and op["op"] in ("replace", "add"):  # nothing about it is left to check
+            if type(value) is str and op["op"] in ("replace", "add"):  # a string needs no further check
                 parsed = ParsedOp(op["op"], op["path"], places[number][1], value)
             else:
                 parsed = parse_op(op)
@@ -287,7 +287,7 @@ def _run(state: State, ops: Sequence[Op], places: Sequence[_Place]) -> tuple[Sta
 
 
 def _idle(work: Patching, op: ParsedOp) -> bool:
-    """Whether an operation puts the value that is there already."""
+    """Whether an operation writes the value that is already there."""
     if op.name == "remove":
         return False
     found: Any = work.get(op.parts[0], op.parts[1])
@@ -298,21 +298,21 @@ def _idle(work: Patching, op: ParsedOp) -> bool:
         if inner and op.name == "add":
             holder = resolve(found, inner[:-1])
             if not isinstance(holder, dict) or inner[-1] not in holder:
-                return False  # it goes into a list, or is new
+                return False  # it inserts into a list or adds a new member
         return identical(resolve(found, inner), op.value)
     except PatchError:
-        return False  # applying it will say what is wrong
+        return False  # applying it reports the mistake
 
 
 def _plain(op: Op) -> Op:
-    """The operation with the fields that it has by definition."""
+    """The operation with only its standard fields."""
     if op["op"] == "remove":
         return {"op": "remove", "path": op["path"]}
     return {"op": op["op"], "path": op["path"], "value": op["value"]}
 
 
 def _rules_broken(schema: StateSchema, before: State, after: State, ops: Sequence[Op]) -> list[str]:
-    """Which rules of the state the answer breaks; what was broken before is not its doing."""
+    """The rules of the state schema that the answer breaks and that held before."""
     touched = sorted({(parts[0], parts[1]) for op in ops if (parts := pointer_parts(op["path"]))})
     broken, tripped = _problems(schema, after, touched)
     found: list[str] = []
@@ -330,7 +330,7 @@ def _rules_broken(schema: StateSchema, before: State, after: State, ops: Sequenc
 
 
 def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]) -> tuple[list[str], str]:
-    """What is wrong with rows; and how a domain's own check tripped over one that has not the form it expects."""
+    """The mistakes in rows, and the exception of a domain's own check on a malformed row, if it raised one."""
     found: list[str] = []
     try:
         found.extend(schema.problems(state, rows))
@@ -340,7 +340,7 @@ def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]
 
 
 def _dangling(schema: StateSchema, state: State, table: str, key: str) -> Iterator[str]:
-    """Rows that still refer to one that was removed."""
+    """Violations by rows that still refer to a removed row."""
     for name, rules in schema.tables.items():
         paths = [reference.path for reference in rules.references if reference.table == table]
         if paths:

@@ -1,4 +1,4 @@
-"""One question to a model until an answer keeps the rules: the answer, one repair, a stronger model, one repair."""
+"""Asks a model until an answer is valid: the first answer, one repair, then a stronger model with one repair."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 Route = Literal["llm", "repaired", "escalated"]
 
 REJECTED_EVENT = "rejected"
-"""The event of an answer that broke rules; with it, what was kept out can be counted."""
+"""Type of the ledger event for a rejected answer."""
 
 _REPAIR = (
     "Your answer broke these rules, and nothing of it was taken over. Answer the same call again, as one complete JSON "
@@ -27,16 +27,16 @@ _REPAIR = (
 
 
 class Question(NamedTuple):
-    """What one call asks of models.
+    """What a model is asked about one tool call.
 
     Attributes:
         tool: The tool, for the record.
-        prompt: The conversation up to the call.
-        nonce: The tag of its blocks.
-        reply: The form of the answer.
-        seed: From what the seeds of the requests are derived.
+        prompt: The conversation up to and including the call.
+        nonce: Tag that delimits the prompt's data blocks.
+        reply: JSON Schema of the answer.
+        seed: Values from which the seeds of the requests are derived.
         scope: The cassette scope of the requests.
-        ordinal: Number of the first request; the others count on.
+        ordinal: Number of the first request; later ones count up from it.
     """
 
     tool: str
@@ -49,14 +49,14 @@ class Question(NamedTuple):
 
 
 class Settled(NamedTuple, Generic[T]):
-    """An answer that was accepted.
+    """An accepted answer.
 
     Attributes:
-        value: What accepting it gave.
-        route: How it came about.
-        prompt: The conversation that it answers, rejected answers included.
+        value: The result of ``accept``.
+        route: ``llm``, ``repaired`` or ``escalated``.
+        prompt: The conversation that it answers, including rejected answers.
         reply: The model's reply.
-        asked: How many requests it took.
+        asked: Number of requests made.
     """
 
     value: T
@@ -69,19 +69,19 @@ class Settled(NamedTuple, Generic[T]):
 async def settle(
     models: Sequence[ChatModel], question: Question, accept: Callable[[Any], T], context: StepContext
 ) -> Settled[T]:
-    """Ask until an answer is accepted.
+    """Ask models until an answer is accepted.
 
     Args:
-        models: The model, and stronger ones to turn to when it fails.
-        question: What is asked.
-        accept: Takes the decoded reply; raises `Rejected` where it breaks rules.
-        context: The episode; what was asked and what was rejected goes into its ledger.
+        models: The model, and optionally stronger ones to fall back on.
+        question: The question.
+        accept: Checks the decoded reply; raises `Rejected` if it breaks rules.
+        context: The step context; requests and rejected answers are appended to its ledger.
 
     Returns:
         The accepted answer.
 
     Raises:
-        Fault: A model could not be asked; or ``invalid_reply``: every answer broke rules.
+        Fault: A request failed, or ``invalid_reply``: every answer was rejected.
     """
     asked = 0
     violations: tuple[str, ...] = ()
@@ -118,5 +118,5 @@ async def settle(
 
 
 def derive_seed(parts: Sequence[Any]) -> int:
-    """Derive a request's seed from what it is about: a number below 2**31, the same everywhere."""
+    """Derive a request's seed from the given JSON values: a number below 2**31, equal on all machines."""
     return int(hash_of(encode(["request-seed", *parts]))[:8], 16) >> 1

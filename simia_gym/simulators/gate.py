@@ -1,4 +1,4 @@
-"""The argument gate: what no tool should see is answered by code, at no cost."""
+"""The argument gate: code answers invalid calls, so that no model is asked."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from simia_gym.domain.world import error_transition, refuse_call
 from simia_gym.types import Feedback, ToolCall, Transition
 
 MAX_ARGUMENTS = 10_000
-"""Most bytes of a call's arguments that a model is asked about; a flood in a call is a mistake and not a burden."""
+"""Maximum size of a call's arguments, in bytes of JSON; a larger call gets an error."""
 
 
 def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | None:
-    """Answer an unknown tool, or arguments that do not fit.
+    """Answer a call of an unknown tool or with invalid arguments.
 
-    Where the domain's world has the tool, it answers as the world does, whose gate may be its own.
+    If the domain's world has the tool, `World.refuse` decides, which a world may override.
 
     Args:
         domain: The domain.
         call: The call.
-        feedback: What errors say.
+        feedback: ``terse`` or ``explain`` errors.
 
     Returns:
-        The error, marked with the route ``gate``; ``None`` where the call may go on.
+        The error transition with the route ``gate``; ``None`` if the call is valid.
     """
     world = domain.world
     if world is not None and (call.name in world.tools or call.name not in domain.specs):

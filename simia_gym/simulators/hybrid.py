@@ -1,4 +1,4 @@
-"""The hybrid simulator: code where there is code, a model for the rest."""
+"""The hybrid simulator: code answers the tools that have code, a model the others."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Side = Literal["world", "llm"]
 
 
 class ModelSide(Simulator, Protocol):
-    """A simulator that asks a model, as `HybridSimulator` needs it."""
+    """The interface of an LLM simulator for `HybridSimulator`."""
 
     async def answer(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call that has passed the argument gate."""
+        """Answer a call that the argument gate has accepted."""
         ...
 
 
 class HybridSimulator:
-    """Sends each call to the domain's world or to a model; ``meta["route"]`` says where it went.
+    """Routes each call to the domain's world or to a model; ``meta["route"]`` says which answered.
 
     Args:
         domain: The domain.
-        model_side: Who plays the tools that have no code, or are routed away from it.
-        routes: Tool name to ``world`` or ``llm``, where it is to differ from what the tools declare.
-        feedback: What the world's errors say.
+        model_side: The LLM simulator for the tools that are not routed to the world.
+        routes: Tool name to ``world`` or ``llm``; overrides the tools' declarations.
+        feedback: ``terse`` or ``explain`` errors of the world.
 
     Raises:
-        InputError: A route names a tool that does not exist, or one that cannot be played that way.
+        InputError: A route names a tool that does not exist or that does not support it.
     """
 
     name = "hybrid"
@@ -51,15 +51,15 @@ class HybridSimulator:
         self.routes = choose_routes(domain, routes or {})
 
     def begin(self, context: StepContext) -> None:
-        """Begin on the model's side; the world has nothing to begin."""
+        """Prepare the LLM simulator; the world needs no preparation."""
         self.model_side.begin(context)
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the first observation; code writes it."""
+        """Return the first observation; code writes it."""
         return opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call on its tool's side, after the argument gate."""
+        """Answer a call by its tool's route, after the argument gate."""
         refusal = gate(self.domain, call, self.feedback)
         if refusal is not None:
             return refusal
@@ -71,18 +71,18 @@ class HybridSimulator:
 
 
 def choose_routes(domain: Domain, asked: Mapping[str, str]) -> dict[str, Side]:
-    """Decide for every tool of a domain who plays it.
+    """Choose the route of every tool of a domain.
 
     Args:
         domain: The domain.
-        asked: What was asked for, by tool.
+        asked: The requested routes, by tool name.
 
     Returns:
-        Tool name to side: what was asked for, else the world where it has the tool and the tool's declaration does not
-        send it to a model.
+        Tool name to route: the requested one; by default the world, if it has the tool and the tool's declaration
+        does not say ``llm``.
 
     Raises:
-        InputError: A route that cannot be taken.
+        InputError: A requested route is impossible.
     """
     code = {} if domain.world is None else domain.world.tools
     for name, side in asked.items():

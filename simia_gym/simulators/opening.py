@@ -1,4 +1,4 @@
-"""The first observation of an episode in which nobody talks: code writes it, whoever answers the calls later."""
+"""The first observation of an episode without a user; code writes it, whatever simulator answers the calls."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from simia_gym.types import Transition
 
 
 def opening(domain: Domain, context: StepContext) -> Transition:
-    """Give the first observation, by the domain's world, or by its task where it has none.
+    """Return the first observation, from the domain's world, or from the domain and task if there is no world.
 
     Args:
         domain: The domain.
-        context: The episode at its beginning.
+        context: The step context at reset.
 
     Returns:
-        What the policy sees first.
+        The transition with the first observation.
 
     Raises:
-        Fault: The domain's code broke.
+        Fault: The domain's code raised an exception.
         InputError: There is no world, and the task has no instruction.
     """
     if domain.world is not None:
@@ -43,10 +43,10 @@ def opening(domain: Domain, context: StepContext) -> Transition:
 
 
 def world_opening(world: World, context: StepContext) -> Transition:
-    """Let a world write the first observation; it may get the state ready for it.
+    """Return a world's first observation; the world may change the state.
 
     Raises:
-        Fault: The world's code broke.
+        Fault: The world's code raised an exception.
     """
     draft = context.state.draft()
     try:
@@ -58,10 +58,10 @@ def world_opening(world: World, context: StepContext) -> Transition:
 
 
 def public_info(domain: Domain, state: State) -> Mapping[str, Any]:
-    """Public extras of a state that a model brought about, such as a page's clickables.
+    """Public facts of a state that a model has changed, such as a page's clickable elements.
 
     Raises:
-        Fault: The domain's code broke on it.
+        Fault: The domain's code raised an exception.
     """
     try:
         return domain.extras(state) if domain.world is None else domain.world.info(state)

@@ -1,8 +1,8 @@
-"""Pinned answers: in the episodes of one group the same call in the same state has the same answer.
+"""Pinned answers: in the episodes of a group, the same tool call in the same state gets the same answer.
 
-Whoever asks first asks the model; the others wait for that answer (single-flight) and get it too. Where asking fails,
-the next one tries. What is pinned is JSON, and the key says everything that it may depend on, so a store need know
-nothing of simulators.
+The first episode that needs an answer asks the model; the others wait for that answer (single-flight) and share it. If
+the request fails, the next episode asks. Answers are JSON, and the key covers everything that they depend on, so a
+store is independent of simulators.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Make: TypeAlias = Callable[[], Awaitable[JsonObject]]
 
 
 class PinStore(Protocol):
-    """Where pinned answers lie."""
+    """A store of pinned answers."""
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
-        """Give the answer of a key, making it where there is none.
+        """Return the answer of a key; make it if there is none.
 
         Args:
-            key: Names everything that the answer depends on.
-            make: Makes the answer; called by at most one asker at a time.
+            key: Hash of everything that the answer depends on.
+            make: Makes the answer; for one key, at most one call runs at a time.
 
         Returns:
-            The answer, and whether somebody else made it.
+            The answer, and whether another caller made it.
 
         Raises:
-            Exception: What ``make`` raised, for the asker that called it alone.
+            Exception: The exception of this caller's own ``make``; other callers do not get it.
         """
         ...
 
@@ -49,11 +49,11 @@ class MemoryPins:
     """Pinned answers of one process; safe for several threads and event loops.
 
     Args:
-        capacity: Most answers that are kept; those that were not asked for longest go first.
+        capacity: Maximum number of answers; the least recently used are dropped first.
 
     Attributes:
-        made: How many answers were made.
-        shared: How many times an answer was given that somebody else had made.
+        made: Number of answers made.
+        shared: Number of times a caller got an answer that another had made.
     """
 
     def __init__(self, capacity: int = 50_000) -> None:
@@ -62,7 +62,7 @@ class MemoryPins:
         self._capacity = capacity
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
-        # What is being made, with what the others wait for; nobody waits for most of it, and a future is dear.
+        # The keys being made; the future is created only when another caller waits, because futures are expensive.
         self._flights: dict[str, Future[None] | None] = {}
         self.made = self.shared = 0
         fresh_after_fork(self)
@@ -71,12 +71,12 @@ class MemoryPins:
         return len(self._answers)
 
     def clear(self) -> None:
-        """Forget all answers."""
+        """Remove all answers."""
         with self._lock:
             self._answers.clear()
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
-        """Give the answer of a key, making it where there is none; see `PinStore.answer`."""
+        """Return the answer of a key; make it if there is none. See `PinStore.answer`."""
         flights: dict[str, Future[None] | None] | None = None
         while flights is None:
             with self._lock:
@@ -92,7 +92,7 @@ class MemoryPins:
                 flight = self._flights[key]
                 if flight is None:
                     flight = self._flights[key] = Future()
-                    flight.set_running_or_notify_cancel()  # so that one who is tired of waiting cannot cancel it
+                    flight.set_running_or_notify_cancel()  # so that a cancelled waiter cannot cancel it
             await asyncio.wrap_future(flight)
         made: JsonObject | None = None
         try:
@@ -110,13 +110,13 @@ class MemoryPins:
         return made, False
 
     def after_fork(self) -> None:
-        """In a forked process: nobody here is making the answers that the parent was making."""
+        """In a forked process, forget the requests in flight: they belong to the parent."""
         self._lock = threading.Lock()
         self._flights = {}
 
 
 _LEASE = 30.0
-"""Seconds after which a claim that was not renewed is void: its process has died."""
+"""Seconds after which a claim that was not renewed expires, because its process has died."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
 _CLAIM = (
@@ -130,11 +130,11 @@ class SqlitePins:
     """Pinned answers in a file that several processes of one machine share.
 
     Args:
-        path: The SQLite file; made where there is none.
-        lease: Seconds after which the claim of a process that has died is void.
+        path: The SQLite file; created if it does not exist.
+        lease: Seconds after which the claim of a dead process expires.
 
     Raises:
-        InputError: The file cannot be opened, or is none of SQLite's.
+        InputError: The file cannot be opened, or is not an SQLite file.
     """
 
     def __init__(self, path: Path | str, *, lease: float = _LEASE) -> None:
@@ -151,7 +151,7 @@ class SqlitePins:
             raise InputError(fault.message, where=str(self.path), fix="Give another file for the pins.") from fault
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
-        """Give the answer of a key, making it where there is none; see `PinStore.answer`."""
+        """Return the answer of a key; make it if there is none. See `PinStore.answer`."""
         elsewhere = False
 
         async def across() -> JsonObject:
@@ -163,7 +163,7 @@ class SqlitePins:
         return found, shared or elsewhere
 
     async def _across(self, key: str, make: Make) -> tuple[JsonObject, bool]:
-        """The same among processes: claim the key and make the answer, or wait for whoever has claimed it."""
+        """Share an answer between processes: claim the key and make the answer, or wait for the claim's owner."""
         owner, pause = uuid.uuid4().hex, 0.01
         while not self._claimed(key, owner):
             rows, _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
@@ -183,7 +183,7 @@ class SqlitePins:
         self._run("UPDATE pins SET answer = ? WHERE key = ? AND owner = ? AND answer IS NULL", encode(made), key, owner)
         ((answer,),), _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
         if answer is None:
-            return made, False  # the claim went to another one, who is not ready yet
+            return made, False  # another process has taken over the expired claim
         stored: JsonObject = decode(answer)
         return stored, stored != made
 
@@ -197,7 +197,7 @@ class SqlitePins:
             self._run("UPDATE pins SET expires = ? WHERE key = ? AND owner = ?", time.time() + self._lease, key, owner)
 
     def _run(self, sql: str, *values: object) -> tuple[list[tuple[bytes | None]], int]:
-        """Run one statement; give its rows and how many it changed."""
+        """Run one SQL statement; return its rows and the number of changed rows."""
         with self._lock:
             try:
                 if self._link is None:
@@ -220,21 +220,21 @@ class SqlitePins:
         return link
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
+        """Close the file; the next access opens it again."""
         with self._lock:
             if self._link is not None:
                 self._link.close()
             self._link = None
 
     def after_fork(self) -> None:
-        """In a forked process: open the file anew; the parent's connection is kept, and neither used nor closed."""
+        """In a forked process, open a new connection; the parent's is kept but neither used nor closed."""
         self._lock = threading.Lock()
         if self._link is not None:
             self._parents.append(self._link)
             self._link = None
 
     def __getstate__(self) -> JsonObject:
-        """What travels to another process: where the file is."""
+        """Pickle the path and the lease."""
         return {"path": str(self.path), "lease": self._lease}
 
     def __setstate__(self, state: JsonObject) -> None:

@@ -1,4 +1,4 @@
-"""The beginning of a simulator's prompt, which is the same bytes for every call of every episode of a task."""
+"""The static beginning of an LLM simulator's prompt: the same bytes for every call of every episode of a task."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from simia_gym.types import Feedback, JsonObject, Task, ToolCall
 
 @dataclass(frozen=True)
 class Prefix:
-    """What a prompt begins with.
+    """The beginning of a prompt.
 
     Attributes:
-        prompt: The system message, marked as static; fork it, add nothing.
-        nonce: The tag of the blocks.
+        prompt: The system message, marked as static; fork it instead of adding to it.
+        nonce: Tag that delimits the prompt's data blocks.
         digest: Hash of the message.
     """
 
@@ -32,15 +32,15 @@ class Prefix:
 
 
 def ledger_prefix(domain: Domain, context: StepContext, feedback: Feedback) -> Prefix:
-    """The beginning for a model that proposes changes of the state.
+    """The prefix for the ledger strategy, in which the model proposes changes of the state.
 
     Args:
         domain: The domain.
-        context: The episode.
-        feedback: What errors say.
+        context: The step context.
+        feedback: ``terse`` or ``explain`` errors.
 
     Raises:
-        InputError: A prompt file of the domain has a mistake.
+        InputError: A prompt file of the domain is invalid.
     """
     return _ledger(domain, context.digest, feedback)
 
@@ -55,21 +55,21 @@ def _ledger(domain: Domain, digest: str, feedback: Feedback) -> Prefix:
 
 
 def reference_prefix(domain: Domain, context: StepContext, feedback: Feedback) -> Prefix:
-    """The beginning for a model that continues a conversation after a reference trajectory.
+    """The prefix for the reference strategy, in which the model continues after a reference trajectory.
 
     Args:
         domain: The domain.
-        context: The episode.
-        feedback: What errors say.
+        context: The step context.
+        feedback: ``terse`` or ``explain`` errors.
 
     Raises:
-        InputError: A prompt file of the domain has a mistake.
+        InputError: A prompt file of the domain is invalid.
     """
     return _reference(domain, context.task.id, context.digest, feedback, _Same(context.task))
 
 
 class _Same:
-    """Brings the task along without being part of the cache's key, which has its content hash already."""
+    """Passes a task through a cached function without changing the cache key, which has the task's hash already."""
 
     __slots__ = ("task",)
 
@@ -105,7 +105,7 @@ def _made(domain: Domain, name: str, digest: str, feedback: Feedback, blocks: di
 
 
 def _schema(domain: Domain) -> JsonObject | None:
-    """The rules of the state as they stand in the file, without private tables and without names of code."""
+    """The state schema as in its file, without private tables and names of functions."""
     if domain.state_schema is None:
         return None
     value = read_json(domain.state_schema.path, what="state schema")
@@ -115,7 +115,7 @@ def _schema(domain: Domain) -> JsonObject | None:
 
 
 def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
-    """How a task was once done: its gold calls, with the answers of the world where the domain has one.
+    """The reference trajectory of a task: its gold calls, with the world's answers if the domain has a world.
 
     Args:
         domain: The domain.
@@ -139,7 +139,7 @@ def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
             try:
                 transition = domain.world.call(state, call)
             except Fault:
-                continue  # the call alone still tells something
+                continue  # the trajectory then has the call without an answer
             messages.append({"role": "tool", "name": call.name, "content": transition.observation})
             state = state if transition.state is None else transition.state
     return messages

@@ -1,7 +1,7 @@
-"""The reference simulator: a model continues the conversation after a reference trajectory, and no state is kept.
+"""The reference simulator: a model continues a conversation that begins with a reference trajectory; no state is kept.
 
-The conversation only grows: what was said since the last call, the call, the model's answer. Nobody but the
-model knows what a call has changed, so its transitions have no operations, and checks on the state cannot be made.
+For each call, the messages since the last call, the call itself and the model's answer are appended to the
+conversation. The transitions have no operations, so the state cannot be checked.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from simia_gym.simulators.replies import REFERENCE_REPLY
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 MAX_WRITTEN = 100_000
-"""Most bytes that the agent may write in an episode, words and arguments together, before its calls are refused: what
-it writes stays in the conversation, and a flood is its own mistake and not one of the model, which reads no more."""
+"""Maximum size of the agent's messages and arguments in an episode, in bytes; then its calls get an error. All of them
+stay in the conversation, and exceeding the model's context must be the agent's error, not a fault."""
 
 MAX_SAID = 20_000
-"""Most characters of the agent's words at once that the model reads; of more, the middle is left out."""
+"""Maximum length of one message of the agent in the prompt, in characters; the middle of a longer one is left out."""
 
 ASKED = frozenset({"llm", "repaired", "escalated"})
-"""Routes of calls that stand in the conversation because the model answered them there."""
+"""Routes of calls that the model answered, so that they are in the conversation already."""
 
 
 @dataclass
@@ -41,12 +41,12 @@ class _Talk:
     """The conversation of one episode.
 
     Attributes:
-        prompt: What the model has been told and has answered.
-        nonce: The tag of its blocks.
-        seen: How many events of the ledger are in it, or need not be.
-        waiting: Blocks that go into the next message.
-        asked: How many requests were made.
-        written: Bytes of the agent's words and arguments in it.
+        prompt: The messages so far.
+        nonce: Tag that delimits the prompt's data blocks.
+        seen: Number of ledger events that have been processed.
+        waiting: Blocks for the next message.
+        asked: Number of requests made.
+        written: Size of the agent's messages and arguments, in bytes.
     """
 
     prompt: Prompt
@@ -58,13 +58,13 @@ class _Talk:
 
 
 class ReferenceSimulator:
-    """Plays the tools of a domain by a model that has seen how the task was once done.
+    """Simulates the tools of a domain by a model that has seen a reference trajectory of the task.
 
     Args:
         domain: The domain.
-        model: Who answers.
-        escalation: A stronger model, asked where the first one breaks rules twice.
-        feedback: What errors say: ``terse`` as the real system, ``explain`` also why.
+        model: The model that answers.
+        escalation: A stronger model, asked if the first one breaks rules twice.
+        feedback: Errors: ``terse`` as the real system writes them, ``explain`` also with the reason.
     """
 
     name = "llm:reference"
@@ -84,24 +84,24 @@ class ReferenceSimulator:
         self._talk = _Talk(prefix.prompt.fork(), prefix.nonce)
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the first observation; code writes it."""
+        """Return the first observation; code writes it."""
         return opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call: by the argument gate, else as `answer` does."""
+        """Answer a call: by the argument gate if it is invalid, else by `answer`."""
         return gate(self.domain, call, self.feedback) or await self.answer(call, context)
 
     async def answer(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call that the gate lets through.
+        """Answer a call that the gate accepts.
 
         Raises:
-            Fault: The model could not be asked, or its answers broke rules.
+            Fault: The request failed, or every answer broke rules.
         """
         if self._talk is None:
             self.begin(context)
         talk = self._talk
         assert talk is not None
-        talk.prompt.mark_static()  # the conversation so far is the server's already
+        talk.prompt.mark_static()  # the conversation so far is in the server's prefix cache
         self._catch_up(talk, context)
         said = {"name": call.name, "arguments": call.arguments}
         talk.written += len(encode(call.arguments))
@@ -125,15 +125,15 @@ class ReferenceSimulator:
         talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
         data, meta = settled.value, {"route": settled.route}
         if data["outcome"] == "error":
-            # Where a page stays open whatever happens, it is what an error shows.
+            # With render_errors, an error shows the open page, without "Error:".
             shown = data["observation"] if self.domain.specs[call.name].render_errors else as_error(data["observation"])
             return Transition(shown, None, "error", data["error_code"], meta=meta)
         return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
 
     def _end(self, call: ToolCall, data: Mapping[str, Any]) -> str | None:
-        """Why a successful call ends the episode: its tool is terminal, or a state that the domain names is reached.
+        """Why a successful call ends the episode: its tool is terminal, or the model reports that ``ends`` is met.
 
-        A tool that changes nothing reaches no state, whatever the model says of it.
+        Only a tool with the effect ``write`` can meet a rule of ``ends``, whatever the model says.
         """
         spec = self.domain.specs[call.name]
         if spec.terminal:
@@ -142,7 +142,7 @@ class ReferenceSimulator:
         return ends[0].reason if ends and data["done"] and spec.effect == "write" else None
 
     def _catch_up(self, talk: _Talk, context: StepContext) -> None:
-        """Take in what has happened since the last call: words, and calls that others answered."""
+        """Add the events since the last call to the conversation: messages, and calls that code answered."""
         events = context.ledger.events
         for event in events[talk.seen :]:
             kind = event["type"]
@@ -160,7 +160,7 @@ class ReferenceSimulator:
                 call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
                 size = len(encode(call))
                 if size > MAX_ARGUMENTS and event["meta"].get("route") == "gate":
-                    continue  # it has changed nothing, and may be of any length
+                    continue  # a refused call changed nothing, and may be of any length
                 talk.written += size
                 _say(talk, block("call", talk.nonce, call))
                 talk.prompt.add("assistant", block("answer", talk.nonce, _as_answered(event)))
@@ -173,7 +173,7 @@ def _say(talk: _Talk, text: str) -> None:
 
 
 def _as_answered(event: Mapping[str, Any]) -> JsonObject:
-    """A call that code answered, as the model would have answered it."""
+    """The answer of a call that code answered, in the form of a model's answer."""
     return {
         "outcome": event["outcome"],
         "error_code": event["error_code"],

@@ -1,4 +1,4 @@
-"""The replay simulator: answers calls with what stands in a record of the same episodes."""
+"""The replay simulator: answers calls with the recorded answers of the same episode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RecordedEpisodes:
         path: A file that `simia rollout` wrote.
 
     Raises:
-        InputError: The file is missing or broken; names file and line.
+        InputError: The file is missing or invalid; the message names file and line.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -40,21 +40,21 @@ class RecordedEpisodes:
         return len(self._episodes)
 
     def find(self, task: str, seed: int) -> Sequence[Event] | None:
-        """The events of an episode, or ``None`` where there is no such one.
+        """The events of an episode, or ``None`` if it was not recorded.
 
         Args:
             task: The task's id.
-            seed: The episode's own seed.
+            seed: The episode's seed.
         """
         return self._episodes.get((task, seed))
 
 
 class ReplaySimulator:
-    """Gives the recorded answers of an episode, in order, as long as the calls are the same.
+    """Returns the recorded answers of an episode in order; every call must equal the recorded one.
 
     Args:
         domain: The domain.
-        recorded: Where the answers come from.
+        recorded: The recorded episodes.
     """
 
     name = "replay"
@@ -70,7 +70,7 @@ class ReplaySimulator:
         """Find the episode.
 
         Raises:
-            Fault: ``replay_miss``: it was not recorded, or with another content of the task.
+            Fault: ``replay_miss``: the episode was not recorded, or the task has changed since.
         """
         task, seed = context.task.id, context.seed
         events = self.recorded.find(task, seed)
@@ -84,7 +84,7 @@ class ReplaySimulator:
         self._next = 0
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the recorded first observation."""
+        """Return the recorded first observation."""
         event = self._opening
         if event is None:
             raise _miss(f"the recorded episode of task {context.task.id!r} has no opening")
@@ -94,10 +94,10 @@ class ReplaySimulator:
         return Transition(event["text"], ops, speaker="env", info=info, meta=event["meta"], state=after)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Give the recorded answer of the next call.
+        """Return the recorded answer of the next call.
 
         Raises:
-            Fault: ``replay_miss``: another call was recorded here, or none.
+            Fault: ``replay_miss``: a different call was recorded here, or none.
         """
         asked = {"name": call.name, "arguments": call.arguments}
         if self._next == len(self._answers):

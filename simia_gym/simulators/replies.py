@@ -1,4 +1,4 @@
-"""The forms in which a model answers for a tool."""
+"""The JSON Schemas of a model's answers to tool calls."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _form(properties: JsonObject) -> JsonObject:
 LEDGER_REPLY = ReplySchema(
     "transition", _form({**_OUTCOME, "reveals": _OPS, "ops": _OPS, "observation": {"type": "string"}})
 )
-"""What a tool does, as operations, and what it says."""
+"""The answer of the ledger strategy: operations on the state, and the observation."""
 
 REFERENCE_REPLY = ReplySchema(
     "answer", _form({**_OUTCOME, "observation": {"type": "string"}, "done": {"type": "boolean"}})
 )
-"""What a tool says, where no state is kept."""
+"""The answer of the reference strategy, which keeps no state."""

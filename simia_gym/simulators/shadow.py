@@ -1,7 +1,7 @@
-"""A simulator under watch: every answer is held against what the domain's world would have said from the same state.
+"""Shadow mode: compares every answer of a simulator with the answer of the domain's world in the same state.
 
-The answer stands, whatever the world says; what differs is counted in the record. So the mistakes that no rule can
-detect (a wrong value that is a possible one, a change that was left out) can be seen wherever there is a world.
+The simulator's answer is used in any case; the differences are counted in the record. They show mistakes that no rule
+can detect, such as a wrong but possible value or a missing change.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _NOTHING = object()
 
 
 class ShadowedSimulator:
-    """Passes on what a simulator answers, with a note on how the world would have answered.
+    """Returns a simulator's answers and adds a comparison with the world's.
 
-    The note is ``meta["shadow"]`` of the transition: whether ``outcome``, ``error_code`` and ``observation`` are the
-    same, and, where the simulator keeps a state, how many values of it are ``wrong``, ``missed`` (the world changes
-    them, the simulator does not) and ``spurious`` (the other way round).
+    The comparison is ``meta["shadow"]`` of the transition: whether ``outcome``, ``error_code`` and ``observation`` are
+    the same, and, if the simulator keeps a state, the numbers of values that are ``wrong``, ``missed`` (only the world
+    changes them) and ``spurious`` (only the simulator changes them).
 
     Args:
-        simulator: Who answers.
-        world: What it is compared with.
-        feedback: What the simulator's errors say; the world's have to say the same.
+        simulator: The simulator that answers.
+        world: The world to compare with.
+        feedback: The simulator's setting of ``feedback``, which the world must use too.
     """
 
     io = True
@@ -40,15 +40,15 @@ class ShadowedSimulator:
         self.stateless: bool = getattr(simulator, "stateless", False)
 
     def begin(self, context: StepContext) -> None:
-        """Let the simulator get ready."""
+        """Prepare the simulator for an episode."""
         self.simulator.begin(context)
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the simulator's first observation."""
+        """Return the simulator's first observation."""
         return await self.simulator.open(context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Give the simulator's answer, with the note."""
+        """Return the simulator's answer with the comparison."""
         answer = await self.simulator.call(call, context)
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
@@ -57,15 +57,15 @@ class ShadowedSimulator:
 
 
 def compare(before: State, answer: Transition, truth: Transition) -> JsonObject:
-    """Hold an answer against the truth.
+    """Compare an answer with the true one.
 
     Args:
-        before: The state that both start from.
+        before: The state before the call.
         answer: The simulator's transition.
-        truth: The world's.
+        truth: The world's transition.
 
     Returns:
-        Three flags, and three counts of values where the simulator keeps a state.
+        Three flags, and, if the simulator keeps a state, three counts of values.
     """
     note: JsonObject = {
         "outcome": answer.outcome == truth.outcome,
@@ -87,7 +87,7 @@ def _after(before: State, transition: Transition) -> State:
 
 
 def _changes(before: State, after: State) -> dict[str, Any]:
-    """The values that changed, by pointer; private tables left out."""
+    """The values that changed, by pointer, without those in private tables."""
     return {
         path: value
         for table, key in after.touched_since(before)

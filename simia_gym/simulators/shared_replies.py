@@ -1,4 +1,4 @@
-"""A model whose first replies are known: another episode of the group was given them for the same requests."""
+"""A model that first repeats the replies that another episode of the group got for the same requests."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 
 
 class SharedReplies:
-    """Gives the known replies as long as the requests are the same, and asks the model from there on.
+    """Answers requests that the other episode made with the replies it got, and all others by the model.
 
     Args:
         events: The events of the other episode.
-        model: Who is asked afterwards.
+        model: The model for all other requests.
     """
 
     def __init__(self, events: Iterable[Mapping[str, Any]], model: ChatModel) -> None:
-        told = [event for event in events if event["type"] == MODEL_EVENT]
-        self._prompts = {event["ordinal"]: event["prompt"] for event in told}
+        recorded = [event for event in events if event["type"] == MODEL_EVENT]
+        self._prompts = {event["ordinal"]: event["prompt"] for event in recorded}
         self._recorded = RecordedModel()
-        self._recorded.load(told, None)
+        self._recorded.load(recorded, None)
         self._model = model
 
     async def complete(self, request: ChatRequest) -> Reply:

@@ -1,4 +1,4 @@
-"""The embedded world as a simulator."""
+"""The world simulator, which runs the domain's own code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class WorldSimulator:
 
     Args:
         world: The domain's world.
-        feedback: Whether errors also say why and what would do (``explain``).
+        feedback: ``terse``, or ``explain`` for errors with the reason and a fix.
     """
 
     name = "world"
@@ -23,10 +23,10 @@ class WorldSimulator:
         self.world, self.feedback = world, feedback
 
     def begin(self, context: StepContext) -> None:
-        """Nothing to get ready: everything is in the state."""
+        """Do nothing: all data of the episode is in the state."""
 
     async def open(self, context: StepContext) -> Transition:
-        """Give the world's first observation."""
+        """Return the world's first observation."""
         return world_opening(self.world, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:

@@ -1,7 +1,7 @@
-"""The smallest patch that turns one JSON value into another.
+"""Computes a minimal JSON Patch from one JSON value to another.
 
-The patch reproduces the later value to the byte: types of numbers (``1``, ``1.0`` and ``True`` differ) and the order
-of keys included, because observations are written from these values.
+The patch reproduces the second value exactly, including number types (``1``, ``1.0`` and ``True`` differ) and key
+order, because observations are written from these values.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from simia_gym.state.frozen import FrozenDict, freeze, frozen_dict, frozen_list
 from simia_gym.state.pointer import escape, pointer_parts
 from simia_gym.types import Op
 
-# A path as (path of the parent, token), or the text of the prefix: written out only where an operation needs it.
+# A path as (parent path, token), or the prefix as text; it is joined only when an operation needs it.
 _Path = Any
 
 _CONTAINERS = (dict, list)
 
-# Largest product of two list lengths for which the best alignment of their items is searched.
+# Maximum product of two list lengths for which the best alignment of their items is computed.
 _ALIGN_LIMIT = 2_500
 
 
 def diff(before: Any, after: Any, prefix: str = "") -> list[Op]:
     """Find the operations that turn one value into another.
 
-    Leaves are replaced one by one, keys added and removed, list items aligned (appending is written with ``-``).
-    ``apply_patch(before, diff(before, after))`` is ``after``, to the byte.
+    Leaf values are replaced one by one, keys are added and removed, list items are aligned (``-`` appends).
+    ``apply_patch(before, diff(before, after))`` is identical to ``after``.
 
     Args:
         before: A JSON value.
         after: A JSON value.
-        prefix: JSON Pointer of the place where both stand.
+        prefix: JSON Pointer of both values in the document.
 
     Returns:
-        Operations whose values are frozen; empty where nothing differs.
+        Operations with frozen values; empty if the values are identical.
 
     Raises:
-        InputError: ``after`` holds something that is not JSON.
-        PatchError: ``prefix`` is no JSON Pointer.
+        InputError: ``after`` holds a value that is not JSON.
+        PatchError: ``prefix`` is not a JSON Pointer.
     """
     pointer_parts(prefix)
     ops: list[Op] = []
@@ -47,16 +47,16 @@ def diff(before: Any, after: Any, prefix: str = "") -> list[Op]:
 
 
 def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
-    """Freeze ``after`` while sharing with ``before`` whatever is the same, and note the differences.
+    """Freeze ``after``, sharing its unchanged parts with ``before``, and collect the differences as operations.
 
     Args:
         before: A frozen value.
         after: A JSON value, usually a changed copy of ``before``.
-        path: Where both stand.
-        ops: Receives the operations.
+        path: Path of both values.
+        ops: The list to which operations are appended.
 
     Returns:
-        ``before`` itself where nothing differs, else the frozen new value.
+        ``before`` itself if nothing differs, else the frozen new value.
     """
     if isinstance(before, dict) and isinstance(after, dict):
         return _dicts(before, after, path, ops)
@@ -64,7 +64,7 @@ def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
         return _lists(before, after, path, ops)
     new = freeze(after)
     if isinstance(new, _CONTAINERS):
-        # Only a tuple or an unusual mapping comes here as something comparable.
+        # A tuple or a mapping that is not a dict has become a comparable container only now.
         if not isinstance(after, _CONTAINERS) and isinstance(before, _CONTAINERS):
             return reconcile(before, new, path, ops)
     elif identical(before, new):
@@ -74,12 +74,12 @@ def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
 
 
 def make_op(name: str, path: _Path, value: Any) -> FrozenDict:
-    """Make one operation that nobody can change any more."""
+    """Make a frozen operation."""
     return frozen_dict(({"op": name, "path": _pointer(path), "value": value},))
 
 
 def make_remove(path: _Path) -> FrozenDict:
-    """Make a removal that nobody can change any more."""
+    """Make a frozen ``remove`` operation."""
     return frozen_dict(({"op": "remove", "path": _pointer(path)},))
 
 
@@ -101,7 +101,7 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list
         if key is not key_after and key != key_after:
             del ops[mark:]
             return _dicts_of_other_keys(before, after, path, ops)
-        # Most of a row stays as it was; `identical` sees that faster than going down would.
+        # Most values of a row are unchanged, which `identical` finds faster than recursion.
         if old is new or identical(old, new):
             continue
         result = reconcile(old, new, (path, key), ops)
@@ -113,9 +113,9 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list
 
 
 def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list[Op]) -> Any:
-    """Two objects whose keys differ, or whose keys stand in another order."""
+    """Reconcile two objects with different keys or a different key order."""
     mark = len(ops)
-    # Keys that stay where they are: the longest beginning of `after` that runs through `before` in order.
+    # Keys that keep their position: the longest prefix of `after` whose keys occur in `before` in the same order.
     kept: dict[str, None] = {}
     ahead = iter(before)
     for key in after:
@@ -167,14 +167,14 @@ def _lists(before: list[Any], after: list[Any], path: _Path, ops: list[Op]) -> A
 
 
 def _align(before: list[Any], after: list[Any]) -> list[tuple[str, Any, Any]]:
-    """Pair the items of two lists so that as few as possible are changed, added or removed."""
+    """Pair the items of two lists with the fewest replacements, additions and removals."""
     rows, columns = len(before), len(after)
     if (rows <= 1 and columns <= 1) or rows == 0 or columns == 0 or rows * columns > _ALIGN_LIMIT:
         return _pair_in_order(before, after)
     same = [[identical(old, new) for new in after] for old in before]
     if not any(any(line) for line in same):
         return _pair_in_order(before, after)
-    # cost[i][j]: fewest edits that turn before[i:] into after[j:].
+    # cost[i][j]: minimum number of edits from before[i:] to after[j:].
     cost = [[0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows, -1, -1):
         for j in range(columns, -1, -1):

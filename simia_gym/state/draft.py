@@ -1,4 +1,4 @@
-"""Draft: what a tool works on. It copies the rows that are changed, and only those."""
+"""Drafts: the mutable view of a state that tools edit. A draft copies only the rows that are edited."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from simia_gym.types import Op, Row
 if TYPE_CHECKING:
     from simia_gym.state.state import State
 
-#: A draft's row: a frozen one that was put, a private copy that was handed out, None if removed; and whether it goes
-#: behind all others, as an added row does.
+#: A row of a draft (frozen if it was put, a private copy if it is being edited, None if removed), and whether it goes
+#: after all other rows, as an added row does.
 _Pending = tuple[dict[str, Any] | None, bool]
 
 _NOTHING: dict[str, _Pending] = {}
@@ -25,8 +25,8 @@ _NOTHING: dict[str, _Pending] = {}
 class Draft:
     """A view of a state in which rows can be changed.
 
-    The state itself never changes. A draft that is dropped has changed nothing; `commit` turns it into a new state
-    and the operations that lead there.
+    The state itself never changes, and a draft without `commit` has no effect. `commit` returns a new state and the
+    operations that lead to it.
 
     Args:
         state: The state to start from.
@@ -45,19 +45,19 @@ class Draft:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables as they are now, in the order of `State.tables`."""
+        """Names of the current tables, in the order of `State.tables`."""
         origin, names = self._state.origin_tables, {*self._state.tables, *self._changes}
         return (*origin, *sorted(name for name in names if name not in origin and self.count(name)))
 
     def get(self, table: str, key: str) -> FrozenDict | None:
-        """Read a row as it is now.
+        """Read the current row.
 
         Args:
             table: The table's name.
             key: The row's key.
 
         Returns:
-            The read-only row (of a row being edited, a snapshot), or None where there is none.
+            The read-only row (a snapshot, if the row is being edited), or None if it does not exist.
         """
         if self._changes:
             pending = self._changes.get(table, _NOTHING).get(key)
@@ -66,7 +66,7 @@ class Draft:
         return self._state.get(table, key)
 
     def row(self, table: str, key: str) -> FrozenDict:
-        """Read a row that must be there.
+        """Read a row that must exist.
 
         Raises:
             KeyError: There is no such row.
@@ -77,17 +77,17 @@ class Draft:
         return found
 
     def has(self, table: str, key: str) -> bool:
-        """Whether there is such a row now."""
+        """Whether the row exists now."""
         pending = self._changes.get(table, _NOTHING).get(key)
         return self._state.has(table, key) if pending is None else pending[0] is not None
 
     def rows(self, table: str) -> Iterator[tuple[str, FrozenDict]]:
-        """Every row of a table as it is now, with its key: kept rows in their order, then added ones."""
+        """The current rows of a table with their keys: the state's rows in their order, then added ones."""
         changes = self._changes.get(table)
         if not changes:
             yield from self._state.rows(table)
             return
-        # A copy, so that rows can be edited, added or removed while they are gone through.
+        # A copy, so that rows can be edited, added or removed during the iteration.
         now = dict(changes)
         for key, row in self._state.rows(table):
             pending = now.get(key)
@@ -100,25 +100,25 @@ class Draft:
                 yield key, freeze(new)
 
     def keys(self, table: str) -> Iterator[str]:
-        """Every key of a table as it is now, in row order."""
+        """The current keys of a table, in row order."""
         return (key for key, _ in self.rows(table))
 
     def count(self, table: str) -> int:
-        """How many rows a table has now."""
+        """The current number of rows of a table."""
         total = self._state.count(table)
         for key, (row, _) in self._changes.get(table, _NOTHING).items():
             total += (row is not None) - self._state.has(table, key)
         return total
 
     def edit(self, table: str, key: str) -> dict[str, Any]:
-        """Get a row for changing.
+        """Get a mutable copy of a row.
 
         Args:
             table: The table's name.
             key: The row's key.
 
         Returns:
-            A private copy, the same one each time; whatever is done to it until `commit` becomes the change.
+            A private copy, the same object at each call; `commit` takes over all changes that are made to it.
 
         Raises:
             KeyError: There is no such row.
@@ -143,15 +143,15 @@ class Draft:
         return held
 
     def put(self, table: str, key: str, row: Row) -> None:
-        """Add a row, or replace it as a whole.
+        """Add a row, or replace a whole row.
 
         Args:
             table: The table's name.
             key: The row's key.
-            row: The row; copied, so that later changes to it do not count (use `edit` for those).
+            row: The row; it is copied, so later changes to it have no effect (use `edit` for them).
 
         Raises:
-            InputError: The row is no object, or something in it is not JSON.
+            InputError: The row is not an object, or holds a value that is not JSON.
         """
         for what, given, kind in (("table", table, str), ("key", key, str), ("row", row, Mapping)):
             if not isinstance(given, kind):
@@ -168,7 +168,7 @@ class Draft:
         elif pending[0] is not None:
             changes[key] = (frozen, pending[1])
         else:
-            # A row that comes back after its removal stands behind all others.
+            # A row that is added again after its removal goes after all other rows.
             del changes[key]
             changes[key] = (frozen, True)
 
@@ -188,13 +188,13 @@ class Draft:
     def index(self, table: str, name: str, fn: IndexFn) -> IndexView:
         """Look rows up by a value computed from them.
 
-        The index over the rows that the state began with is built once and shared by all states of the same origin;
-        a lookup costs as much as it finds, plus the rows that this draft has changed.
+        The index over the initial rows is built once and shared by all states of the same origin. The cost of a lookup
+        is proportional to the rows found and the rows that this draft has changed.
 
         Args:
             table: The table's name.
-            name: Names the index; one name must always mean the same function.
-            fn: Gives the value of a row from its key and the row; None leaves the row out. Must be pure.
+            name: Name of the index; the same name must always go with the same function.
+            fn: Computes a row's value from its key and the row; None omits the row. Must be pure.
 
         Returns:
             A mapping from value to the keys of the rows that have it, in row order.
@@ -208,15 +208,15 @@ class Draft:
         return IndexView(self._state.table(table), name, fn, changes or _NOTHING).find(value)
 
     def commit(self) -> tuple[State, tuple[Op, ...]]:
-        """Turn the draft into a new state and the operations that lead there from the old one.
+        """Make a new state with the draft's changes, and the operations that lead to it.
 
-        The draft itself stays as it is. Rows that were edited without effect make no operation.
+        The draft itself does not change. Rows that were edited without effect give no operation.
 
         Returns:
-            The new state (the old one where nothing changed), and the smallest operations; both read-only.
+            The new state (the old one if nothing changed), and minimal operations; both read-only.
 
         Raises:
-            InputError: A row was given something that is not JSON.
+            InputError: An edited row holds a value that is not JSON.
         """
         if not self._changes:
             return self._state, ()

@@ -1,4 +1,4 @@
-"""The two equalities of JSON values, neither of which is Python's ``==``."""
+"""Two equalities of JSON values: by value (`strict_equal`) and by encoding (`identical`)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _SEQUENCES = (list, tuple)
 def strict_equal(a: Any, b: Any) -> bool:
     """Compare as RFC 6902 ``test`` does.
 
-    Numbers compare by value (``1`` equals ``1.0``), a boolean equals no number, objects compare without order of keys,
-    lists with order.
+    Numbers compare by value (``1`` equals ``1.0``), a boolean equals no number, objects compare regardless of key
+    order, lists in order.
 
     Args:
         a: A JSON value.
         b: A JSON value.
 
     Returns:
-        Whether they are the same JSON value.
+        Whether they are equal.
     """
     if isinstance(a, dict):
         if not isinstance(b, dict) or len(a) != len(b):
@@ -39,20 +39,20 @@ def strict_equal(a: Any, b: Any) -> bool:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Compare as bytes would: ``1``, ``1.0`` and ``True`` differ, and so do two orders of the same keys.
+    """Compare as encoded JSON: ``1``, ``1.0`` and ``True`` differ, and so do two orders of the same keys.
 
     Args:
         a: A JSON value.
         b: A JSON value.
 
     Returns:
-        Whether both would be written as the same text.
+        Whether both have the same JSON text.
     """
     if a is b:
         return True
     if isinstance(a, _CONTAINERS) and isinstance(b, _CONTAINERS):
         try:
-            # Python's == and the written bytes together mean identity, and both are found in C.
+            # Python's == and equal encodings together imply identity, and both run in C.
             return a == b and orjson.dumps(a) == orjson.dumps(b)
         except (TypeError, RecursionError):
             # Big integers, lone surrogates.
@@ -60,7 +60,7 @@ def identical(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         both_sequences = isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES)
         return both_sequences and _identical_containers(list(a), list(b))
-    # 0.0 and -0.0 are equal, and written differently.
+    # 0.0 and -0.0 are equal but have different texts.
     return repr(a) == repr(b) if isinstance(a, float) else bool(a == b)
 
 

@@ -1,8 +1,8 @@
-"""Read-only dictionaries and lists that still are dictionaries and lists.
+"""Read-only subclasses of ``dict`` and ``list``.
 
-They subclass the built-in types so that `json.dumps`, `orjson.dumps`, ``==`` and indexing work at full speed, and
-refuse every method that would change them. A frozen container is frozen all the way down, which is what lets states
-share rows, operations share values, and ledgers keep events without copying.
+As subclasses, they work with `json.dumps`, `orjson.dumps`, ``==`` and indexing at full speed; mutating methods raise
+`TypeError`. A frozen container holds only frozen values, so states can share rows, operations can share values, and
+ledgers can keep events, all without copies.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ATOMS = frozenset({str, int, bool, type(None)})
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that cannot be changed, and nothing in it either.
+    """A deeply read-only dictionary.
 
     Args:
-        value: A mapping, or pairs; copied and frozen all the way down.
+        value: A mapping, or pairs of key and value; copied and frozen recursively.
     """
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class FrozenDict(dict[str, Any]):
         return cast(FrozenDict, freeze(dict(value)))
 
     def __init__(self, value: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        # Filled by __new__; calling __init__ again must not change anything.
+        # __new__ has set the content; a second call of __init__ must not change it.
         pass
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -53,10 +53,10 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be changed, and nothing in it either.
+    """A deeply read-only list.
 
     Args:
-        value: The items; copied and frozen all the way down.
+        value: The items; copied and frozen recursively.
     """
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class FrozenList(list[Any]):
         return cast(FrozenList, freeze(list(value)))
 
     def __init__(self, value: Iterable[Any] = ()) -> None:
-        # Filled by __new__; calling __init__ again must not change anything.
+        # __new__ has set the content; a second call of __init__ must not change it.
         pass
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -85,7 +85,7 @@ class FrozenList(list[Any]):
 
 
 def freeze(value: Any) -> Any:
-    """Copy a JSON value into read-only containers; what is frozen already is returned as it is.
+    """Copy a JSON value into read-only containers; frozen values are returned without a copy.
 
     Args:
         value: A JSON value: mappings with string keys, lists, tuples, strings, finite numbers, booleans, None.
@@ -94,7 +94,7 @@ def freeze(value: Any) -> Any:
         The same value, in `FrozenDict` and `FrozenList`.
 
     Raises:
-        InputError: Something in it is not JSON (a set, a date, NaN, a key that is no string).
+        InputError: A value in it is not JSON (a set, a date, NaN, a key that is not a string).
     """
     try:
         return _freeze(value)
@@ -106,17 +106,17 @@ def freeze(value: Any) -> Any:
 
 
 def freeze_members(first: dict[str, Any], more: dict[str, Any]) -> FrozenDict:
-    """Freeze two dictionaries as one, without putting them together before.
+    """Freeze two dictionaries into one, without an intermediate copy.
 
     Args:
-        first: The first members: texts, numbers, booleans or None.
-        more: The other members, JSON values.
+        first: The first members; their values are strings, numbers, booleans or None.
+        more: The other members, with any JSON values.
 
     Returns:
         A new frozen dictionary.
 
     Raises:
-        InputError: Something in ``more`` is not JSON.
+        InputError: A value in ``more`` is not JSON.
     """
     new = _new_dict(FrozenDict)
     _fill_dict(new, first)
@@ -126,12 +126,12 @@ def freeze_members(first: dict[str, Any], more: dict[str, Any]) -> FrozenDict:
             if type(item) not in _SETTLED:
                 _set_item(new, key, _freeze(item))
     except (_NotJson, RecursionError):
-        return cast(FrozenDict, freeze({**first, **more}))  # says what is wrong, and where
+        return cast(FrozenDict, freeze({**first, **more}))  # raises with the place of the mistake
     return new
 
 
 def thaw(value: Any) -> Any:
-    """Copy a JSON value into plain dictionaries and lists that may be changed freely.
+    """Copy a JSON value into plain, mutable dictionaries and lists.
 
     Args:
         value: A JSON value, frozen or not.
@@ -151,7 +151,7 @@ def thaw(value: Any) -> Any:
     return value
 
 
-# Copying a row is most of the cost of an edit. Most values are texts and numbers: copy them all at once, in C, and
+# Copying a row dominates the cost of an edit. Most values are strings and numbers, so copy all values at once in C,
 # then replace the few containers.
 def _thaw_dict(value: FrozenDict) -> dict[str, Any]:
     plain = {**value}
@@ -172,7 +172,7 @@ def _thaw_list(value: FrozenList) -> list[Any]:
 
 
 def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
-    """Merge mappings whose values are frozen already into one `FrozenDict`, later ones last; checks nothing."""
+    """Merge mappings with frozen values into one `FrozenDict`, in order; the values are not checked."""
     new = _new_dict(FrozenDict)
     for part in parts:
         _fill_dict(new, part)
@@ -180,7 +180,7 @@ def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
 
 
 def with_member(node: Mapping[str, Any], key: str, value: Any) -> FrozenDict:
-    """A frozen mapping with one member more, or another one; the value is frozen already, and nothing is checked."""
+    """Copy a frozen mapping with one member added or replaced; the value must be frozen and is not checked."""
     new = _new_dict(FrozenDict)
     _fill_dict(new, node)
     _set_item(new, key, value)
@@ -188,18 +188,18 @@ def with_member(node: Mapping[str, Any], key: str, value: Any) -> FrozenDict:
 
 
 def frozen_list(items: Iterable[Any]) -> FrozenList:
-    """Put items that are frozen already into one `FrozenList`; checks nothing."""
+    """Make a `FrozenList` of frozen items; the items are not checked."""
     new = _new_list(FrozenList)
     _fill_list(new, items)
     return new
 
 
 class _NotJson(Exception):
-    """Raised deep inside, where the place is not known; `freeze` finds the place and raises `InputError`."""
+    """Raised inside the recursion, without the place; `freeze` finds the place and raises `InputError`."""
 
 
 _SETTLED = frozenset({*_ATOMS, FrozenDict, FrozenList})
-"""Types whose values need no freezing. Every event of every record is frozen: most values in it are of these."""
+"""Types whose values need no freezing; checked first, because most values are of these types."""
 _EMPTY = frozen_list(())
 
 
@@ -228,7 +228,7 @@ def _freeze(value: Any) -> Any:
 
 
 def _freeze_unusual(value: Any) -> Any:
-    """Freeze floats and subclasses of JSON types, reducing the latter to the type itself."""
+    """Freeze floats, and values of subclasses of JSON types, which are converted to the base type."""
     if isinstance(value, float):
         if not isfinite(value):
             raise _NotJson
@@ -247,7 +247,7 @@ def _freeze_unusual(value: Any) -> Any:
 
 
 def _locate(value: Any, path: tuple[str | int, ...]) -> tuple[str, str]:
-    """Find the first thing in a value that is not JSON: its pointer and what is wrong with it."""
+    """Find the first part of a value that is not JSON; return its pointer and a description of the mistake."""
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):

@@ -1,6 +1,6 @@
-"""Secondary indexes: rows found by a value computed from them, at no cost in the size of the database.
+"""Secondary indexes: find rows by a computed value, at a cost independent of the size of the table.
 
-Each layer of a table keeps its own index; a lookup asks each and lets the newer layers cover the older ones.
+Each layer of a table has its own index; a lookup queries all layers, and newer layers override older ones.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Hashable, Iterator, Mapping
 from simia_gym.state.table import IndexFn, Table
 from simia_gym.types import Row
 
-#: A draft's rows of one table: the row (None: removed), and whether it goes behind all others.
+#: The changed rows of one table of a draft: the row (None: removed), and whether it goes after all others.
 Pending = Mapping[str, tuple[Row | None, bool]]
 
 
 class IndexView(Mapping[Hashable, tuple[str, ...]]):
-    """Keys of rows by value, each in row order.
+    """Mapping from a computed value to the keys of the rows that have it, in row order.
 
     Args:
-        table: The table as committed; None if there is no such table yet.
+        table: The committed table; None if it does not exist yet.
         name: The index's name in the table's caches.
-        fn: Gives the value of a row; None leaves the row out.
-        pending: The draft's rows.
+        fn: Computes a row's value from its key and the row; None omits the row.
+        pending: The draft's changed rows.
     """
 
     __slots__ = ("_fn", "_name", "_pending", "_table")
@@ -31,7 +31,7 @@ class IndexView(Mapping[Hashable, tuple[str, ...]]):
         self._name, self._fn, self._pending = name, fn, pending
 
     def find(self, value: Hashable) -> list[str]:
-        """Keys of the rows that have a value, in row order; empty where none has."""
+        """Keys of the rows that have a value, in row order; empty if there are none."""
         if value is None:
             return []
         table, fn, pending = self._table, self._fn, self._pending

@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) on read-only documents: add, replace, remove, test.
 
-Each operation copies only the containers along its path and shares the rest, so the document before it stays whole:
-a patch that fails half way has changed nothing.
+Each operation copies only the containers along its path and shares the rest. The original document never changes, so a
+patch that fails midway has no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from simia_gym.state.pointer import list_index, pointer_parts, resolve
 
 
 class ParsedOp(NamedTuple):
-    """One operation, checked for its shape."""
+    """An operation whose form has been checked."""
 
     name: str
     path: str
@@ -25,18 +25,18 @@ class ParsedOp(NamedTuple):
 
 
 def parse_op(op: Mapping[str, Any]) -> ParsedOp:
-    """Check the shape of one operation and split its pointer.
+    """Check the form of one operation and split its pointer.
 
     Args:
-        op: ``{"op", "path"}`` and, unless it removes, ``"value"``.
+        op: ``{"op", "path"}``, and ``"value"`` except for ``remove``.
 
     Returns:
-        The operation, its value frozen.
+        The operation, with its value frozen.
 
     Raises:
-        PatchError: It has no known name, no pointer or no value.
+        PatchError: The operation's name is unknown, or its pointer or value is missing or invalid.
     """
-    if type(op) is not dict and not isinstance(op, Mapping):  # asking for the type itself is faster
+    if type(op) is not dict and not isinstance(op, Mapping):  # the exact type is the faster check
         raise PatchError(f"an operation is an object, not a {type(op).__name__}")
     name, path = op.get("op"), op.get("path")
     if not isinstance(path, str):
@@ -62,14 +62,14 @@ def apply_patch(doc: Any, ops: Iterable[Mapping[str, Any]]) -> Any:
     """Apply operations, in order, to a plain JSON value.
 
     Args:
-        doc: The document; left as it is.
+        doc: The document; it is not changed.
         ops: Operations.
 
     Returns:
         A new plain document that shares nothing with ``doc`` or with the operations.
 
     Raises:
-        PatchError: An operation cannot be applied; names which and where.
+        PatchError: An operation cannot be applied; the message has its index and path.
     """
     work = freeze(doc)
     for number, op in enumerate(ops):
@@ -85,13 +85,13 @@ def apply_patch(doc: Any, ops: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def located(error: PatchError, number: int, op: Any) -> PatchError:
-    """Complete an error with the operation that it belongs to."""
+    """Add the operation's index and path to an error."""
     path = op.get("path") if isinstance(op, Mapping) else None
     return PatchError(error.message, op_index=number, path=path if isinstance(path, str) else "")
 
 
 def check_test(found: Any, expected: Any) -> None:
-    """Raise `PatchError` unless the value found is the value expected, as JSON values."""
+    """Raise `PatchError` unless the value found equals the expected one by `strict_equal`."""
     if not strict_equal(found, expected):
         raise PatchError(f"test failed: expected {_short(expected)}, found {_short(found)}")
 
@@ -102,20 +102,20 @@ def _short(value: Any) -> str:
 
 
 def write(node: Any, parts: Sequence[str], name: str, value: Any, depth: int = 0) -> Any:
-    """Give the document that one add, replace or remove makes of a frozen document.
+    """Apply one ``add``, ``replace`` or ``remove`` to a frozen document; return the new document.
 
     Args:
         node: The frozen value at ``parts[:depth]``.
         parts: The whole path.
         name: ``add``, ``replace`` or ``remove``.
         value: The frozen new value.
-        depth: How many tokens lead to ``node``.
+        depth: Number of path tokens that lead to ``node``.
 
     Returns:
         The new frozen value at ``parts[:depth]``.
 
     Raises:
-        PatchError: The place does not exist.
+        PatchError: The path does not exist.
     """
     if depth == len(parts):
         if name == "remove":

@@ -1,4 +1,4 @@
-"""JSON Pointer (RFC 6901): how an operation names a place in a document."""
+"""JSON Pointers (RFC 6901): the paths of operations in a document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pointer_parts(pointer: str) -> tuple[str, ...]:
         The tokens, outermost first.
 
     Raises:
-        PatchError: It is no JSON Pointer.
+        PatchError: The text is not a JSON Pointer.
     """
     if not pointer:
         return ()
@@ -33,7 +33,7 @@ def pointer_parts(pointer: str) -> tuple[str, ...]:
 def _unescape(token: str, pointer: str) -> str:
     if "~" not in token:
         return token
-    # Whatever remains after the two legal escapes are taken out is an illegal one.
+    # Any "~" that remains after the two valid escapes are removed is invalid.
     if "~" in token.replace("~0", "").replace("~1", ""):
         raise PatchError("'~' must be written as '~0' in a JSON Pointer ('~1' stands for '/')", path=pointer)
     return token.replace("~1", "/").replace("~0", "~")
@@ -57,17 +57,17 @@ def make_pointer(*parts: str | int) -> str:
 
 
 def list_index(token: str, length: int) -> int:
-    """Read a token as an index from 0 up to and including ``length``; ``-`` is ``length``.
+    """Parse a token as an index from 0 up to and including ``length``; ``-`` is ``length``.
 
     Args:
         token: The reference token.
         length: Length of the list.
 
     Returns:
-        The index. Whether ``length`` itself is allowed is the caller's matter.
+        The index; the caller checks whether ``length`` itself is allowed.
 
     Raises:
-        PatchError: It is no index (leading zeros are refused), or lies outside.
+        PatchError: The token is not an index (leading zeros are invalid), or is out of range.
     """
     if token == "-":
         return length
@@ -79,7 +79,7 @@ def list_index(token: str, length: int) -> int:
 
 
 def resolve(document: Any, parts: Sequence[str]) -> Any:
-    """Read the value at a place.
+    """Read the value at a path.
 
     Args:
         document: A JSON value.
@@ -89,7 +89,7 @@ def resolve(document: Any, parts: Sequence[str]) -> Any:
         The value itself, not a copy.
 
     Raises:
-        PatchError: The place does not exist.
+        PatchError: The path does not exist.
     """
     for token in parts:
         if isinstance(document, dict):

@@ -1,4 +1,4 @@
-"""``state.schema.json``: what a domain's state may be.
+"""The state schema, ``state.schema.json``: rules that a domain's state must meet.
 
     {"tables": {
         "loans": {
@@ -8,12 +8,11 @@
           "foreign_keys": {"/book_id": "books", "/renewals/*/desk": "desks"}}},
      "invariants": [
         {"id": "shelf", "table": "books", "left": "/available", "op": "<=", "right": "/copies"},
-        {"id": "dates", "check": "rules.py:dates"}]}         # function(state, touched) -> texts of what is wrong
+        {"id": "dates", "check": "rules.py:dates"}]}         # function(state, touched) -> descriptions of mistakes
 
-``key`` is a field, or a pointer where it stands deeper. A missing or null value at a foreign key's path refers to
-nothing and is fine; whether it may be missing is for ``row`` to say. ``*`` stands for every element of a list or
-object. ``right`` is a pointer or a plain value. A function gets the state and the rows to look at, as pairs of table
-and key.
+``key`` is a field, or a pointer to a nested value. A foreign key may be missing or null, unless ``row`` requires it.
+``*`` stands for every element of a list or object. ``right`` is a pointer or a plain value. A function gets the state
+and the rows to check, as pairs of table and key.
 """
 
 from __future__ import annotations
@@ -92,11 +91,11 @@ class Reference:
     table: str
 
     def holds(self, state: State, value: Any) -> bool:
-        """Whether a value that stands there refers to a row, or to nothing."""
+        """Whether a value is null or the key of an existing row."""
         return value is None or (isinstance(value, str) and state.has(self.table, value))
 
     def problems(self, state: State, row: Row, where: tuple[str, str]) -> Iterator[str]:
-        """Say which values of a row refer to nothing that is there; ``where`` is the row's table and key."""
+        """Describe the values of a row that refer to missing rows; ``where`` is the row's table and key."""
         for place, value in _places(row, self.path):
             if not self.holds(state, value):
                 yield f"{make_pointer(*where, *place)}: {value!r} is no key of table {self.table!r}"
@@ -104,11 +103,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """What the rows of one table may be.
+    """The rules for the rows of one table.
 
     Attributes:
-        open: Whether rows may be revealed that were missing.
-        key: Where in the row its own key stands.
+        open: Whether a simulator may reveal missing rows.
+        key: Path of the row's own key in the row.
         row: Validator of a row.
         references: Its foreign keys.
     """
@@ -121,13 +120,13 @@ class TableSchema:
 
 @dataclass(frozen=True)
 class Invariant:
-    """Something that always holds.
+    """A rule that must always hold: a comparison inside each row of a table, or a function.
 
     Attributes:
-        id: Its name.
+        id: Name of the rule.
         table: The table whose rows are compared; ``None`` for a function.
-        compare: Gives the text of what is wrong with a row, or ``None``.
-        check: Gives texts of what is wrong with the given rows of a state.
+        compare: Describes the mistake in a row, or returns ``None``.
+        check: Describes the mistakes in the given rows of a state.
     """
 
     id: str
@@ -143,7 +142,7 @@ class StateSchema:
     Attributes:
         path: The file, for error messages.
         tables: Table name to its rules.
-        invariants: What always holds.
+        invariants: The rules that must always hold.
     """
 
     path: Path
@@ -156,15 +155,15 @@ class StateSchema:
         return frozenset(name for name, table in self.tables.items() if table.open)
 
     def problems(self, state: State, rows: Iterable[tuple[str, str]] | None = None) -> Iterator[str]:
-        """Say what is wrong with a state.
+        """Find the mistakes in a state.
 
         Args:
             state: The state.
-            rows: Table and key of the rows to look at; every row where left out. Tables whose name starts with ``_``
-                are free.
+            rows: Table and key of the rows to check; by default, all rows. Tables whose name starts with ``_`` are not
+                checked.
 
         Yields:
-            One sentence for each mistake, with the pointer.
+            One sentence per mistake, with its pointer.
         """
         chosen = [(t, k) for t in state.tables for k, _ in state.rows(t)] if rows is None else rows
         touched = [(table, key) for table, key in chosen if not table.startswith("_")]
@@ -178,7 +177,7 @@ class StateSchema:
                     yield f"invariant {invariant.id!r} is broken: {text}"
 
     def _row(self, state: State, table: str, key: str, row: Row) -> Iterator[str]:
-        """What is wrong with a row. Where it stands is worked out only for what is wrong: hardly any row is."""
+        """Find the mistakes in a row; pointers are made only for mistakes, because most rows have none."""
         rules = self.tables.get(table)
         if rules is None:
             yield f"{make_pointer(table, key)}: the schema has no table {table!r}"
@@ -207,7 +206,7 @@ def read_state_schema(path: Path) -> StateSchema:
         path: The file; function names in it are relative to its folder.
 
     Raises:
-        DomainError: It has mistakes; ``problems`` holds every one.
+        DomainError: The file has mistakes; ``problems`` holds one error per mistake.
     """
     value = read_json(path, what="state schema")
     problems: list[InputError] = [
@@ -290,7 +289,7 @@ def _parts(pointer: Any, where: str) -> tuple[str, ...]:
 
 
 def values_at(value: Any, path: Sequence[str]) -> list[Any]:
-    """Every value at a path in which ``*`` stands for any member."""
+    """All values at a path in which ``*`` stands for every member."""
     values = [value]
     for step in path:
         members: list[Any] = []
@@ -313,7 +312,7 @@ def _first(value: Any, path: Sequence[str]) -> Any:
 
 
 def _places(value: Any, path: tuple[str, ...], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every value at a path, with where it was found."""
+    """All values at a path, each with its actual path."""
     if not path:
         yield place, value
         return

@@ -1,4 +1,4 @@
-"""State: JSON tables of JSON rows, as a value that never changes."""
+"""The immutable state of an episode: JSON tables of JSON rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from simia_gym.types import Row
 class State:
     """An immutable document ``{table: {key: row}}``.
 
-    A change makes a new state, which shares everything with the old one except the rows that changed. States that
-    descend from one another can be told apart at the cost of the rows touched, whatever the size of the tables.
+    A change makes a new state, which shares all unchanged rows with the old one. Comparing two states of the same
+    origin costs time proportional to the changed rows, not to the size of the tables.
     """
 
     __slots__ = ("_origin", "_tables")
 
     def __init__(self, tables: Mapping[str, Table], origin: Mapping[str, Table] | None = None) -> None:
-        """Used inside this package; call `State.from_tables`."""
+        """Internal; call `State.from_tables`."""
         self._tables = tables
         self._origin = tables if origin is None else origin
 
@@ -40,7 +40,7 @@ class State:
             The state.
 
         Raises:
-            InputError: A table or a row is no object, or something in it is not JSON.
+            InputError: A table or a row is not an object, or holds a value that is not JSON.
         """
         made: dict[str, Table] = {}
         for name, rows in tables.items():
@@ -60,18 +60,18 @@ class State:
         return cls(made)
 
     def fork(self) -> State:
-        """Give an independent state with the same content, at no cost: states never change."""
+        """Return this state, which is safe to share because states never change."""
         return self
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables: those it began with in their order, then others that have rows, by name."""
+        """Names of the tables: the initial ones in their order, then new ones that have rows, sorted."""
         others = sorted(name for name, held in self._tables.items() if held.count and name not in self._origin)
         return (*self._origin, *others)
 
     @property
     def origin_tables(self) -> tuple[str, ...]:
-        """Names of the tables that the state began with, in their order; they stay even when they are empty."""
+        """Names of the initial tables, in their order, including those that are empty now."""
         return tuple(self._origin)
 
     def get(self, table: str, key: str) -> FrozenDict | None:
@@ -82,7 +82,7 @@ class State:
             key: The row's key.
 
         Returns:
-            The read-only row, or None where there is none.
+            The read-only row, or None if it does not exist.
         """
         held = self._tables.get(table)
         if held is None:
@@ -94,37 +94,37 @@ class State:
         return held.base.rows.get(key)
 
     def has(self, table: str, key: str) -> bool:
-        """Whether there is such a row."""
+        """Whether the row exists."""
         return self.get(table, key) is not None
 
     def rows(self, table: str) -> Iterator[tuple[str, FrozenDict]]:
-        """Every row of a table with its key: those of the base in their order, then added ones in order of adding."""
+        """The rows of a table with their keys: initial rows in their order, then added rows in order of addition."""
         held = self._tables.get(table)
         return iter(()) if held is None else held.rows()
 
     def keys(self, table: str) -> Iterator[str]:
-        """Every key of a table, in row order."""
+        """The keys of a table, in row order."""
         return (key for key, _ in self.rows(table))
 
     def count(self, table: str) -> int:
-        """How many rows a table has; 0 where there is no such table."""
+        """The number of rows of a table; 0 if the table does not exist."""
         held = self._tables.get(table)
         return 0 if held is None else held.count
 
     def apply(self, ops: Iterable[Mapping[str, Any]]) -> State:
         """Apply JSON Patch operations, all or none.
 
-        ``add``, ``replace`` and ``remove`` address a row (``/table/key``) or a place inside one; a table that is not
-        there yet comes into being with its first row. ``test`` addresses anything.
+        ``add``, ``replace`` and ``remove`` address a row (``/table/key``) or a value inside one; adding a row creates
+        its table if necessary. ``test`` may address any value.
 
         Args:
             ops: Operations, in order.
 
         Returns:
-            The new state; this one where nothing is written.
+            The new state; this one if nothing is written.
 
         Raises:
-            PatchError: An operation cannot be applied; names which and where.
+            PatchError: An operation cannot be applied; the message has its index and path.
         """
         work = Patching(self)
         for number, op in enumerate(ops):
@@ -135,13 +135,13 @@ class State:
         return work.done()
 
     def updated(self, changes: Mapping[str, Mapping[str, Change]]) -> State:
-        """Make the state that has these rows changed.
+        """Make a state with changed rows.
 
         Args:
-            changes: By table and key: the frozen new row (None removes it), and whether it goes behind all others.
+            changes: By table and key: the frozen new row (None removes it), and whether it goes after all others.
 
         Returns:
-            The new state; this one where there are no changes.
+            The new state; this one if there are no changes.
         """
         tables: dict[str, Table] | None = None
         for name, rows in changes.items():
@@ -152,21 +152,21 @@ class State:
         return self if tables is None else State(tables, self._origin)
 
     def table(self, name: str) -> Table | None:
-        """The table itself, for indexes; None where there is no such table."""
+        """The `Table` object, for indexes; None if it does not exist."""
         return self._tables.get(name)
 
     def draft(self) -> Draft:
-        """Start a draft: a view in which rows can be changed and then committed."""
+        """Start a draft, in which rows can be changed and then committed."""
         return Draft(self)
 
     def touched_since(self, base_state: State) -> list[tuple[str, str]]:
         """Find the rows that differ from another state of the same origin.
 
-        Rows are compared as JSON values (``1`` equals ``1.0``, a boolean equals no number, order of keys is ignored);
-        a row that was changed and changed back is not listed. Costs as much as rows were touched.
+        Rows are compared by `strict_equal`, so a row that was changed and changed back is not listed. The cost is
+        proportional to the number of changed rows.
 
         Args:
-            base_state: A state that this one comes from, or any other that comes from the same `from_tables`.
+            base_state: An earlier state, or any other state that derives from the same `from_tables` call.
 
         Returns:
             Table and key of each row that was added, removed or changed, sorted.
@@ -186,7 +186,7 @@ class State:
             if mine is other:
                 continue
             if mine is None or other is None:
-                # Only one of the two has ever had a row in this table.
+                # Only one of the two states has this table.
                 keys = {key for key, _ in (mine or other or Table.of({})).changes()}
             else:
                 keys = mine.keys_apart(other)
@@ -201,13 +201,14 @@ class State:
         """Read the value at a JSON Pointer.
 
         Args:
-            pointer: ``/table/key`` and further; a table or the whole document can be read too, at the cost of its size.
+            pointer: ``/table/key`` and deeper; reading a table or the whole document costs time proportional to its
+                size.
 
         Returns:
             The read-only value.
 
         Raises:
-            PatchError: There is no such place.
+            PatchError: The path does not exist.
         """
         try:
             parts = pointer_parts(pointer)
@@ -228,7 +229,7 @@ class State:
         return frozen_dict([dict(self.rows(parts[0]))])
 
     def to_tables(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """Copy everything into plain data, for writing it out; costs as much as the tables are large."""
+        """Copy the whole state into plain dictionaries and lists."""
         return {name: {key: thaw(row) for key, row in self.rows(name)} for name in self.tables}
 
     def __repr__(self) -> str:
@@ -240,7 +241,7 @@ def _no_row(parts: tuple[str, ...]) -> str:
 
 
 class Patching:
-    """A patch at work: the rows that it has written so far, on top of a state that stays as it is.
+    """Applies operations to a state: holds the rows written so far; the state itself does not change.
 
     Args:
         state: The state to start from.
@@ -253,7 +254,7 @@ class Patching:
         self._changes: dict[str, dict[str, Change]] = {}
 
     def get(self, table: str, key: str) -> FrozenDict | None:
-        """Read a row as it is now."""
+        """Read the current row, or None."""
         changes = self._changes.get(table)
         change = None if changes is None else changes.get(key)
         return self._state.get(table, key) if change is None else change[0]
@@ -262,7 +263,7 @@ class Patching:
         """Apply one operation.
 
         Raises:
-            PatchError: It cannot be applied; nothing of it has been.
+            PatchError: The operation cannot be applied; it has no effect.
         """
         if op.name == "test":
             self._test(op)
@@ -270,7 +271,7 @@ class Patching:
             self._write(op)
 
     def done(self) -> State:
-        """The state with everything that was written; the one it started from where nothing was."""
+        """The state with all written rows; the original one if nothing was written."""
         return self._state.updated(self._changes)
 
     def _test(self, op: ParsedOp) -> None:
@@ -296,7 +297,7 @@ class Patching:
         changes = self._changes.setdefault(table, {})
         earlier = changes.pop(key, None) if row is None or new is None else changes.get(key)
         if new is None:
-            # A row that this very patch added leaves no trace.
+            # Removing a row that this patch itself added leaves no change.
             if self._state.has(table, key):
                 changes[key] = (None, False)
         else:

@@ -1,11 +1,11 @@
-"""One table of a state: a base that all states share, and what has changed since.
+"""An immutable table of a state: a base that related states share, and the changes since.
 
-Changes live in two layers. The small one is copied at each commit; when it outgrows about the square root of the large
-one, it is merged into a new large one. So a commit costs next to nothing however large the base is, and stays cheap
-when thousands of rows have changed. No layer is altered once a table holds it, which makes tables values.
+Changes are in two layers. The small layer is copied at each commit; when its size exceeds about the square root of the
+large layer's, both are merged into a new large layer. So a commit is cheap, whatever the size of the base, even after
+thousands of changed rows. A table never changes its layers.
 
-An entry is a row, or None for a row that is gone, with its place: 0 for its place in the base, else its turn among the
-rows that were added.
+An entry is a row (None if removed) and its position: 0 for its position in the base, else its number among the added
+rows, from 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simia_gym.types import Row
 IndexFn: TypeAlias = Callable[[str, Row], Hashable | None]
 Buckets: TypeAlias = dict[Hashable, tuple[str, ...]]
 Entry: TypeAlias = tuple[int, FrozenDict | None]
-#: A new row (None: removed), and whether it goes behind all others, as an added row does.
+#: A new row (None: removed), and whether it goes after all others, as an added row does.
 Change: TypeAlias = tuple[FrozenDict | None, bool]
 
 
@@ -35,10 +35,10 @@ def _fill(buckets: Buckets, fn: IndexFn, rows: Iterator[tuple[str, FrozenDict]])
 
 
 class BaseTable:
-    """The rows that a table began with, with caches that depend on nothing else.
+    """The initial rows of a table, with caches that depend on these rows only.
 
     Attributes:
-        rows: Every row by key, frozen.
+        rows: The frozen rows by key.
     """
 
     __slots__ = ("_indexes", "_places", "rows")
@@ -49,11 +49,11 @@ class BaseTable:
         self._places: dict[str, int] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Indexes may hold functions that cannot travel; they are rebuilt at need.
+        # Indexes are not pickled; they are rebuilt on demand.
         return BaseTable, (self.rows,)
 
     def index(self, name: str, fn: IndexFn) -> Buckets:
-        """Keys by value, in row order; built once by a name."""
+        """Keys by value, in row order; built once per name."""
         buckets = self._indexes.get(name)
         if buckets is None:
             buckets = self._indexes[name] = _fill({}, fn, iter(self.rows.items()))
@@ -67,17 +67,17 @@ class BaseTable:
 
 
 class Layer:
-    """Changed rows that many tables may share; never altered once it is made.
+    """Changed rows that several tables may share; immutable.
 
     Attributes:
-        entries: Changed rows by key.
+        entries: Entries of the changed rows by key.
     """
 
     __slots__ = ("_indexes", "_mark", "_newer", "_parent_mark", "entries")
 
     def __init__(self, entries: dict[str, Entry]) -> None:
         self.entries = entries
-        # What makes this layer more than its parent; the marks tell the parent without keeping it alive.
+        # The entries added since the parent layer; the marks identify the parent without a reference to it.
         self._mark, self._parent_mark = object(), object()
         self._newer: Mapping[str, Entry] = {}
         self._indexes: dict[str, tuple[IndexFn, Buckets]] = {}
@@ -86,7 +86,7 @@ class Layer:
         return Layer, (self.entries,)
 
     def index(self, name: str, fn: IndexFn) -> Buckets:
-        """Keys of changed rows by value, in no particular order; built once by a name."""
+        """Keys of changed rows by value, in no particular order; built once per name."""
         known = self._indexes.get(name)
         if known is None:
             rows = ((key, row) for key, (_, row) in self.entries.items() if row is not None)
@@ -94,7 +94,7 @@ class Layer:
         return known[1]
 
     def merged(self, newer: Mapping[str, Entry], base: FrozenDict) -> Layer:
-        """Make the layer that holds these entries and newer ones; its indexes are carried over, not rebuilt."""
+        """Make a layer with these entries and newer ones; indexes are updated, not rebuilt."""
         entries = dict(self.entries)
         for key, entry in newer.items():
             if entry[1] is None and key not in base:
@@ -108,7 +108,7 @@ class Layer:
         return layer
 
     def keys_apart(self, other: Layer) -> Iterable[str]:
-        """Keys among which are all whose entries differ in two layers; few, where one was made from the other."""
+        """A superset of the keys whose entries differ between two layers; small if one was made from the other."""
         if self is other:
             return ()
         if self._parent_mark is other._mark:
@@ -137,14 +137,14 @@ class Layer:
 
 
 class Table:
-    """A table as a value.
+    """An immutable table.
 
     Attributes:
-        base: What it began with.
+        base: The initial rows.
         main: The large layer of changes.
-        delta: The small layer of changes, which covers the large one.
-        turns: How many rows have ever been added.
-        count: How many rows there are now.
+        delta: The small layer of changes, which overrides the large one.
+        turns: Number of rows that have ever been added.
+        count: Current number of rows.
     """
 
     __slots__ = ("base", "count", "delta", "main", "turns")
@@ -154,20 +154,20 @@ class Table:
 
     @classmethod
     def of(cls, rows: Mapping[str, Row]) -> Table:
-        """Make a table in which nothing has changed yet."""
+        """Make a table without changes."""
         return cls(BaseTable(rows), Layer({}), {}, 0, len(rows))
 
     def entry(self, key: str) -> Entry | None:
-        """What has changed about a row, if anything has."""
+        """The entry of a changed row, else None."""
         return self.delta.get(key) or self.main.entries.get(key)
 
     def get(self, key: str) -> FrozenDict | None:
-        """The row, or None."""
+        """The current row, or None."""
         entry = self.delta.get(key) or self.main.entries.get(key)
         return self.base.rows.get(key) if entry is None else entry[1]
 
     def rows(self) -> Iterator[tuple[str, FrozenDict]]:
-        """Rows of the base in their order, then added ones in the order of adding."""
+        """Rows of the base in their order, then added rows in the order of addition."""
         if not self.delta and not self.main.entries:
             yield from self.base.rows.items()
             return
@@ -185,18 +185,18 @@ class Table:
                 yield key, row
 
     def changes(self) -> Iterator[tuple[str, Entry]]:
-        """Every entry that counts, in no particular order."""
+        """The current entries of all changed rows, in no particular order."""
         yield from self.delta.items()
         for key, entry in self.main.entries.items():
             if key not in self.delta:
                 yield key, entry
 
     def keys_apart(self, other: Table) -> set[str]:
-        """Keys among which are all whose rows differ in two tables of the same base."""
+        """A superset of the keys whose rows differ between two tables of the same base."""
         return {*self.delta, *other.delta, *self.main.keys_apart(other.main)}
 
     def updated(self, changes: Mapping[str, Change]) -> Table:
-        """Make the table that has these rows changed; costs as much as there are changes."""
+        """Make a table with changed rows; the cost is proportional to the number of changes."""
         delta, turns, count = dict(self.delta), self.turns, self.count
         for key, (row, behind) in changes.items():
             entry = self.delta.get(key) or self.main.entries.get(key)
