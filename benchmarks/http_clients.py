@@ -140,8 +140,10 @@ async def with_pyreqwest(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
 async def with_simia(url: str) -> tuple[Post, Callable[[], Awaitable[Any]]]:
     from simia_gym.llm.transport import http
 
+    target = http.Target(url, HEADERS)
+
     async def post(chunks: list[bytes]) -> bytes:
-        return (await http.send(url, HEADERS, body(chunks), 60.0)).body
+        return (await http.send(target, [body(chunks)], 60.0)).body
 
     return post, http.close_connections
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -27,8 +27,8 @@ from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.transport import http, sdk
 from simia_gym.llm.transport.connections import Answer
 from simia_gym.llm.transport.failures import MAX_WAIT, Failure, of_status, one_line
+from simia_gym.llm.transport.http import Target
 from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
-from simia_gym.llm.transport.sdk import Target
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
 _jitter = random.Random()
@@ -87,7 +87,7 @@ class EndpointModel:
                 tries += 1
                 mode = self._features.mode
                 fields = self._fields(request, form, mode, worthless)
-                body = b"".join((b'{"messages":[', *request.prompt.chunks, b"],", encode(fields)[1:]))
+                body = (b'{"messages":[', *request.prompt.chunks, b"],", encode(fields)[1:])
                 said: Said | None = None
                 try:
                     said = await self._try(request, body, first=tries == 1)
@@ -148,7 +148,7 @@ class EndpointModel:
             fields["max_completion_tokens"] = fields.pop("max_tokens")
         return fields
 
-    async def _try(self, request: ChatRequest, body: bytes, *, first: bool) -> Said:
+    async def _try(self, request: ChatRequest, body: Sequence[bytes], *, first: bool) -> Said:
         """Send one request within the concurrency limit and the budget; both are released whatever happens."""
         settings = self.settings
         if not self._limit.take():
@@ -158,7 +158,7 @@ class EndpointModel:
         answered = False
         try:
             if self._budget is not None:
-                reservation = await self._reserve(self._budget, request.role, body)
+                reservation = await self._reserve(self._budget, request.role, sum(map(len, body)))
             if first:  # counted here, because a request that the budget refuses is never sent
                 self._accounts.asked(request.role, request.prompt.size, request.prompt.static)
             began = time.perf_counter()
@@ -169,7 +169,7 @@ class EndpointModel:
             usage = said.usage
             counted = bool(usage.prompt or usage.completion)
             if not counted:
-                usage = estimated(len(body), answer.body, said.message)
+                usage = estimated(sum(map(len, body)), answer.body, said.message)
             cost = settings.price(usage.prompt, usage.cached, usage.completion)
             self._accounts.answered(request.role, usage, cost, time.perf_counter() - began, counted=counted)
             self._limit.answered()
@@ -187,26 +187,26 @@ class EndpointModel:
             if reservation is not None and self._budget is not None:
                 self._budget.settle(reservation, usage.prompt + usage.completion, cost, usage.completion)
 
-    async def _reserve(self, budget: Budget, role: Role, body: bytes) -> Reservation:
+    async def _reserve(self, budget: Budget, role: Role, size: int) -> Reservation:
         """Reserve the tokens and the cost of a request; without ``max_tokens`` the reply's length is estimated."""
         settings = self.settings
-        prompt, completion = len(body) // BYTES_PER_TOKEN, settings.max_tokens
+        prompt, completion = size // BYTES_PER_TOKEN, settings.max_tokens
         if completion is not None:
             return await budget.admit(role, prompt + completion, settings.price(prompt, 0, completion))
         likely = budget.reply_tokens(role)
         guess = Guess(likely, settings.price(0, 0, likely))
         return await budget.admit(role, prompt, settings.price(prompt, 0, 0), guess)
 
-    def _send(self, body: bytes) -> Awaitable[Answer]:
+    def _send(self, body: Sequence[bytes]) -> Awaitable[Answer]:
         client, timeout = self.endpoint.client, self.settings.timeout
         if self._by_sdk:
-            return sdk.send_by_sdk(client, body, timeout)
+            return sdk.send_by_sdk(client, b"".join(body), timeout)
         target = self._target
         if target is None:
             return self._send_as_client(body, timeout)
-        return http.send(target.url, target.headers, body, timeout)
+        return http.send(target, body, timeout)
 
-    async def _send_as_client(self, body: bytes, timeout: float) -> Answer:
+    async def _send_as_client(self, body: Sequence[bytes], timeout: float) -> Answer:
         """Send with the key that the caller's client object provides for this request."""
         began = time.monotonic()
         try:
@@ -215,7 +215,7 @@ class EndpointModel:
         except TimeoutError:
             raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
         left = max(0.001, timeout - (time.monotonic() - began))
-        return await http.send(target.url, target.headers, body, left)
+        return await http.send(target, body, left)
 
     def _judge(self, said: Said, form: Form | None) -> Reply:
         """Turn a completion into a reply, or raise why it is unusable."""

@@ -229,12 +229,12 @@ def _room(settings: ModelSettings) -> int:
 async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
     """Whether the server lists the model, and its context length; not every server has a list."""
     try:
-        target = sdk.Target(endpoint.address("/models"), headers_of(endpoint))
+        target = http.Target(endpoint.address("/models"), headers_of(endpoint))
         if endpoint.client is not None:
             if not sdk.is_plain(endpoint.client):
                 return [Found("model", "warning", "the client object sends by itself: models are not listed")]
             target = await sdk.target_of(endpoint.client, name, "/models")
-        answer = await http.send(target.url, target.headers, None, 20.0)
+        answer = await http.send(target, None, 20.0)
         if answer.status != 200:
             raise of_status(answer.status, answer.body, answer.headers)
         listed = {str(item["id"]): item for item in orjson.loads(answer.body)["data"]}

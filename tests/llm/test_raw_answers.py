@@ -57,7 +57,7 @@ async def serving(*answers: bytes | Say) -> AsyncIterator[Server]:
 
 
 async def ask(server: Server, timeout: float = 5.0) -> tuple[int, bytes]:
-    status, said, _ = await http.send(server.url, HEADERS, b"{}", timeout)
+    status, said, _ = await http.send(http.Target(server.url, HEADERS), [b"{", b"}"], timeout)
     return status, said
 
 
@@ -196,7 +196,7 @@ async def test_a_server_that_accepts_no_connection(monkeypatch: pytest.MonkeyPat
             one.setblocking(False)
             one.connect_ex(place)
         with pytest.raises(Failure, match=r"no connection within 0\.2 s") as caught:
-            await http.send(f"http://127.0.0.1:{place[1]}/v1", {}, None, 5.0)
+            await http.send(http.Target(f"http://127.0.0.1:{place[1]}/v1", {}), None, 5.0)
         for one in waiting:
             one.close()
     await http.close_connections()

@@ -10,7 +10,7 @@ import asyncio
 import os
 import ssl
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import httptools
@@ -92,8 +92,11 @@ class Connection(asyncio.Protocol):
         self.silent_end = exc is None and self._head == 0
         self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
 
-    def ask(self, head: bytes, body: bytes) -> asyncio.Future[Answer]:
+    def ask(self, pieces: Iterable[bytes]) -> asyncio.Future[Answer]:
         """Send a request.
+
+        Args:
+            pieces: All bytes of it, head and body.
 
         Returns:
             A future of the response. It fails with a `Failure`: ``connection``, ``timeout``, or ``bad_reply`` if the
@@ -102,7 +105,7 @@ class Connection(asyncio.Protocol):
         assert self._transport is not None
         self._start()
         done = self._done = asyncio.get_running_loop().create_future()
-        self._transport.writelines((head, body))
+        self._transport.writelines(pieces)
         return done
 
     def expire(self, timeout: float) -> None:
@@ -181,12 +184,11 @@ class Pool:
         self.route = route
         self._idle: deque[Connection] = deque()
 
-    async def ask(self, head: bytes, body: bytes, timeout: float) -> Answer:
+    async def ask(self, pieces: Sequence[bytes], timeout: float) -> Answer:
         """Send a request on an idle connection, or on a new one.
 
         Args:
-            head: Request line and headers.
-            body: The body.
+            pieces: All bytes of it, head and body.
             timeout: Seconds for connecting, sending and reading together.
 
         Returns:
@@ -200,7 +202,7 @@ class Pool:
         while True:
             connection = self._free() or await self._open(timeout, end)
             reused = connection.used
-            answer = connection.ask(head, body)
+            answer = connection.ask(pieces)
             timer = loop.call_at(end, connection.expire, timeout)
             try:
                 answered = await answer

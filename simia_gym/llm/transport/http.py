@@ -11,9 +11,9 @@ import asyncio
 import os
 import ssl
 from base64 import b64encode
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -51,13 +51,42 @@ class Address(NamedTuple):
     target: str
 
 
-def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: float) -> Coroutine[Any, Any, Answer]:
+class Target:
+    """Where requests go, with their headers.
+
+    Args:
+        url: The address.
+        headers: All headers except ``Host`` and ``Content-Length``.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self.url, self.headers = url, headers
+
+    @cached_property
+    def address(self) -> Address:
+        """The parts of the URL."""
+        return _address(self.url)
+
+    @cached_property
+    def header_lines(self) -> bytes:
+        """All headers of a request except its length; written once, since an endpoint gets thousands of requests."""
+        lines = [f"Host: {self.address.place}", *(f"{name}: {value}" for name, value in self.headers.items())]
+        if not any(name.lower() == "user-agent" for name in self.headers):
+            lines.append("User-Agent: simia-gym")
+        if any(character in line for line in lines for character in "\r\n\0"):
+            raise _unsendable()
+        try:
+            return "".join(f"{line}\r\n" for line in lines).encode("latin-1")
+        except UnicodeEncodeError:
+            raise _unsendable() from None
+
+
+def send(target: Target, body: Sequence[bytes] | None, timeout: float) -> Coroutine[Any, Any, Answer]:
     """Send one request and read the whole response. Redirects are not followed.
 
     Args:
-        url: The URL.
-        headers: All headers except ``Host`` and ``Content-Length``.
-        body: The body of a POST; ``None`` sends a GET.
+        target: Address and headers.
+        body: The body of a POST, in pieces, which are sent without being copied together; ``None`` sends a GET.
         timeout: Seconds for connecting, sending and reading together.
 
     Returns:
@@ -68,25 +97,15 @@ def send(url: str, headers: Mapping[str, str], body: bytes | None, timeout: floa
             the response is malformed or longer than `MAX_REPLY` bytes.
         InputError: A certificate file cannot be read, or the proxy is not an HTTP proxy.
     """
-    address = _address(url)
+    address, headers = target.address, target.header_lines
     pool = _pool(address)
-    target, proxy_headers = address.target, b""
+    path, length = address.target, b""
     if pool.route.proxy is not None and pool.route.tls is None:  # a proxy for plain HTTP expects the absolute URL
-        target, proxy_headers = f"http://{address.place}{target}", pool.route.proxy_headers
-    lines = [f"{'GET' if body is None else 'POST'} {target} HTTP/1.1", f"Host: {address.place}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if not any(name.lower() == "user-agent" for name in headers):
-        lines.append("User-Agent: simia-gym")
+        path, headers = f"http://{address.place}{path}", headers + pool.route.proxy_headers
     if body is not None:
-        lines.append(f"Content-Length: {len(body)}")
-    text = "\n".join(lines)
-    if "\r" in text or "\0" in text or text.count("\n") != len(lines) - 1:
-        raise _unsendable()
-    try:
-        head = text.replace("\n", "\r\n").encode("latin-1")
-    except UnicodeEncodeError:
-        raise _unsendable() from None
-    return pool.ask(b"%b\r\n%b\r\n" % (head, proxy_headers), body or b"", timeout)
+        length = b"Content-Length: %d\r\n" % sum(map(len, body))
+    head = b"%b %b HTTP/1.1\r\n%b%b\r\n" % (b"GET" if body is None else b"POST", path.encode(), headers, length)
+    return pool.ask((head, *(body or ())), timeout)
 
 
 async def close_connections() -> None:
@@ -102,7 +121,6 @@ def _unsendable() -> Failure:
     return Failure("bad_request", f"the request cannot be made: {words}")
 
 
-@lru_cache(maxsize=256)
 def _address(url: str) -> Address:
     try:
         parts = urlsplit(url)

@@ -7,24 +7,17 @@ settings; our faster HTTP client sends it. If the object has a custom transport 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.llm.transport.connections import Answer
 from simia_gym.llm.transport.failures import Failure
+from simia_gym.llm.transport.http import Target
 
 CHAT = "/chat/completions"
 _OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "accept"})
 _PLAIN_TRANSPORT = "AsyncHttpxClientWrapper"
-
-
-class Target(NamedTuple):
-    """URL and headers of a request, including the API key."""
-
-    url: str
-    headers: Mapping[str, str]
 
 
 def is_plain(client: Any) -> bool:
