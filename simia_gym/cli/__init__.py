@@ -8,19 +8,19 @@ from io import TextIOWrapper
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit with its exit code.
 
     Args:
-        arguments: Words after the program's name; those of the process where left out.
+        arguments: Arguments after the program's name; by default those of the process.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows "?" and no traceback
+            stream.reconfigure(errors="replace")  # show "?" for characters that the terminal cannot encode
     try:
-        from simia_gym.cli.app import run  # here, so that importing the package does not pay for it
+        from simia_gym.cli.app import run  # imported here to keep the import of the package fast
 
         code = run(sys.argv[1:] if arguments is None else list(arguments))
-    except KeyboardInterrupt:  # before the command had begun
+    except KeyboardInterrupt:  # before the command started
         sys.stderr.write("simia: interrupted\n")
         code = 130
     sys.exit(code)

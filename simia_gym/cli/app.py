@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what their errors and exit codes are."""
+"""The command line application: commands, error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def run(arguments: list[str]) -> int:
     """Run one command.
 
     Args:
-        arguments: Words after the program's name.
+        arguments: Arguments after the program's name.
 
     Returns:
         The exit code: 0, 1 (some episodes invalid, some check failed), 2 (bad input), 130 (interrupted), 143 (SIGTERM).
     """
-    # What a suite warns of is said by the commands themselves; without this the logger would say it a second time.
+    # The commands print a suite's warnings themselves; without this the logger would print them again.
     logger = logging.getLogger("simia_gym")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
@@ -50,7 +50,7 @@ def run(arguments: list[str]) -> int:
         tell("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader has gone; keep the exit silent
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader closed the pipe; exit silently
         return EXIT_INVALID
     except OSError as error:
         if error.filename is None:
@@ -60,7 +60,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        usage = error.format_message()  # the option parser's own complaints
+        usage = error.format_message()  # an error of the option parser
         if usage:
             named = f"{arguments[0]} " if arguments and arguments[0] in commands() else ""
             complain(f"{usage} (see `simia {named}--help`)")

@@ -33,10 +33,10 @@ def check_domain(
     """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser.
 
     Returns:
-        The exit code: 0; 1 where a check fails; 2 where the folder cannot be loaded.
+        The exit code: 0; 1 if a check fails; 2 if the folder cannot be loaded.
 
     Raises:
-        InputError: The path is a file.
+        InputError: The path is a file, not a folder.
     """
     output = Output(json)
     known = domain_folders()

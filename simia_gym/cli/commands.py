@@ -1,8 +1,8 @@
-"""The commands: those of this package, and those of others by the entry-point group ``simia_gym.commands``.
+"""The commands of this package, and those of other packages from the entry-point group ``simia_gym.commands``.
 
-Each is a Typer app or a function, named by ``module:name``. It is loaded when it runs and not before, so that the help
-is quick, and so that a broken package breaks its own command alone. Its line in ``--help`` is the first of its
-docstring, read from the source without running it.
+Each command is a Typer app or a function, named by ``module:name``. It is loaded only when it runs, so that ``--help``
+is fast and a broken package breaks only its own command. The command's line in ``--help`` is the first line of its
+docstring, read from the source file without importing it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ OWN = {
 
 @cache
 def commands() -> dict[str, tuple[EntryPoint, ...]]:
-    """Every command and who offers it, ours first; more than one where packages clash. Nobody replaces ours."""
+    """All commands with their entry points, this package's first; more than one entry point is a conflict.
+
+    Other packages cannot replace a command of this package.
+    """
     found: dict[str, tuple[EntryPoint, ...]] = {
         name: (EntryPoint(name, f"simia_gym.cli.{value}", GROUP),) for name, value in OWN.items()
     }
@@ -62,18 +65,18 @@ class Commands(TyperGroup):
         self.commands = {name: _Unloaded(name, points) for name, points in commands().items()}
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; one that is interrupted and says nothing about it is said to be."""
-        with _interrupts_told():
+        """Run a command; report an interrupt that the command does not handle."""
+        with _report_interrupt():
             return super().invoke(ctx)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Read the words; that takes long enough to be interrupted, too."""
-        with _interrupts_told():
+        """Parse the arguments; report an interrupt, because loading a command takes time."""
+        with _report_interrupt():
             return super().make_context(info_name, args, parent, **extra)
 
 
 @contextmanager
-def _interrupts_told() -> Iterator[None]:
+def _report_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
@@ -82,7 +85,7 @@ def _interrupts_told() -> Iterator[None]:
 
 
 class _Unloaded(TyperCommand):
-    """Stands for a command until it runs."""
+    """A placeholder that loads its command when it runs."""
 
     def __init__(self, name: str, points: tuple[EntryPoint, ...]) -> None:
         said = _summary(points[0]) or f"A command of {' and '.join(map(_package, points))}."
@@ -90,12 +93,12 @@ class _Unloaded(TyperCommand):
         self._points = points
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Load the command and let it read its own words."""
+        """Load the command and let it parse its arguments."""
         return _load(self.name or "", self._points).make_context(info_name, args, parent, **extra)
 
 
 def _summary(point: EntryPoint) -> str | None:
-    """The first line of a command's docstring, else of its module's; nothing of what cannot be read."""
+    """The first line of the docstring of a command or else of its module; ``None`` if the source cannot be read."""
     module, _, name = point.value.partition(":")
     try:
         spec = find_spec(module)
@@ -110,7 +113,7 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> Any:
     """Load one command.
 
     Raises:
-        InputError: It cannot be loaded, or is no command; names the package.
+        InputError: The command cannot be loaded, or is neither a Typer app nor a function; names the package.
     """
     where = f"command {name!r}"
     if len(points) > 1:

@@ -50,12 +50,12 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?[^;]*(?:;.*?extra\s*==
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        part: Which part of the installation.
-        name: What.
-        ok: Whether it is as it should be; ``None`` where either is fine.
+        part: Part of the installation, such as ``package`` or ``model``.
+        name: Name of the checked item.
+        ok: Whether the item is in order; ``None`` if both states are fine.
         says: What was found.
     """
 
@@ -76,15 +76,15 @@ def examine(
     """Check this installation, and what the endpoints of models can do.
 
     Args:
-        json: Print a value for scripts.
-        model: The model to try; by default those that environment variables name.
-        base_url: Its endpoint; by default those that environment variables name.
+        json: Whether to print one JSON value for scripts.
+        model: The model to test; by default those that environment variables name.
+        base_url: The model's endpoint; by default those that environment variables name.
 
     Returns:
-        The exit code: 0, or 1 where something is not as it should be.
+        The exit code: 0, or 1 if a check failed.
 
     Raises:
-        InputError: A model or an endpoint was given, and not enough to find it.
+        InputError: The given model or endpoint is incomplete.
     """
     output = Output(json)
     asked = _targets(model, base_url)
@@ -110,7 +110,7 @@ def examine(
 
 
 def _table(findings: Sequence[Finding]) -> Table:
-    """Everything that was found; packages, extras and variables in a line for each state that they can be in."""
+    """The table of findings; packages, extras and variables share one row per state."""
     marks = {True: "", False: "problem: ", None: "note: "}
     lines: dict[tuple[str, str], list[str]] = {}
     for item in findings:
@@ -132,7 +132,7 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 
 def _targets(model: str | None, base_url: str | None) -> list[Target]:
-    """Every model that is configured, once."""
+    """The configured models, without duplicates."""
     if model is not None or base_url is not None:
         name = resolve_model("simulator", model)
         place = resolve_endpoint("simulator", base_url=base_url)
@@ -144,7 +144,7 @@ def _targets(model: str | None, base_url: str | None) -> list[Target]:
 async def _probed(target: Target) -> list[Found]:
     from simia_gym.llm.transport.http import close_connections
 
-    # Somebody is waiting for the answer.
+    # The user is waiting: cap the timeout.
     settings = replace(target.settings, timeout=min(target.settings.timeout, _PATIENCE))
     try:
         return await probe(settings, target.endpoint, target.role)
@@ -153,7 +153,7 @@ async def _probed(target: Target) -> list[Found]:
 
 
 def _models(probed: Sequence[tuple[Target, list[Found]]]) -> Iterator[Finding]:
-    """What the endpoints can do."""
+    """Findings on the capabilities of the endpoints."""
     if not probed:
         yield Finding("model", "", None, _NO_MODEL)
     marks = {"ok": True, "warning": None, "error": False}
@@ -164,7 +164,7 @@ def _models(probed: Sequence[tuple[Target, list[Found]]]) -> Iterator[Finding]:
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
-    """Names of required packages with the extra that wants them, or an empty text."""
+    """Required packages, each with the extra that requires it, or ``""``."""
     try:
         lines = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
@@ -206,7 +206,7 @@ def _version(name: str) -> str | None:
 
 
 def _variables() -> Iterator[Finding]:
-    """Whether each variable is set; its value is never shown."""
+    """Whether each environment variable is set; values are never shown."""
     for name in VARIABLES:
         yield Finding("variable", name, None, "set" if os.environ.get(name) else "not set")
 
@@ -223,7 +223,7 @@ def _domains() -> Iterator[Finding]:
 
 
 def _episodes() -> Iterator[Finding]:
-    """One tiny episode: the first environment that loads, and a policy that does nothing."""
+    """Play one short episode: the first environment that loads, with the ``null`` policy."""
     for env in env_ids():
         try:
             suite = load_suite(EnvConfig(env=env, split="all", max_turns=2))

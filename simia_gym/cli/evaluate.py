@@ -1,4 +1,4 @@
-"""`simia evaluate`: plays a policy, or reads what was played, and reports scores with intervals."""
+"""`simia evaluate`: plays a policy or reads records, and reports scores with intervals."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def evaluate(
 
 
 def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json: bool) -> int:
-    """Report the scores of records that are there.
+    """Report the scores of existing records.
 
     Args:
-        files: The records; the others are compared with the first.
-        seed: Seed of the bootstrap.
-        report: Where the report goes, besides the terminal.
-        json: Whether a script listens.
+        files: The record files; each further one is compared with the first.
+        seed: Random seed of the bootstrap.
+        report: File to which the report is also written, as JSON; ``None`` for no file.
+        json: Whether to print one JSON value for scripts.
 
     Returns:
-        The exit code: 0, or 1 where some episodes are invalid.
+        The exit code: 0, or 1 if some episodes are invalid.
 
     Raises:
-        InputError: A record cannot be read, or the report not be written.
+        InputError: A record cannot be read, or the report cannot be written.
     """
     if report is not None:
         check_report(report, files)
@@ -88,16 +88,17 @@ def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json:
 
 
 def records_among(words: list[str]) -> list[Path]:
-    """Tell records from environments among what was typed.
+    """Distinguish records from environments among the arguments.
 
     Args:
-        words: Files that exist, or whose name ends in ``.jsonl``, are records; anything else is an environment.
+        words: The arguments; an existing file or a name that ends in ``.jsonl`` is a record, anything else an
+            environment.
 
     Returns:
-        The records; nothing where one environment is named.
+        The records; empty if the argument is one environment.
 
     Raises:
-        InputError: There are records and environments among them, or several environments.
+        InputError: The arguments mix records and environments, or name several environments.
     """
     records = [Path(word) for word in words if word.endswith(".jsonl") or Path(word).is_file()]
     others = [word for word in words if Path(word) not in records]
@@ -111,14 +112,14 @@ def records_among(words: list[str]) -> list[Path]:
 
 
 def check_report(path: Path, records: list[Path]) -> None:
-    """Make sure that a report can be written there, before a long run and not after it.
+    """Check before a long run that the report can be written.
 
     Args:
-        path: The report.
-        records: What must not be overwritten.
+        path: The report's file.
+        records: Record files, which must not be overwritten.
 
     Raises:
-        InputError: It cannot, or would take the place of something else than an older report.
+        InputError: The file cannot be written, or exists and is not a report.
     """
     fix = "Give another --report."
     try:
@@ -142,7 +143,9 @@ def _is_report(path: Path) -> bool:
 
 
 def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]) -> None:
-    for part in score_parts(report, faults="run" not in report):  # of a run, the lines say more about them
+    for part in score_parts(
+        report, faults="run" not in report
+    ):  # after a run, ``lines`` describe the faults in more detail
         output.console.print(part, soft_wrap=isinstance(part, Text))
     for line in lines:
         output.say(line)

@@ -15,10 +15,10 @@ from simia_gym.errors import InputError
 
 
 def describe_environment(env: str) -> dict[str, Any]:
-    """Facts of one environment.
+    """Facts about one environment, as JSON values.
 
     Raises:
-        InputError: It does not load.
+        InputError: The environment does not load.
     """
     suite = load_suite(EnvConfig(env=env, split="all"))
     domain = suite.domain
@@ -42,7 +42,7 @@ def list_environments(*, json: AsJson = False) -> int:
     """List the environments: tools, tasks, grammar.
 
     Returns:
-        The exit code: 2 where an environment does not load.
+        The exit code: 0, or 2 if an environment does not load.
     """
     output = Output(json)
     table = FittingTable("id", dispensable=("about", "more tasks", "grammar"), text=("grammar", "user", "about"))

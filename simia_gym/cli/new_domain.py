@@ -51,7 +51,7 @@ def write_domain(
 
 
 def _copy(source: Traversable, target: Path) -> list[Path]:
-    """Copy a folder of package data, leaving out what Python puts beside it."""
+    """Copy a folder of package data without Python's cache files; return the copied files."""
     target.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for item in source.iterdir():
@@ -64,6 +64,6 @@ def _copy(source: Traversable, target: Path) -> list[Path]:
 
 
 def _domain_name(path: Path) -> str:
-    """The folder's name as a domain's name: lower case, with underscores."""
+    """A domain name made from the folder's name: lower case, with underscores."""
     name = re.sub(r"[^a-z0-9_]+", "_", path.resolve().name.lower()).strip("_")
     return name if re.match(r"[a-z]", name) else f"domain_{name}".rstrip("_")

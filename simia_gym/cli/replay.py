@@ -26,7 +26,7 @@ def replay_record(
     """Run a record again and prove it bit for bit, or show the first divergence.
 
     Returns:
-        The exit code: 0, or 1 where a record is not proven.
+        The exit code: 0, or 1 if the replay of a record diverges.
 
     Raises:
         InputError: The file or its environment cannot be read.

@@ -32,7 +32,7 @@ from simia_gym.rollout.watch import to_play_again
 from simia_gym.types import JsonObject
 
 Show = Callable[[Output, Run, Ended, JsonObject, list[str]], None]
-"""Shows a rollout that came to its end: with further facts for scripts and lines for people."""
+"""Prints the results of a finished rollout, with further facts for the JSON value and further lines for people."""
 
 
 @with_options(RunSettings, EnvConfig, ModelSources, omit=("trials",))
@@ -53,7 +53,7 @@ def rollout(
         shown: list[RenderableType] = [results_table(title, ended.summary), *map(Text, lines)]
         for part in shown:
             output.console.print(part, soft_wrap=isinstance(part, Text))
-        # Before anything else that can fail: a script that listens gets its line in any case.
+        # Print the JSON value before anything else can fail, so that scripts always get it.
         more = {**facts, **spending_json(ended.summary, ended.spent)}
         output.result(results_json(run.suite.config.env, ended.summary, ended.seconds, ended.path, **more))
         if svg is not None:
@@ -66,21 +66,21 @@ def rollout(
 def play_and_show(
     typed: Typed, env: str, show: Show, *, json: bool, picture: Path | None = None, verbose: bool = False
 ) -> int:
-    """Play what was asked for, and show what came of it.
+    """Play a rollout and show its results.
 
     Args:
-        typed: What was typed.
-        env: The environment as it was typed.
-        show: Shows it; not called where the run is interrupted.
-        json: Whether a script listens.
-        picture: Where a picture will go.
+        typed: The parsed options.
+        env: The environment as typed: an id or a folder.
+        show: Prints the results; not called if the run is interrupted.
+        json: Whether to print one JSON value for scripts.
+        picture: File for the SVG picture, if any.
         verbose: Whether to print the traceback of every bug, not only the first.
 
     Returns:
-        The exit code: 0, 1 (some episodes invalid, or stopped early), 130 (interrupted), 143 (by SIGTERM).
+        The exit code: 0, 1 (some episodes invalid, or stopped early), 130 (interrupted), 143 (SIGTERM).
 
     Raises:
-        InputError: Something that was typed is wrong.
+        InputError: An option or the environment is wrong.
     """
     output = Output(json)
     settings, sources = typed.make(RunSettings), typed.make(ModelSources)
@@ -120,7 +120,7 @@ def _announce(output: Output, run: Run, store: RecordStore) -> None:
 
 
 def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:
-    """Say how it ended, and what to do about it."""
+    """Print how the rollout ended and how to continue it; return the exit code."""
     env, summary, path, total = run.suite.config.env, ended.summary, ended.path, ended.total
     facts: JsonObject = {"policy": run.policy, "split": run.suite.config.split, "prompt": run.suite.config.prompt}
     again = to_continue(path)
@@ -148,7 +148,7 @@ def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:
 
 
 def _to_go_on(run: Run, ended: Ended, command: str) -> list[str]:
-    """How to get the episodes that are missing, or whose fault may not occur again."""
+    """Lines on how to play missing episodes, and faulty episodes whose fault may be transient."""
     again = to_play_again(ended.summary)
     if ended.stopped is None:
         return [f"to play {counted(again, 'episode')} with such faults again: {command}"] if again else []

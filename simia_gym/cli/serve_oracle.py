@@ -1,4 +1,4 @@
-"""`simia serve-oracle`: an endpoint whose model executes the domains' own code, until somebody stops it."""
+"""`simia serve-oracle`: serves the oracle until it is stopped by a signal."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def show_episode(
         The exit code 0.
 
     Raises:
-        InputError: The record cannot be read, or holds no such episode.
+        InputError: The record cannot be read, or has no such episode.
     """
     records = list(read_records(path, torn="skip"))
     if not records:
@@ -72,7 +72,7 @@ def show_episode(
 
 
 def _conversation(record: Record) -> Iterator[_Line]:
-    """Who said what; the numbers are those that the verdict's evidence names."""
+    """The lines of the conversation; each number is the event number that the verdict's evidence refers to."""
     written_out = False
     for number, event in enumerate(record.events):
         kind = event["type"]
@@ -100,7 +100,7 @@ def _conversation(record: Record) -> Iterator[_Line]:
 
 
 def _beside_calls(action: str) -> str:
-    """What an action says besides its calls."""
+    """The text of an action besides its tool calls."""
     text = _CALL.sub("", action).strip()
     try:
         message = jsonlib.loads(text)

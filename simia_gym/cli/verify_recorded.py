@@ -31,10 +31,10 @@ def verify(
     """Execute recorded rollouts of the real benchmark again and compare every observation and outcome.
 
     Returns:
-        The exit code: 0, or 1 where an observation or an outcome differs.
+        The exit code: 0, or 1 if an observation or an outcome differs.
 
     Raises:
-        InputError: Domain, data or file cannot be read.
+        InputError: The domain, the data or the file cannot be read.
     """
     output = Output(json)
     folder = domain_path(domain if domain.startswith("simia/") else f"simia/{domain}-v0")
@@ -56,12 +56,12 @@ def verify(
 
 
 def _describe(item: dict[str, Any]) -> str:
-    """One short line about an answer or an outcome that differs."""
+    """One short line about an observation or an outcome that differs."""
     what = "outcome"
     expected, got = item["expected"], item["got"]
     if "call" in item:
         what = f"{item['call']['name']} {_short(encode(item['call']['arguments']).decode())}"
-        # Two long answers differ somewhere: what comes before would fill the line.
+        # The common beginning of two long observations would fill the line: cut it.
         same = next((i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other), 0)
         begin = max(0, same - _LONGEST // 3)
         expected, got = (f"{'…' if begin else ''}{text[begin:]}" for text in (expected, got))

@@ -1,1 +1,1 @@
-"""The options of the commands."""
+"""Command line options, generated from settings."""

@@ -1,4 +1,4 @@
-"""What the commands that play episodes make of their options."""
+"""Options shared by the commands that play episodes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Environment = Annotated[str, typer.Argument(metavar="ENV", help="An id from `sim
 
 
 def typed_config(typed: Typed, env: str, sources: ModelSources) -> EnvConfig:
-    """The environment that is meant.
+    """Build the environment's settings from the command line.
 
     Args:
-        typed: What was typed for `EnvConfig`.
-        env: The environment as it was typed.
-        sources: The models, whose settings by role are part of it.
+        typed: The parsed options of `EnvConfig`.
+        env: The environment as typed: an id or a folder.
+        sources: The models, with their settings by role.
 
     Raises:
-        InputError: There is no such environment, or a setting is impossible.
+        InputError: There is no such environment, or a setting is invalid.
     """
     values = typed.values(EnvConfig)
     env, domain = resolve_env(env, values.pop("domain", None))

@@ -1,4 +1,4 @@
-"""Options of a command, made of the fields of settings: each is declared where the setting is, and nowhere else."""
+"""Generates a command's options from the fields of settings, so that each option is declared only once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Option:
     """One option.
 
     Attributes:
-        name: The field.
-        field: Its declaration.
-        default: What holds where it is not typed.
+        name: The field's name.
+        field: The field's declaration.
+        default: The value if the option is not given.
     """
 
     name: str
@@ -39,18 +39,18 @@ class Option:
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """How the declaration wants it to be shown."""
+        """The field's display settings: option name, metavar, and the text for an unset value."""
         extra = self.field.json_schema_extra
         return extra if isinstance(extra, dict) else {}
 
     @property
     def flag(self) -> str:
-        """The option as it is typed."""
+        """The option's flag, such as ``--max-turns``."""
         return f"--{self.shown.get('option') or self.name.replace('_', '-')}"
 
     @property
     def kind(self) -> Any:
-        """The type of one value; a mapping is typed as ``KEY=VALUE`` words."""
+        """The type of one value; a mapping is given as ``KEY=VALUE`` strings."""
         return next(one for one in _alternatives(self.field.annotation) if one is not type(None))
 
     @property
@@ -60,19 +60,19 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that it may be."""
+        """The allowed values; empty if any value is allowed."""
         return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
 
     @property
     def help(self) -> str:
-        """Its line in ``--help``."""
+        """The option's text in ``--help``."""
         more = " May be repeated." if self.repeated else ""
         if self.default is None and self.shown["unset"]:
             more = f" Else {self.shown['unset']}."
         return f"{self.field.description}{more}"
 
     def parameter(self) -> inspect.Parameter:
-        """The parameter that Typer makes an option of."""
+        """The function parameter from which Typer creates the option."""
         kind, default, declared = self.kind, self.default, [self.flag]
         if self.repeated:
             kind, default = list[str], None
@@ -97,10 +97,10 @@ class Option:
         )
 
     def read(self, typed: Any) -> Any:
-        """The value of the field.
+        """Convert the typed value to the field's value.
 
         Raises:
-            InputError: A word is not ``KEY=VALUE``.
+            InputError: An item of a mapping is not ``KEY=VALUE``.
         """
         if isinstance(typed, StrEnum):
             return typed.value
@@ -112,12 +112,12 @@ class Option:
 def options_of(
     model: type[Settings], *, omit: Collection[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> list[Option]:
-    """The options of a model's fields.
+    """The options for the fields of a settings class.
 
     Args:
-        model: The settings.
-        omit: Fields that are no options of the command.
-        defaults: Other defaults than the model's, by field; a field without any default has none here either.
+        model: The settings class.
+        omit: Fields that are not options of the command.
+        defaults: Defaults that replace the class's, by field.
     """
     own = {**model.defaults(), **(defaults or {})}
     found = [Option(name, field, own.get(name)) for name, field in model.fields().items() if name not in omit]
@@ -125,11 +125,11 @@ def options_of(
 
 
 class Typed:
-    """What was typed for the models of a command.
+    """The parsed options of a command, by settings class.
 
     Args:
-        options: The options of each model.
-        given: What was typed, by name.
+        options: The options of each settings class.
+        given: The parsed values, by field name.
     """
 
     def __init__(self, options: Mapping[type[Settings], list[Option]], given: Mapping[str, Any]) -> None:
@@ -137,20 +137,20 @@ class Typed:
         self._given = {one.name: one.read(given[one.name]) for listed in options.values() for one in listed}
 
     def values(self, model: type[Settings]) -> dict[str, Any]:
-        """The fields of a model; without those that were not typed and have no default here."""
+        """The field values for a settings class; without fields that were not given and have no default."""
         found = {one.name: self._given[one.name] for one in self._options[model]}
         default = model.defaults()
         return {name: value for name, value in found.items() if value is not None or default.get(name, ...) is None}
 
     def make(self, model: type[S], **more: Any) -> S:
-        """Make a model of what was typed.
+        """Create settings from the parsed options.
 
         Args:
-            model: The model.
-            **more: Fields that are no options.
+            model: The settings class.
+            **more: Values of fields that are not options.
 
         Raises:
-            InputError: A value is impossible.
+            InputError: A value is invalid.
         """
         return model(**self.values(model), **more)
 
@@ -160,7 +160,7 @@ class Typed:
             yield from (one for one in listed if self._given[one.name] not in (one.default, {}, ()))
 
     def words(self) -> list[str]:
-        """What was typed that says what is done; without files, folders and addresses."""
+        """The given options that determine the results, as arguments; without files, folders and addresses."""
         found = []
         for one in self.changed():
             value = self._given[one.name]
@@ -171,7 +171,7 @@ class Typed:
         return found
 
     def as_typed(self, error: InputError) -> InputError:
-        """The same error about a setting, under the name that it has on the command line."""
+        """Replace the setting's name in an error by the option's flag."""
         name, _, rest = error.where.partition(".")
         for one in self.changed():
             if error.where in one.shown["also"]:
@@ -186,15 +186,16 @@ class Typed:
 def with_options(
     *models: type[Settings], omit: Collection[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the options of settings.
+    """Add the options of settings classes to a command.
 
     Args:
-        *models: The settings; the command's first argument is what was `Typed` for them.
-        omit: Fields that are no options of this command.
-        defaults: Other defaults, by field.
+        *models: The settings classes; the command gets their values as `Typed` in its first argument.
+        omit: Fields that are not options of this command.
+        defaults: Defaults that replace the classes' own, by field.
 
     Returns:
-        A decorator for the command; its own options come first. Errors about a setting name its option.
+        A decorator for the command. The command's own options come first in its help. An error about a setting names
+        the option.
     """
     options = {model: options_of(model, omit=omit, defaults=defaults) for model in models}
 
@@ -233,7 +234,7 @@ def _is_mapping(kind: Any) -> bool:
 
 
 def _read_words(option: Option, words: Collection[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` words, of a mapping of mappings ``KEY.KEY=VALUE``; a value that is JSON is read as JSON."""
+    """Parse ``KEY=VALUE`` strings (``KEY.KEY=VALUE`` for nested mappings); values that are JSON are decoded."""
     nested = _is_mapping(typing.get_args(option.kind)[1])
     found: dict[str, Any] = {}
     for word in words:

@@ -1,7 +1,7 @@
-"""Tables of options for the documentation, made of the settings that the options are made of.
+"""Generates the documentation's tables of options from the settings classes.
 
-A page has a table between ``<!-- options module:Class -->`` and ``<!-- end of options -->``. This brings all tables of
-pages up to date: ``python -m simia_gym.cli.options.tables docs/*.md``
+A page has a table between ``<!-- options module:Class -->`` and ``<!-- end of options -->``. Update all tables with
+``python -m simia_gym.cli.options.tables docs/*.md``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ _MARKED = re.compile(r"(<!-- options ([\w.]+):(\w+) -->\n)(.*?)(<!-- end of opti
 
 
 def with_tables(page: str) -> str:
-    """A page with its tables as the settings are now.
+    """Update the tables of a page.
 
     Args:
-        page: Its text.
+        page: The page's text.
+
+    Returns:
+        The text with all tables generated from the current settings.
     """
 
     def table(found: re.Match[str]) -> str:

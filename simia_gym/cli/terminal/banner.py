@@ -1,4 +1,4 @@
-"""The line before a run: the environment and who plays what."""
+"""The line printed before a run: the environment, and the policy, simulator, user and models."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from simia_gym.assembly.suite import Suite
 
 
 def banner(suite: Suite, name: str, *, policy: str, seed: int) -> str:
-    """Who plays what, in one line.
+    """One line that names the environment, policy, simulator, user, judge, models and seed of a run.
 
     Args:
         suite: The environment.
-        name: What people call it.
-        policy: The policy, as the record names it.
-        seed: The run's seed.
+        name: The environment's display name.
+        policy: The policy's name, as in the record.
+        seed: The run's random seed.
     """
     user = suite.config.user or suite.domain.user
     parts = [name, f"policy {policy}", f"simulator {suite.simulator_name}"]

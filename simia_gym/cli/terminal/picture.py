@@ -1,4 +1,4 @@
-"""The picture of a rollout's results, as SVG."""
+"""Writes a rollout's results as an SVG picture."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _FIX = "Give another --svg."
 
 
 def check_picture(path: Path, record: Path) -> None:
-    """Make sure that a picture can be written, before a long run and not after it.
+    """Check before a long run that the picture can be written.
 
     Args:
-        path: The picture.
+        path: The picture's file.
         record: The rollout's record.
 
     Raises:
-        InputError: It cannot, is named like another kind of picture, or would overwrite something else than an
-            older picture.
+        InputError: The file cannot be written, its name does not end in ``.svg``, or it exists and is not a picture.
     """
     if path.suffix.lower() != ".svg":
         raise InputError("the picture is written as SVG", where=f"--svg {path}", fix="Give a name that ends in .svg.")
@@ -51,7 +50,7 @@ def _is_picture(path: Path) -> bool:
 
 
 def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
-    """Write what a terminal would show as SVG.
+    """Write terminal output as SVG.
 
     Raises:
         InputError: The file cannot be written.
@@ -59,7 +58,7 @@ def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
     console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_terminal=True, color_system="truecolor")
     console.print(Group(Text(f"$ {command}", style="bold green"), *parts))
     try:
-        # The font that rich names is not loaded from the network: the viewer's own monospace font is used.
+        # Remove rich's links to web fonts: the viewer uses its own monospace font.
         path.write_text(_FONTS.sub("", console.export_svg(title="simia")), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix=_FIX) from error

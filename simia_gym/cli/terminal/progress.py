@@ -1,4 +1,4 @@
-"""Progress of a run: a progress bar in a terminal, a log line every 30 seconds elsewhere."""
+"""Progress of a run: a progress bar in a terminal, else a log line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from simia_gym.llm.accounts import accounts, in_short
 from simia_gym.record.records import Record
 
 LOG_EVERY = 30.0
-"""Seconds between two log lines, where the output is no terminal."""
+"""Seconds between two log lines if the output is not a terminal."""
 _REFRESHES = 2
-"""How often a second the progress bar is redrawn."""
+"""Redraws of the progress bar per second."""
 _WIDE, _NARROW = 110, 80
-"""Width from which on everything is shown, and below which the usage of models is not shown."""
+"""Widths in characters: from the first on, everything is shown; below the second, the models' usage is not shown."""
 _NAME, _SHORT_NAME = 16, 10
 _LEAST_BAR = 5
 
 
 class _Spent(ProgressColumn):
-    """Usage of models so far; it also grows between two ends of episodes."""
+    """The models' usage so far, updated also while episodes run."""
 
     def __init__(self, *, short: bool) -> None:
         super().__init__(Column(no_wrap=True))
@@ -42,8 +42,8 @@ class Display:
     """The progress bar with the running success rate.
 
     Args:
-        output: Where it goes.
-        name: What is played.
+        output: The output to draw on.
+        name: Name of the run.
         models: Whether models are called, so that their usage is shown.
         verbose: Whether to print every traceback, not only the first.
     """
@@ -68,10 +68,10 @@ class Display:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[None]:
-        """Show it while the run goes on.
+        """Show the progress while the ``with`` block runs.
 
         Args:
-            total: Episodes in total.
+            total: Number of episodes in total.
         """
         self._total = total
         self._task = self._bar.add_task(self._name, total=total, rate="–")
@@ -88,13 +88,13 @@ class Display:
                 logger.join()
 
     def failed(self, trace: str) -> None:
-        """Print a traceback; of several the first."""
+        """Print a traceback; without ``verbose``, only the first one."""
         if self._verbose or not self._failed:
             self._output.say(trace.rstrip() if self._verbose else f"{trace.rstrip()}\n(--verbose prints them all)")
         self._failed = True
 
     def done(self, record: Record) -> None:
-        """Count one episode."""
+        """Count a finished episode."""
         self._done += 1
         self._valid += record.valid
         self._successes += record.success

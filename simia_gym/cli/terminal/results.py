@@ -1,4 +1,4 @@
-"""How the results of a rollout look: the table by kind of task, the lines on faults, the JSON value."""
+"""Formats the results of a rollout: a table by kind of task, lines on faults, and the JSON value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def results_table(title: str, summary: Summary) -> FittingTable:
     """Success, reward and length by kind of task and in total.
 
     Args:
-        title: Its title.
+        title: The table's title.
         summary: The results.
     """
     table = FittingTable("task kind", title=title, dispensable=("turns", "reward"), total=True)
@@ -29,7 +29,7 @@ def results_table(title: str, summary: Summary) -> FittingTable:
 
 
 def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
-    """The kinds in order; if there are many, those whose names begin with the same word are summed up."""
+    """The kinds in order; if there are many, kinds whose names begin with the same word are merged."""
     if len(kinds) <= _MOST_ROWS:
         return sorted(kinds.items())
     families: dict[str, list[str]] = {}
@@ -52,7 +52,7 @@ def fault_lines(summary: Summary) -> list[str]:
 
 
 def results_json(env: str, summary: Summary, seconds: float, record: Path, **more: Any) -> dict[str, Any]:
-    """The JSON value of a rollout; rates are over valid episodes, ``None`` without any."""
+    """The JSON value of a rollout; rates are over valid episodes, or ``None`` if there are none."""
     total = summary.all
     return {
         "env": env,

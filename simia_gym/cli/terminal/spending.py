@@ -1,4 +1,4 @@
-"""The usage of models at the end of a run, a line for each role, and how tool calls were answered."""
+"""Formats the models' usage at the end of a run, and how tool calls were answered."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Ite
 
 
 def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool = False) -> Iterator[str]:
-    """How tool calls were answered, which answers were rejected, and how answers differ from the world's.
+    """Lines on how tool calls were answered, on rejected answers, and on differences from the world's answers.
 
     Args:
         summary: The results.
-        asked: Requests of the simulator, if all these episodes were played in this run.
-        stateless: Whether the simulator kept no state that could be compared.
+        asked: Number of the simulator's model requests; ``None`` if some episodes were played in an earlier run.
+        stateless: Whether the simulator kept no state, so that states cannot be compared.
     """
     if summary.routes:
         parts = [f"{summary.routes[name]:,} {words}" for name, words in _ROUTES.items() if summary.routes[name]]
