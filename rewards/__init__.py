@@ -1,4 +1,4 @@
-"""How an episode becomes a number: rubrics, programs that check criteria, grades.
+"""Rewards: rubrics, programs and judges that check criteria, and published grades.
 
 The names below are public; the modules of this package are private.
 """

@@ -1,4 +1,4 @@
-"""Criteria: what a rubric consists of, read from data and checked.
+"""Criteria: the items of a rubric, read from data and validated.
 
 A rubric is a list of items::
 
@@ -9,8 +9,8 @@ A rubric is a list of items::
       check: {program: says, all: ["12.50"]}
       says: The agent tells the customer how much comes back.
 
-A task's own criteria come on top: an item whose id the domain has too changes those keys that it gives, and
-``drop: true`` removes it.
+A task can add criteria of its own. An item with the id of a domain's item overrides the keys that it gives, and
+``drop: true`` removes the domain's item.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class ProgramCheck:
 
     Attributes:
         program: The program.
-        args: Its checked arguments.
-        tools: The tools that its arguments name.
+        args: The program's validated arguments.
+        tools: The tools that the arguments name.
     """
 
     program: Program
@@ -48,11 +48,11 @@ class ProgramCheck:
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """A check by a language model that judges this one question.
+    """A check by a language model, the judge.
 
     Attributes:
-        question: What it is asked.
-        options: Whatever else the item says.
+        question: The question to the judge.
+        options: Further keys of the check.
     """
 
     question: str
@@ -66,10 +66,10 @@ class Criterion:
     Attributes:
         id: Unique within the rubric.
         kind: ``goal``, ``interaction``, ``communication``, ``forbidden`` or ``format``. The check of a ``forbidden``
-            criterion says what must hold; where it does not, the reward is 0.
-        weight: Its weight in the weighted score; 0 for ``forbidden``, which gates instead.
-        required: Whether the strict pass needs it.
-        check: How it is judged.
+            criterion states what must hold; if it does not hold, the reward is 0.
+        weight: Weight in the weighted score; 0 for ``forbidden`` criteria, which gate the reward instead.
+        required: Whether the criterion must be met for the strict pass.
+        check: The check: a program or a question to the judge.
         says: One sentence for reports.
         where: File and item, for error messages.
     """
@@ -84,12 +84,12 @@ class Criterion:
 
     @property
     def matters(self) -> bool:
-        """Whether the verdict depends on it."""
+        """Whether the verdict depends on the criterion."""
         return self.required or self.weight > 0 or self.kind == "forbidden"
 
 
 class Rubric:
-    """The criteria of a domain, and of each task with its own on top.
+    """The criteria of a domain, and of each task: the domain's criteria merged with the task's own.
 
     Args:
         items: The domain's items, as data.
@@ -123,10 +123,10 @@ class Rubric:
         self._kept: dict[str, tuple[tuple[JsonObject, ...], tuple[Criterion, ...]]] = {}
 
     def for_task(self, task_id: str, items: tuple[JsonObject, ...]) -> tuple[Criterion, ...]:
-        """Give the criteria of a task.
+        """The criteria of a task.
 
         Args:
-            task_id: The task's id, for error messages and to remember what was read.
+            task_id: The task's id, for error messages and as the cache's key.
             items: The task's own items.
 
         Raises:
@@ -135,7 +135,7 @@ class Rubric:
         if not items:
             return self.criteria
         kept = self._kept.get(task_id)
-        # The tuple itself is compared, not its content: two tasks may share an id when data differ.
+        # Compare the tuples by identity: two tasks with different criteria may share an id.
         if kept is not None and kept[0] is items:
             return kept[1]
         criteria = self._merge(task_id, items)
@@ -174,7 +174,7 @@ class Rubric:
         criteria: list[Criterion] = []
         for item in items:
             same, known = self._known.get(item["id"], (None, None))
-            if known is not None and same is item:  # the domain's own item, as it was read once for all tasks
+            if known is not None and same is item:  # an unchanged item of the domain, already read
                 criteria.append(known)
                 continue
             try:
@@ -190,7 +190,7 @@ def load_items(path: Path | str) -> list[Any]:
     """Read the items of a ``rubric.yaml``.
 
     Raises:
-        InputError: It cannot be read, or is no list.
+        InputError: The file cannot be read, or does not hold a list.
     """
     value, _ = read_yaml(Path(path))
     if not isinstance(value, list):
@@ -207,7 +207,7 @@ def read_criterion(item: Mapping[str, Any], *, folder: Path | None = None, where
         where: File or task, for error messages.
 
     Raises:
-        DomainError: Something in it is wrong; names the criterion and the field.
+        DomainError: The item is invalid; names the criterion and the field.
     """
     key = _read_id(item, where)
     place = f"{where}: criterion {key!r}"

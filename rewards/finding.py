@@ -12,7 +12,7 @@ from simia_gym.record.finished_episode import CallMade, Event, FinishedEpisode
 from simia_gym.types import Evidence
 
 PASS = 1.0 - 1e-9
-"""Values from here on count as met; a sum of shares need not be exactly 1."""
+"""Minimum value that counts as met; slightly below 1, because a sum of shares may be inexact."""
 
 QUOTE_LENGTH = 240
 MOST_EVIDENCE = 4
@@ -24,9 +24,9 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        value: How far the criterion holds, 0 to 1; ``None`` where it cannot be judged, which makes the verdict invalid.
-        reason: One sentence.
-        evidence: Where it can be seen.
+        value: How far the criterion holds, 0 to 1; ``None`` if it cannot be judged, which makes the verdict invalid.
+        reason: One sentence that explains the value.
+        evidence: Quotes from the record that support the value.
     """
 
     value: float | None
@@ -35,17 +35,17 @@ class Finding:
 
     @property
     def met(self) -> bool | None:
-        """Whether it holds in full; ``None`` where it cannot be judged."""
+        """Whether the criterion holds in full; ``None`` if it cannot be judged."""
         return None if self.value is None else self.value >= PASS
 
     @classmethod
     def of(cls, holds: bool, reason: str, evidence: Iterable[Evidence] = ()) -> Finding:
-        """A finding that is a plain yes or no."""
+        """A finding with value 1 or 0."""
         return cls(1.0 if holds else 0.0, reason, tuple(evidence)[:MOST_EVIDENCE])
 
     @classmethod
     def unknown(cls, reason: str) -> Finding:
-        """A finding that could not be made."""
+        """A finding without a value: the criterion cannot be judged."""
         return cls(None, reason)
 
 
@@ -55,13 +55,13 @@ def quote_text(event: int, text: str) -> Evidence:
 
 
 def quote_call(finished: FinishedEpisode, call: CallMade) -> Evidence:
-    """Quote a tool call as it stands in the record."""
+    """Quote a tool call verbatim from the record."""
     text = encode(finished.events[call.event]["call"]).decode()
     return Evidence(call.event, text[:QUOTE_LENGTH])
 
 
 def quote_change(finished: FinishedEpisode, pointer: str) -> tuple[Evidence, ...]:
-    """Quote the last operation that changed the value at a pointer, something in it, or something around it."""
+    """Quote the last operation that changed the value at a pointer, a value inside it, or a value that contains it."""
     below = f"{pointer}/"
     for index, path in _paths(finished):
         if path == pointer or path.startswith(below) or pointer.startswith(f"{path}/"):
@@ -70,7 +70,7 @@ def quote_change(finished: FinishedEpisode, pointer: str) -> tuple[Evidence, ...
 
 
 def _paths(finished: FinishedEpisode) -> list[tuple[int, str]]:
-    """The paths of all operations with their events, the last event first; found once for all checks."""
+    """The events and paths of all operations, the last event first; cached for all checks."""
     paths: list[tuple[int, str]] | None = finished.memo.get(_paths)
     if paths is None:
         changed = [(index, event["ops"]) for index, event in enumerate(finished.events) if event.get("ops")]
@@ -88,7 +88,7 @@ def stands_in(event: Event, quote: str) -> bool:
     if not quote:
         return False
     call = event.get("call")
-    if call is not None and quote in encode(call).decode():  # what is quoted most; its JSON is a part of the event's
+    if call is not None and quote in encode(call).decode():  # fast path: most quotes are of calls
         return True
     for text in event.values():
         if isinstance(text, str) and quote in text:
@@ -109,7 +109,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def unfounded(finished: FinishedEpisode, evidence: Iterable[Evidence]) -> Evidence | None:
-    """Give the first piece of evidence that does not stand in the event it names, if there is one."""
+    """The first piece of evidence whose quote does not occur in its event; ``None`` if all occur."""
     for piece in evidence:
         if not 0 <= piece.event < len(finished.events) or not stands_in(finished.events[piece.event], piece.quote):
             return piece

@@ -1,4 +1,4 @@
-"""Grades: the published reward of a graded domain, as a number with named parts."""
+"""Grades: the published reward of a domain that has a reward formula, with the formula's parts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from simia_gym.types import CriterionResult
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What a domain's grade function gives.
+    """The result of a domain's grade function.
 
     Attributes:
-        reward: 0 to 1.
-        parts: The parts that the published formula is made of.
-        criteria: The same parts as judged criteria, for reports.
-        reason: One sentence.
+        reward: The reward, 0 to 1.
+        parts: The components of the published formula.
+        criteria: The components as criterion results, for reports.
+        reason: One sentence that explains the reward.
     """
 
     reward: float

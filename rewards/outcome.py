@@ -1,8 +1,8 @@
-"""tau2-bench's deterministic basis: the database matches, and what had to be told was told.
+"""tau2-bench's deterministic reward: the database matches, and the agent told the user every required string.
 
-It has no criteria of its own: the database must be as the gold actions leave it, and each required string must occur in
-what the agent told the user, commas taken out of it, letter case ignored. An episode that neither side ended scores 0,
-as it does there.
+The final database must equal the database after the gold actions, and each required string must occur in the agent's
+messages to the user (ignoring letter case and commas in the messages). An episode that neither the user nor the agent
+ended scores 0, as in tau2-bench.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class OutcomeReward:
     def for_domain(
         cls, items: Sequence[Any], options: Mapping[str, Any], *, judge: object = None, **settings: Any
     ) -> OutcomeReward:
-        """Make the reward. The rule is fixed, so rubric, options and settings have no effect.
+        """Create the reward. The rule is fixed, so rubric, options and settings have no effect.
 
         Raises:
-            InputError: A judge is given, which the published rule has no place for.
+            InputError: A judge is given; the published rule uses none.
         """
         if judge is not None:
             fix = "Leave judge out, or score by the domain's rubric."

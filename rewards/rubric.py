@@ -1,9 +1,9 @@
-"""The rubric reward: programs first, forbidden behaviour gates, every point explained.
+"""The rubric reward: programs and a judge check criteria, and forbidden behaviour sets the reward to 0.
 
 The reward is the strict pass (1 if every required criterion is met and nothing forbidden happened, else 0), the
-weighted score, or a domain's published grade; the verdict holds all of them that exist. If a criterion that matters
-cannot be judged, the verdict is invalid, never 0: leaving the criterion out or counting it as missed would train the
-policy on a wrong reward.
+weighted score, or the domain's published grade; the verdict holds all that exist. If a criterion that matters cannot be
+judged, the verdict is invalid, never 0: to skip the criterion or to count it as missed would train the policy on a
+wrong reward.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ JudgeScope = Literal["llm", "all"]
 
 
 class Judge(Protocol):
-    """Judges what no program can."""
+    """Judges criteria that programs cannot check."""
 
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> Sequence[Finding]:
-        """Judge criteria, each on its own.
+        """Judge each of several criteria independently.
 
         Args:
             finished: The episode.
-            criteria: What to judge. Most have a `ModelCheck`; those with a program that a judge gets stand for what the
-                program checks (`simia_gym.rewards.judge.question.question_of` puts them in words).
+            criteria: The criteria. Most have a `ModelCheck`; `simia_gym.rewards.judge.question.question_of` turns one
+                with a program into a question about what the program checks.
 
         Returns:
-            One finding for each, in order; without a value where unsure.
+            One finding for each criterion, in order; without a value if the judge is unsure.
 
         Raises:
             Fault: The judging itself failed.
@@ -88,10 +88,10 @@ class RubricReward:
         options: See `RubricOptions`.
         folder: The domain's folder, for code written as ``file.py:name``.
         where: The rubric's file, for error messages.
-        judge: Judges ``llm`` checks, and checks of the state where none was kept; without one, verdicts that depend on
-            such a check are invalid.
-        judge_scope: ``llm``, or ``all`` to let the judge decide everything: what the programs find stands in the
-            verdict's parts then, under ``programs``, so that the judge can be measured against them.
+        judge: Judges ``llm`` checks, and checks of the state if the simulator kept none; without a judge, verdicts that
+            depend on such a check are invalid.
+        judge_scope: ``llm``, or ``all`` to let the judge decide all criteria; the programs' results are then in the
+            verdict's parts, under ``programs``, to compare the judge with them.
 
     Raises:
         DomainError: The rubric or the options have mistakes.
@@ -121,14 +121,14 @@ class RubricReward:
 
     @classmethod
     def for_domain(cls, items: Sequence[Any], options: Mapping[str, Any], **settings: Any) -> RubricReward:
-        """Make the reward of a domain: the contract of `domain.yaml`; settings are those of the class."""
+        """Create the reward that `domain.yaml` configures; ``settings`` are further arguments of the class."""
         return cls(items, options, **settings)
 
     def criteria(self, task: Task) -> tuple[Criterion, ...]:
-        """Give the criteria of a task: the domain's, with the task's own on top.
+        """The criteria of a task: the domain's merged with the task's own.
 
         Raises:
-            DomainError: The task's criteria have mistakes, or nothing is required of the agent.
+            DomainError: The task's criteria are invalid, or no criterion is required.
         """
         criteria = self.rubric.for_task(task.id, task.criteria)
         positive = (c for c in criteria if c.kind != "forbidden")
@@ -141,11 +141,11 @@ class RubricReward:
         return criteria
 
     def problems(self, task: Task, tools: Mapping[str, Any] | None = None) -> list[InputError]:
-        """List what is wrong with the rubric of a task, without playing it.
+        """The problems of a task's rubric, found without playing the task.
 
         Args:
             task: The task.
-            tools: The domain's tools; where given, tools that a criterion names must be among them.
+            tools: The domain's tools by name; if given, criteria may name only these.
         """
         try:
             criteria = self.criteria(task)
@@ -167,13 +167,13 @@ class RubricReward:
         return found
 
     def lost_without_state(self, task: Task) -> str | None:
-        """Say why no episode can succeed where the simulator keeps no state.
+        """Explain why no episode of a task can succeed if the simulator keeps no state.
 
         Args:
             task: A task of the domain.
 
         Returns:
-            One clause; ``None`` where an episode can be judged all the same.
+            One clause; ``None`` if episodes can be judged without the state.
         """
         if self.options.grade is not None:
             return f"the grade {self.options.name or self.options.grade} reads the state"
@@ -201,7 +201,7 @@ class RubricReward:
         return self._conclude(judged, grade, ungraded, programs)
 
     def _check(self, item: Criterion, finished: FinishedEpisode) -> Finding:
-        """Run a criterion's program; without a state, one that needs it finds nothing."""
+        """Run a criterion's program; the finding is unknown if it needs a state that was not kept."""
         try:
             return _run(item, finished)
         except Fault as fault:
@@ -210,7 +210,7 @@ class RubricReward:
             raise
 
     def _is_asked(self, found: Finding | None) -> bool:
-        """Whether a criterion goes to the judge: no program has it, or the program could not see the state."""
+        """Whether the judge decides a criterion: it has no program, or its program lacked the state."""
         return found is None or self._judges_all or (self._judge is not None and lacks_state(found))
 
     async def _ask(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> dict[str, Finding]:
@@ -234,7 +234,7 @@ class RubricReward:
             raise Fault("rubric", str(error), role="judge") from error
 
     def _graded(self, finished: FinishedEpisode) -> tuple[Grade | None, str]:
-        """The grade, where the domain has one, or why it cannot be given."""
+        """The domain's grade, if any, and the reason if it cannot be computed."""
         if self._grade is None:
             return None, ""
         name = self.options.grade
@@ -246,7 +246,7 @@ class RubricReward:
             raise
         except Exception as error:
             raise Fault("bug", f"grade {name} raised {type(error).__name__}: {error}", role="judge") from error
-        # Somebody's own function may return anything; nothing but a grade from 0 to 1 becomes a reward.
+        # A user's function may return anything; accept only a grade from 0 to 1.
         reward: object = getattr(grade, "reward", None)
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
             raise Fault("bug", f"grade {name} gave {grade!r:.80}, not a Grade with a reward from 0 to 1", role="judge")
@@ -336,8 +336,8 @@ def _run(item: Criterion, finished: FinishedEpisode) -> Finding:
 
 
 def _founded(item: Criterion, finished: FinishedEpisode, finding: Finding) -> Finding:
-    """Hold a finding to its evidence: a quote that stands nowhere means that the check cannot be trusted."""
-    # A program of somebody's own may return anything; nothing but a finding from 0 to 1 becomes a reward.
+    """Check a finding and its evidence; a quote that is not in the record means that the check cannot be trusted."""
+    # A user's program may return anything; accept only a finding from 0 to 1.
     value: object = getattr(finding, "value", math.nan)
     if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
         raise Fault("bug", f"criterion {item.id!r}: {finding!r:.120} is no finding from 0 to 1", role="judge")
@@ -349,7 +349,7 @@ def _founded(item: Criterion, finished: FinishedEpisode, finding: Finding) -> Fi
 
 
 def _summed_up(grade: Grade) -> tuple[CriterionResult, ...]:
-    """A grade's criteria, headed by the sentence that sums them up; that one has no weight of its own."""
+    """A grade's criteria, preceded by a weightless one with the grade's reason."""
     if not grade.reason:
         return grade.criteria
     met = grade.reward >= PASS
@@ -357,7 +357,7 @@ def _summed_up(grade: Grade) -> tuple[CriterionResult, ...]:
 
 
 def _weighted(results: Sequence[CriterionResult], otherwise: float) -> float:
-    """The weighted mean of the values; ``otherwise`` where nothing has a weight."""
+    """The weighted mean of the values; ``otherwise`` if all weights are 0."""
     total = sum(item.weight for item in results)
     if total <= 0:
         return otherwise

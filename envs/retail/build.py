@@ -32,8 +32,8 @@ def build(
     and differ in postal code.
 
     Args:
-        seed: Seed of the one source of chance.
-        n_variants: Variants of all products together.
+        seed: Random seed.
+        n_variants: Total number of variants of all products.
         n_users: Number of users.
         n_orders: Number of orders, at least ``n_users``.
 
@@ -66,7 +66,7 @@ def build(
 
 
 def _shares(rng: random.Random, n_variants: int) -> list[int]:
-    """How many variants each type gets: 5 to 10, as many as asked for in all."""
+    """The number of variants of each type: 5 to 10 each, ``n_variants`` in total."""
     shares = [max(n_variants // len(TYPES), 1)] * len(TYPES)
     for index in range(n_variants - sum(shares)):
         shares[index % len(shares)] += 1
@@ -97,7 +97,7 @@ def to_text(tables: Tables) -> str:
 
 
 def load_tables() -> Tables:
-    """Read the database as it was written, each time afresh."""
+    """Read the database file; each call returns new objects."""
     tables: Tables = json.loads(STATE_FILE.read_text(encoding="utf-8"))
     return tables
 

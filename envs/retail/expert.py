@@ -1,8 +1,8 @@
-"""The expert: an agent by rules that serves the shop's customers within its policy.
+"""The expert: a rule-based policy that serves the shop's customers within the shop's policy.
 
-It is causal: it sees only the messages of the conversation, so every id and value in its calls occurred in an earlier
-message. It finds out who the customer is, looks at what the wish is about, asks for what is missing, proposes
-with all details and waits for a yes, acts, tells the result, and refuses what policy forbids.
+It sees only the messages of the conversation, so every id and value in its calls occurred in an earlier message. It
+authenticates the customer, looks up the rows that the request concerns, asks for missing details, proposes the change
+with all details and waits for a yes, makes the change, reports the result, and refuses what the policy forbids.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ANSWERS = ("order", "item", "variant", "payment", "address", "reason")
 
 
 class RetailExpert:
-    """Serves one customer after another, each in an episode of its own.
+    """Serves one customer per episode.
 
     Attributes:
-        strict: Whether it keeps the policy.
+        strict: Whether it follows the shop's policy.
     """
 
     strict = True

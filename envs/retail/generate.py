@@ -21,10 +21,10 @@ from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Op, Split, Task, ToolCall
 
 FIRST_SEED: dict[Split, int] = {"train": 1_000_000_000, "test": 2_000_000_000}
-"""Generated tasks of a split have the seeds from here on; no index reaches the next range."""
+"""First seed of the generated tasks of each split; the ranges do not overlap."""
 SPAN = 1_000_000_000
 FIXED_SEED: dict[Split, int] = {"train": 1_000, "test": 2_000}
-"""Fixed tasks have the seeds from here on."""
+"""First seed of the fixed tasks of each split."""
 FIXED: dict[Split, tuple[str, ...]] = {
     "train": (*KINDS, "combined_two")[:40],
     "test": (
@@ -61,7 +61,7 @@ def make_task(task_id: str, split: Split, kind: str, seed: int) -> Task:
         task_id: Its id.
         split: Its split.
         kind: One of `KINDS`.
-        seed: Where all variety comes from.
+        seed: Random seed.
     """
     cast = Cast(seed)
     plan = KINDS[kind].make(cast)
@@ -123,7 +123,7 @@ def _own_data(plan: Plan) -> JsonObject:
 
 
 def _goal(setup: Sequence[Op], gold: Sequence[JsonObject], task_id: str) -> tuple[Op, ...]:
-    """What the gold actions lead to; each of them must work."""
+    """The goal: the changes that the gold actions make; each action must succeed."""
     world = _world()
     initial = state = base_state().apply(setup)
     for item in gold:

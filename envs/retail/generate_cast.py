@@ -45,10 +45,10 @@ def _base_names() -> frozenset[tuple[str, str]]:
 
 
 class Cast:
-    """Draws what a task needs and writes it down as changes to the initial state.
+    """Draws the rows that a task needs and collects them as changes to the initial state.
 
     Args:
-        seed: Seed of the one source of chance.
+        seed: Random seed.
 
     Attributes:
         mode: How customers say which order they mean: ``said``, ``asked``, ``unknown``; drawn each time if not set.

@@ -1,8 +1,8 @@
-"""The thinker: the expert, with a note before every action on what the customer wants and how far it has come.
+"""The thinker: the expert, with a note before every action on the customer's request and the progress so far.
 
-The note is training data for small policies. Without it they forget the customer's wish while they read profiles and
-orders, and do what most customers want. The note stands between ``<think>`` and ``</think>``; neither customer nor
-tools see it.
+The note is training data for small policies. Without it they forget the request while they read profiles and orders,
+and do what most customers want. The note is between ``<think>`` and ``</think>``; neither the customer nor the tools
+see it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the files that follow from code: ``python -m simia_gym.envs.webshop.build``."""
+"""Writes the domain's generated files: ``python -m simia_gym.envs.webshop.build``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 
 
 def files() -> dict[str, str]:
-    """The content of each file, by its path in the domain's folder."""
+    """The content of each generated file, by its path in the domain's folder."""
     made = {"tools.json": json.dumps([spec.entry for spec in WebShopWorld.tools.values()], indent=2) + "\n"}
     for split in SPLITS:
         lines = [json.dumps(task_to_json(task), ensure_ascii=False) for task in fixed_tasks(split)]
@@ -23,7 +23,7 @@ def files() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the files beside this module."""
+    """Write the generated files into the domain's folder."""
     for name, text in files().items():
         path = FOLDER / name
         path.parent.mkdir(exist_ok=True)

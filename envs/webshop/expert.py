@@ -1,6 +1,6 @@
-"""The scripted expert: reads the request, searches, looks at promising products, chooses options, buys.
+"""The scripted expert: reads the request, searches, opens promising products, chooses options, and buys.
 
-It knows nothing but its messages: searches use words of the request, clicks use what the page lists.
+It uses only its messages: searches use words of the request, clicks use the clickable names on the page.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from simia_gym.envs.webshop.pages import PER_PAGE, SEP
 from simia_gym.types import Message
 
 TURNS = 15
-"""How many actions it plans with; the domain's turn limit."""
+"""Number of actions that the expert plans with: the domain's turn limit."""
 
 
 @dataclass
 class Candidate:
-    """A product as far as it has been seen.
+    """What the expert has seen of a product.
 
     Attributes:
-        asin: Its id as the page lists it for clicking.
-        title: Its title, in lower case.
-        prices: Its price, or the two ends of its range.
-        options: Option values by option name, once its page was open.
-        features: The text of its features page, once that was open.
+        asin: The product's id, as the page lists it for clicking.
+        title: The product's title, in lower case.
+        prices: The price, or the lower and upper end of the price range, in dollars.
+        options: Option values by option name; known once the product's page was opened.
+        features: Text of the features page; known once that page was opened.
     """
 
     asin: str
@@ -36,28 +36,28 @@ class Candidate:
     features: str | None = None
 
     def is_thing(self, request: Request) -> bool:
-        """Whether its title names the wanted kind of thing."""
+        """Whether the title names the wanted kind of product."""
         return all(word in self.title for word in request.thing.split())
 
     def price_fits(self, request: Request) -> float:
-        """1 if every possible price is within the bound, 0 if none is, a half in between."""
+        """1 if every possible price is within the bound, 0 if none is, else 0.5."""
         if request.bound is None:
             return 1.0
         return (min(self.prices) <= request.bound) / 2 + (max(self.prices) <= request.bound) / 2
 
     def chosen(self, request: Request) -> list[str]:
-        """The wanted option values that it has."""
+        """The wanted option values that the product has."""
         have = self.options or {}
         return [value for name, value in request.options.items() if value in have.get(name, ())]
 
     def has(self, attribute: str) -> bool | None:
-        """Whether it has an attribute; ``None`` if that cannot be told yet."""
+        """Whether the product has an attribute; ``None`` if that is not known yet."""
         if attribute in self.title or (self.features is not None and attribute in self.features):
             return True
         return None if self.features is None else False
 
     def merit(self, request: Request, benefit: float) -> float:
-        """How much of the request it meets, an open question counting as much as given."""
+        """How much of the request the product meets; ``benefit`` is the value of an attribute not known yet."""
         open_options = self.options is None
         met = self.price_fits(request)
         met += len(request.options) * benefit if open_options else len(self.chosen(request))
@@ -69,7 +69,7 @@ class Candidate:
 
 @dataclass
 class Page:
-    """A page, taken apart.
+    """A parsed page.
 
     Attributes:
         kind: ``start``, ``results``, ``item``, ``sub`` or ``other``.
@@ -94,13 +94,13 @@ class _Memory:
 
 
 class WebShopExpert:
-    """Buys what the request asks for. One object serves one episode after another."""
+    """Buys what the request asks for; one object plays episodes one after another."""
 
     def __init__(self) -> None:
         self._memory: _Memory | None = None
 
     def act(self, messages: Sequence[Message]) -> str:
-        """Give the next action."""
+        """Return the next action."""
         page = read_page(str(messages[-1]["content"]))
         memory = self._memory
         if memory is None or sum(message["role"] == "assistant" for message in messages) == 0:
@@ -110,10 +110,10 @@ class WebShopExpert:
 
 
 def read_page(text: str) -> Page:
-    """Take an observation apart.
+    """Parse an observation.
 
     Args:
-        text: The page with its line of available actions.
+        text: The page's text with its line of available actions.
     """
     body, _, line = text.partition("\n\nAvailable Actions:\n")
     parts = body.split(SEP)
@@ -148,7 +148,7 @@ def _next(memory: _Memory, page: Page) -> str:
 
 
 def _read_results(memory: _Memory, page: Page) -> None:
-    """Remember the products on a page of results: id, title, price."""
+    """Store the id, title and price of each product on a results page."""
     for place, part in enumerate(page.parts[:-2]):
         if part.lower() in page.clickables and page.parts[place + 2].startswith("$"):
             prices = tuple(float(price.strip().lstrip("$")) for price in page.parts[place + 2].split(" to "))
@@ -156,7 +156,7 @@ def _read_results(memory: _Memory, page: Page) -> None:
 
 
 def _choose(memory: _Memory, page: Page) -> str:
-    """On a page of results: open the most promising product, turn the page, or go back to the best one seen."""
+    """On a results page: open the most promising product, turn the page, or return to the best product seen."""
     request = memory.request
     listed = [memory.known[name] for name in page.clickables if name in memory.known]
     fresh = [item for item in listed if item.asin not in memory.given_up and item.merit(request, 1.0) >= _full(request)]
@@ -164,7 +164,7 @@ def _choose(memory: _Memory, page: Page) -> str:
     best = _best(memory)
     to_buy = 2 + len(request.options)
     if fresh and left >= to_buy:
-        # The first of them, for the search has put the one with the most of the wanted words on top.
+        # Open the first one: the search ranks products with more of the wanted words higher.
         memory.open = fresh[0]
     elif not fresh and "next >" in page.clickables and len(listed) == PER_PAGE and left > to_buy + 2:
         return "click[next >]"
@@ -182,13 +182,13 @@ def _full(request: Request) -> float:
 
 
 def _best(memory: _Memory) -> Candidate | None:
-    """The best of the products that were looked at and put back."""
+    """The best product that was opened and not bought."""
     seen = [memory.known[asin] for asin in sorted(memory.given_up)]
     return max(seen, key=lambda item: item.merit(memory.request, 0.5)) if seen else None
 
 
 def _judge(memory: _Memory, item: Candidate, page: Page) -> str:
-    """On a product's page: look closer, put it back, choose an option, or buy."""
+    """On a product's page: open its features, go back, choose an option, or buy."""
     request = memory.request
     if item.options is None:
         item.options = _read_options(page)

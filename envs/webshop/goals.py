@@ -1,4 +1,4 @@
-"""Goals: what a shopper wants, as data for the reward and as words for the policy; and tasks made of them."""
+"""Shopping goals, as data for the reward and as requests for the policy, and tasks made from goals."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
 
 NO_BOUND = 1_000_000.0
-"""The price bound of a goal that names none, as published."""
+"""Price bound of a goal without one, as in the published shop."""
 BOUNDS = tuple(10.0 * step for step in range(1, 100))
-"""Price bounds are multiples of ten dollars, as published."""
+"""Possible price bounds: multiples of ten dollars, as in the published shop."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a shopper wants.
+    """A shopping goal.
 
     Attributes:
-        asin: The product that the goal was made from. Others may serve as well.
-        category: Its department.
-        query: The phrase that names its kind.
-        name: Its title.
-        product_category: Its category from coarse to fine.
-        attributes: Attribute phrases that are asked for.
-        goal_options: Option values that are asked for.
-        price_upper: The most it may cost, in dollars.
+        asin: Id of the product from which the goal was made; other products may meet the goal, too.
+        category: The product's department.
+        query: The phrase that names the product's kind.
+        name: The product's title.
+        product_category: The product's category from coarse to fine.
+        attributes: Wanted attribute phrases.
+        goal_options: Wanted option values.
+        price_upper: Maximum price in dollars.
     """
 
     asin: str
@@ -43,19 +43,19 @@ class Goal:
     price_upper: float
 
     def to_json(self) -> JsonObject:
-        """Plain JSON values, for ``Task.options["goal"]``."""
+        """The goal as a JSON object, for ``Task.options["goal"]``."""
         value = asdict(self)
         return {**value, "attributes": list(self.attributes), "goal_options": list(self.goal_options)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], where: str = "goal") -> Goal:
-        """Read a goal back.
+        """Read a goal from a JSON object.
 
-        Options may be a mapping from name to value, as in the published synthetic goals; the values are taken.
+        Options may be a mapping from name to value, as in the published synthetic goals; the values are used.
 
         Args:
             value: The decoded object.
-            where: Place, for error messages.
+            where: File and position, for error messages.
 
         Raises:
             InputError: A field is missing or of the wrong type.
@@ -110,12 +110,12 @@ def bounds_above(price: float) -> tuple[float, ...]:
 
 
 def price_words(bound: float) -> str:
-    """How a request states its price bound."""
+    """The words by which a request states its price bound."""
     return "" if bound >= NO_BOUND else f", and price lower than {bound:.2f} dollars"
 
 
 def sample_bound(rng: random.Random, price: float) -> float:
-    """Draw a price bound as published: the higher of two of the next four multiples of ten."""
+    """Draw a price bound as in the published shop: the higher of two of the next four multiples of ten."""
     near = bounds_above(price)
     return max(rng.sample(near, 2)) if len(near) >= 2 else NO_BOUND
 

@@ -16,14 +16,14 @@ from simia_gym.types import CriterionResult, Evidence, Row
 
 
 def grade(finished: FinishedEpisode) -> Grade:
-    """Grade an episode; 0 where nothing was bought.
+    """Grade an episode; the reward is 0 if nothing was bought.
 
     Args:
         finished: The finished episode.
 
     Returns:
-        The reward with the published parts, and a criterion for each attribute, each option and the price. A
-        criterion's value is the type factor where it is met, so that their mean is the reward.
+        The reward with the published parts, and a criterion for each attribute, each option and the price. The value of
+        a met criterion is the type factor, so that the mean of all criteria is the reward.
 
     Raises:
         Fault: The simulator kept no state, so the purchase is unknown.
@@ -45,7 +45,7 @@ def grade(finished: FinishedEpisode) -> Grade:
 
 
 def _parts(result: Score, goal: Goal, session: Row) -> dict[str, Any]:
-    """The parts under their published names, and what was bought."""
+    """The parts under their published names, and the purchase."""
     attributes, options = len(goal.attributes), len(goal.goal_options)
     total = attributes + options + 1
     parts: dict[str, Any] = {
@@ -107,7 +107,7 @@ def _unmet(goal: Goal) -> tuple[CriterionResult, ...]:
 
 
 class _Witness:
-    """Finds where the record shows something of the product that was bought.
+    """Finds evidence in the record about the product that was bought.
 
     Args:
         finished: The episode.
@@ -129,7 +129,7 @@ class _Witness:
         self.purchase = (quote_call(finished, clicks[-1]),) if clicks else ()
 
     def of_text(self, words: str) -> tuple[Evidence, ...]:
-        """Where a page of the product shows the words, upper and lower case being the same; else the purchase."""
+        """A page of the product that shows the words, ignoring letter case; else the purchase."""
         for event, text in self._pages:
             place = text.lower().find(words.lower())
             if place >= 0:
@@ -137,7 +137,7 @@ class _Witness:
         return self.purchase
 
     def of_choices(self, chosen: Mapping[str, str]) -> tuple[Evidence, ...]:
-        """Where the page after the purchase names the chosen options; else the purchase."""
+        """The page after the purchase, if it names the chosen options; else the purchase."""
         page = self._finished.events[self._last].get("observation", "")
         quotes = [json.dumps({name: value})[1:-1] for name, value in chosen.items()]
         return tuple(Evidence(self._last, quote) for quote in quotes if quote in page) or self.purchase

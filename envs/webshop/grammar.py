@@ -1,4 +1,4 @@
-"""The grammar ``webshop``: ``search[keywords]`` and ``click[value]``, with a thought before them if the policy likes.
+"""The grammar ``webshop``: ``search[keywords]`` and ``click[value]``, optionally after a thought.
 
     Thought:
     The user wants a red lamp.
@@ -6,8 +6,8 @@
     Action:
     search[red lamp]
 
-An action begins a line. After the last line that begins with ``Action:`` only what follows it counts. Values may hold
-brackets. There is nobody to talk to, so a text without an action is an error.
+An action begins a line. If there are lines that begin with ``Action:``, only the text after the last one counts.
+Values may contain brackets. There is no user, so a text without an action is an error.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WebshopGrammar:
     def instructions(
         self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
     ) -> str:
-        """Explain how to act, as `Grammar.instructions` says; the tools themselves are the two verbs."""
+        """Explain the two actions; see `Grammar.instructions`."""
         head = (
             "# How to act\n\n"
             "You use a web shop through two actions. search[keywords] types the keywords into the search bar; it works "
@@ -78,7 +78,7 @@ class WebshopGrammar:
         )
 
     def render(self, action: Action) -> str:
-        """Write calls of ``search`` and ``click``, one a line, after their thought where they have one."""
+        """Write calls of ``search`` and ``click``, one per line, after the thought if there is one."""
         if not isinstance(action, Calls) or not action.calls:
             raise InputError("the grammar 'webshop' can only search and click", fix="Give calls of these two tools.")
         lines = "\n".join(_line(call) for call in action.calls)
@@ -100,8 +100,8 @@ class WebshopGrammar:
     ) -> str:
         """Draw the form, search or click, and then its argument; see `Grammar.sample`.
 
-        A click is on something that the last page lists. A search is for a word of the instruction or of the pool,
-        since whoever acts by chance does not know which words matter, and whether the page has a search bar or not.
+        A click is on a name that the last page lists. A search is for a word of the instruction or of the pool, even if
+        the page has no search bar.
         """
         page = available_actions(messages)
         clickables = [str(item) for item in page.get("clickables", ()) if str(item).lower() != "search"]
@@ -132,7 +132,7 @@ def available_actions(messages: Sequence[Message]) -> JsonObject:
 
 
 def _words(messages: Sequence[Message]) -> list[str]:
-    """Words of the first message that is not the system's: the instruction stands there."""
+    """The words of the first message after the system message, which holds the instruction."""
     for message in messages:
         content = message.get("content")
         if message.get("role") != "system" and isinstance(content, str):
@@ -143,7 +143,7 @@ def _words(messages: Sequence[Message]) -> list[str]:
 
 
 def _read_line(line: str, calls: list[ToolCall]) -> str:
-    """Take the actions off the front of a line; give what is left."""
+    """Append the actions at the beginning of a line to ``calls``; return the rest of the line."""
     position = 0
     while True:
         verb = _VERB.match(line, position)
@@ -160,7 +160,7 @@ def _read_line(line: str, calls: list[ToolCall]) -> str:
 
 
 def _closing(line: str, start: int) -> int:
-    """The bracket that closes the value: the one that balances, unless more of the value follows on the line."""
+    """The index of the bracket that closes the value: the balancing one, unless more of the value follows it."""
     depth, balanced = 1, -1
     for index in range(start, len(line)):
         if line[index] == "[":

@@ -1,4 +1,4 @@
-"""How the published reward compares words: fuzzy ratios, colours, and the nouns of a title."""
+"""Text comparison of the published reward: fuzzy ratios, colours, and the nouns of a title."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _LATIN_1_TAIL = dict.fromkeys(range(128, 256))
 
 @lru_cache(maxsize=65_536)
 def similar(one: str, other: str) -> bool:
-    """Whether two phrases match as the published reward has it.
+    """Whether two phrases match by the rule of the published reward.
 
-    That is ``token_set_ratio`` above 85 with thefuzz's defaults: characters 128 to 255 dropped, lower case, everything
-    but letters and digits a blank, the ratio rounded to a whole number.
+    They match if thefuzz's ``token_set_ratio`` with default settings exceeds 85: characters 128 to 255 are dropped, the
+    text is lower-cased, all but letters and digits become blanks, and the ratio is rounded to a whole number.
 
     Args:
         one: A phrase.
-        other: Another.
+        other: Another phrase.
     """
     return round(fuzz.token_set_ratio(_processed(one), _processed(other))) > THRESHOLD
 

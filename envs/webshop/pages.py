@@ -1,7 +1,7 @@
-"""The pages of the shop in the published text form: visible texts joined by ``[SEP]``, and what can be clicked.
+"""The shop's pages in the published text format: visible texts joined by ``[SEP]``, and the clickable names.
 
-Everything that depends on one product alone is written once. A page never changes with the options chosen: in the
-published text form a choice cannot be seen.
+Texts that depend on only one product are cached. A page does not show the chosen options, as in the published text
+format.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SUB_PAGES = ("description", "features", "reviews")
 
 
 class Part(NamedTuple):
-    """What follows the instruction on a page.
+    """The part of a page after the instruction.
 
     Attributes:
-        text: The page's text after the instruction, and the line of available actions.
-        clickables: What can be clicked, in published order.
+        text: The page's text after the instruction, with the line of available actions.
+        clickables: The clickable names, in published order.
         targets: Option value to option name, on an item page.
     """
 
@@ -36,17 +36,17 @@ NOTHING: Mapping[str, str] = {}
 
 
 def actions_line(clickables: Sequence[str], *, search_bar: bool = False) -> str:
-    """The end of an observation: what can be done on the page, as one line of JSON."""
+    """The last line of an observation: the available actions as JSON."""
     return f"\n\nAvailable Actions:\n{json.dumps(available(clickables, search_bar=search_bar))}"
 
 
 def available(clickables: Sequence[str], *, search_bar: bool = False) -> JsonObject:
-    """What can be done on the page, as data."""
+    """The available actions as a JSON object: ``has_search_bar`` and ``clickables``."""
     return {"has_search_bar": search_bar, "clickables": list(clickables)}
 
 
 def head(instruction: str) -> str:
-    """The beginning of every page between the first and the last."""
+    """The beginning of every page except the first and the last."""
     return f"Instruction:{SEP}{instruction}{SEP}"
 
 
@@ -108,8 +108,8 @@ def sub_part(product: Mapping[str, Any], page: str) -> Part:
 def end_page(asin: str, options: Mapping[str, str]) -> str:
     """The page after a purchase.
 
-    The published page goes on with the score. It is left off: the world does not know the goal, and the verdict says
-    what the purchase was worth.
+    Unlike the published page, it does not show the score: the world does not know the goal, and the verdict holds the
+    reward.
     """
     texts = ["Thank you for shopping with us!", "Your code:", "None", "Purchased", "asin", asin]
     return SEP.join([*texts, "options", json.dumps(options)]) + actions_line(())

@@ -2,10 +2,10 @@
 
     reward = type factor x (attributes met + options met + price met) / (attributes + options + 1)
 
-Three remarks. Published synthetic goals hand options to the comparison as (name, value) pairs, which it cannot match
-properly; published human goals hand over the values, and so is it done here for every goal. The nouns of titles come
-from an approximation (see `matching.nouns`), so the type factor may differ for unusual titles. Two colours count as
-the same if the first known colour word in them is the same, whatever else they say.
+Three remarks. Published synthetic goals compare options as (name, value) pairs, which cannot match properly; published
+human goals compare values, as is done here for every goal. The nouns of titles come from an approximation (see
+`matching.nouns`), so the type factor may differ for unusual titles. Two colours count as the same if the first known
+colour word in them is the same.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class TypeScore:
 
     Attributes:
         factor: 1, 0.5, 0.1 or 0.
-        query_match: It is asked for by the same phrase.
-        category_match: At least two of its categories are the same.
-        title_score: Share of the wanted title's nouns that its title has.
+        query_match: Whether product and goal have the same query phrase.
+        category_match: Whether at least two of their categories are the same.
+        title_score: Share of the nouns in the goal's title that occur in the product's title.
     """
 
     factor: float
@@ -108,7 +108,7 @@ def _categories(path: str) -> set[str]:
 
 
 def find_attribute(product: Mapping[str, Any], phrase: str) -> str | None:
-    """Say by what a product has an attribute.
+    """Find where a product shows an attribute.
 
     Args:
         product: The normalised row.
@@ -142,7 +142,7 @@ def same_option(chosen: str, wanted: str) -> bool:
 def best_purchase(goal: Goal, products: Iterable[Mapping[str, Any]]) -> Best:
     """Find the highest reachable reward by trying every product with every combination of its options.
 
-    Values that meet nothing which is wanted are tried as one: leaving the option alone.
+    All values that meet no wanted option are tried as one case: the option is not chosen.
 
     Args:
         goal: What is wanted.

@@ -1,7 +1,7 @@
-"""What is on the screen: the open page of a session, written from the state alone.
+"""Renders the open page of a session from the state.
 
-The world, the rendering rule of the tools and a shop that has no world's code all show the page through this module. A
-page needs the session and few products, and of them few columns, so that it can be written from a slice too.
+The world and the tools' rendering rule share this module. A page needs only the session and a few columns of a few
+products, so that it can also be rendered from a state slice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ITEM = (*_RESULT, "rating", "options")
 _COLUMNS = {"description": "description", "features": "bullets", "reviews": "reviews"}
 _REMEMBERED = 2_048
 
-# Rows and tables never change, and unchanged ones are the same objects in every state; holding them keeps their ids.
+# Rows and tables are immutable, and states share unchanged ones; keeping a reference keeps the ids in the keys valid.
 _parts: dict[tuple[object, ...], tuple[object, Part]] = {}
 
 
@@ -53,7 +53,7 @@ def page(state: State) -> str:
 
 
 def info(state: State) -> Mapping[str, Any]:
-    """What can be done on the open page: ``has_search_bar`` and ``clickables``."""
+    """The available actions on the open page: ``has_search_bar`` and ``clickables``."""
     session = session_of(state)
     if session["page"] == "start":
         return pages.available((pages.SEARCH,), search_bar=True)
@@ -70,7 +70,7 @@ def session_of(state: State) -> Row:
 
 
 def part(state: State, session: Row) -> Part | None:
-    """What follows the instruction on the open page; ``None`` on the start page and the last one."""
+    """The part of the open page after the instruction; ``None`` on the start page and the last page."""
     kind = session["page"]
     if kind == "results":
         found, number, table = session["results"], session["number"], state.table("products")
@@ -95,7 +95,7 @@ def window(found: Sequence[str], number: int) -> Sequence[str]:
 
 
 def rows(state: State, call: ToolCall) -> dict[str, Row]:
-    """The products that a call can bring to the screen, or that are on it, with the columns that are shown.
+    """The products on the page before or possibly after a call, with the columns that pages show.
 
     Args:
         state: The state before.

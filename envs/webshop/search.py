@@ -2,9 +2,9 @@
 
 The published shop uses Lucene with these parameters and an English analyser. Here words are lower-cased runs of letters
 and digits, Lucene's English stop words are left out, and plural endings are folded (Harman's weak stemmer); Lucene's
-Porter stemmer folds more. What one word adds to one product's score is worked out once and kept as a whole number of
-millionths, so that sums are exact, the same on every machine, and equal scores are truly equal; those keep the order
-of the catalogue.
+Porter stemmer folds more. Each word's contribution to a product's score is precomputed as an integer number of
+millionths, so that sums are exact and the same on every machine. Products with equal scores keep the order of the
+catalogue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simia_gym.types import JsonObject, ToolCall
 
 K1, B = 0.9, 0.4
 TOP = 50
-"""How many products a search gives at most."""
+"""Maximum number of products in a search's results."""
 _SCALE = 1_000_000
 _REMEMBERED = 4_096
 _KEPT = 4
@@ -41,7 +41,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def terms(text: str) -> list[str]:
-    """The words of a text that are searched for, in order.
+    """The index terms of a text, in order.
 
     Args:
         text: Any text.
@@ -99,7 +99,7 @@ class SearchIndex:
         return tuple(self.results(keywords))
 
     def results(self, keywords: str) -> FrozenList:
-        """The same as `search`, as a list that states can share: one search gives one and the same object."""
+        """The same as `search`, as an immutable list; equal searches return the same object, which states share."""
         found = self._found.get(keywords)
         if found is None:
             if len(self._found) >= _REMEMBERED:
@@ -142,12 +142,12 @@ def index_of(state: State) -> SearchIndex:
 
 
 def normalised(keywords: str) -> str:
-    """Keywords as they are searched for and remembered."""
+    """Keywords in the normalised form that the session and the cache store."""
     return keywords.lower().strip()
 
 
 def hits(state: State, call: ToolCall) -> dict[str, JsonObject]:
-    """What the search engine answers to a call of ``search``, as a table: keywords to the ids found, best first.
+    """The search results for a call of ``search``, as a table: keywords to product ids, best first.
 
     Args:
         state: The state.
@@ -158,7 +158,7 @@ def hits(state: State, call: ToolCall) -> dict[str, JsonObject]:
 
 
 def _weigh(counts: list[Counter[str]]) -> dict[str, tuple[Ints, Ints]]:
-    """For each term, the places of the products that have it and what it adds to their scores."""
+    """For each term, the indexes of the products that contain it and its contribution to their scores."""
     n = len(counts)
     lengths = [sum(count.values()) for count in counts]
     average = sum(lengths) / n if n else 0.0
@@ -171,7 +171,7 @@ def _weigh(counts: list[Counter[str]]) -> dict[str, tuple[Ints, Ints]]:
         rarity = math.log(1 + (n - len(entries) + 0.5) / (len(entries) + 0.5))
         places = np.array([place for place, _ in entries], dtype=np.int64)
         weights = [
-            # Never 0: a product that has the word is found.
+            # At least 1, so that every product that contains the word is found.
             max(1, round(_SCALE * rarity * times / (times + K1 * (1 - B + B * lengths[place] / average))))
             for place, times in entries
         ]

@@ -1,4 +1,4 @@
-"""A user's own WebShop files in place of the shop's catalogue and goals.
+"""Loads a user's own WebShop files, which replace the shop's catalogue and goals.
 
 The path is a product file (``items_shuffle.json``, ``items_shuffle_1000.json`` or any other name) or the folder it
 lies in. Beside it may lie the published companions: ``items_ins_v2*.json`` (attributes, and one instruction for each
@@ -120,7 +120,7 @@ def _product_file(path: Path) -> Path:
 
 
 def _companion(file: Path, pattern: str) -> Path | None:
-    """The companion beside a product file; of several, the one whose name ends as the product file's does."""
+    """The companion of a product file; if there are several, the one whose name has the product file's ending."""
     found = sorted(other for other in file.parent.glob(pattern) if other != file)
     size = file.stem.rpartition("_")[2]
     alike = [other for other in found if size.isdigit() and other.stem.endswith(f"_{size}")]
@@ -140,7 +140,7 @@ def _by_asin(file: Path | None) -> Mapping[str, Any]:
 
 
 def _human_goals(row: JsonObject, wishes: Mapping[str, Any], where: str) -> Iterator[Task]:
-    """Goals that people wrote; those without attributes are passed over, as published."""
+    """Goals from human instructions; those without attributes are skipped, as in the published shop."""
     for number, wish in enumerate(wishes.get(row["asin"], ())):
         place = f"{where}: {row['asin']}[{number}]"
         text, attributes, options = _fields(wish, place)
@@ -149,7 +149,7 @@ def _human_goals(row: JsonObject, wishes: Mapping[str, Any], where: str) -> Iter
 
 
 def _synthetic_goals(row: JsonObject, instructions: Mapping[str, Any], where: str) -> Iterator[Task]:
-    """Goals of the one instruction that a product has, with a few combinations of its options."""
+    """Goals from a product's instruction, with a few combinations of its options."""
     entry = instructions.get(row["asin"])
     if not isinstance(entry, Mapping) or not entry.get("instruction"):
         return
@@ -159,7 +159,7 @@ def _synthetic_goals(row: JsonObject, instructions: Mapping[str, Any], where: st
 
 
 def _own_goals(row: JsonObject) -> Iterator[Task]:
-    """Goals made from nothing but the product."""
+    """Goals generated from the product's own attributes and options."""
     rng = _rng(row, 0)
     phrases = usable_attributes(row)
     if phrases and row["query"]:

@@ -1,4 +1,4 @@
-"""Verifies a judge's evidence: each quote must occur verbatim in the record, written by somebody whose words count."""
+"""Verifies a judge's evidence: each quote must occur verbatim in the record and come from a trusted source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simia_gym.rewards.judge.judge_record import Side, texts_of
 from simia_gym.types import Evidence
 
 LEAST = 3
-"""Fewest characters of a quote that counts as evidence."""
+"""Minimum number of characters of a quote that counts as evidence."""
 
 
 def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side]) -> str | None:
@@ -18,8 +18,8 @@ def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side
 
     Args:
         events: The events of the ledger.
-        piece: The piece.
-        trusted: Whose words count as proof for this question.
+        piece: The piece of evidence.
+        trusted: The sources whose words count as proof for this question.
 
     Returns:
         One sentence; ``None`` if the evidence is accepted.
@@ -42,12 +42,12 @@ def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side
 
 
 def real(events: Sequence[Event], pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """The pieces whose quotes occur in the record, whoever wrote them; for answers that need no proof."""
+    """The pieces whose quotes occur in the record, from any source; for verdicts that need no proof."""
     return tuple(piece for piece in pieces if _sides(events, piece))[:MOST_EVIDENCE]
 
 
 def _sides(events: Sequence[Event], piece: Evidence) -> set[Side] | None:
-    """Who wrote the quoted words; ``None`` if the record has no such event."""
+    """The sources of the quoted words; ``None`` if the record has no such event."""
     if not 0 <= piece.event < len(events):
         return None
     texts = texts_of(events[piece.event])
@@ -65,12 +65,12 @@ def _sides(events: Sequence[Event], piece: Evidence) -> set[Side] | None:
 
 
 def _plain(text: str) -> str:
-    """The letters and digits of a text, in one case."""
+    """The letters and digits of a text, case-folded."""
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _refused(events: Sequence[Event], index: int) -> str:
-    """The action that an error message answers."""
+    """The text of the invalid action to which an error message responds."""
     for event in reversed(events[:index]):
         if event["type"] == "action":
             return str(event["text"])

@@ -1,4 +1,4 @@
-"""The judge that asks a language model: one criterion a call, with evidence that code verifies.
+"""The judge that asks a language model: one criterion per request, with evidence that code verifies.
 
 All prompts about an episode begin alike, so that server prefix caches work: first instructions, policy, domain and
 task, which are the same for every episode of the task; then the record, the same for every criterion; the criterion
@@ -64,11 +64,11 @@ class LLMJudge:
     """Judges criteria by asking a model; can judge many episodes at once.
 
     Args:
-        domain: The domain; its ``prompts/judge.md``, where it has one, takes the place of the instructions.
-        model: Who answers.
-        votes: How often each criterion is asked; the majority of all votes decides.
-        votes_gating: The same for criteria that decide alone (forbidden and required ones); ``None``: as ``votes``.
-        max_record: Most characters of an episode's record.
+        domain: The domain; its ``prompts/judge.md``, if present, replaces the default instructions.
+        model: The model that judges.
+        votes: Number of votes on each criterion; the majority of all votes decides.
+        votes_gating: Number of votes on forbidden and required criteria; ``None`` for ``votes``.
+        max_record: Maximum number of characters of an episode's record in the prompt.
 
     Raises:
         InputError: A number of votes is even or below 1, or the instructions cannot be read.
@@ -92,17 +92,17 @@ class LLMJudge:
         self._openings: dict[tuple[str, str], Prompt] = {}
 
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-        """Judge criteria, all at the same time, each in calls of its own.
+        """Judge criteria concurrently, each in requests of its own.
 
         Args:
-            finished: The episode. Its ledger, where it has one, gets the answers in the order of the criteria.
-            criteria: What to judge; a criterion that has a program is put as a question too.
+            finished: The episode. Its ledger, if any, gets the answers in the order of the criteria.
+            criteria: The criteria to judge; one that has a program is turned into a question, too.
 
         Returns:
-            One finding for each; without a value where the judge abstains.
+            One finding for each criterion, in order; without a value if the judge abstains.
 
         Raises:
-            Fault: There was no trustworthy answer, or the record is too long.
+            Fault: A model call failed, or the record is too long.
         """
         if not criteria:
             return []
@@ -128,7 +128,7 @@ class LLMJudge:
         return _values(found)
 
     def _opening(self, finished: FinishedEpisode, nonce: str) -> Prompt:
-        """The common beginning of all prompts about episodes of a task."""
+        """The common prefix of all prompts about episodes of a task."""
         task, domain = finished.task, self.domain
         key = task.id, finished.digest
         known = self._openings.get(key)
@@ -151,7 +151,7 @@ class LLMJudge:
 
 @dataclass
 class _Hearing:
-    """The votes on one criterion."""
+    """Collects the votes on one criterion."""
 
     model: ChatModel
     finished: FinishedEpisode
@@ -163,7 +163,7 @@ class _Hearing:
     exchanges: list[tuple[ChatRequest, Reply]] = field(default_factory=list)
 
     async def decide(self) -> Finding:
-        """Ask for as many votes as it takes to have a majority."""
+        """Request votes until there is a majority."""
         enough = self.votes // 2 + 1
         votes = await _all(self._vote(number) for number in range(enough))
         if self.votes == 1:
@@ -208,9 +208,10 @@ class _Hearing:
         return reply
 
     def _weigh(self, data: Any, *, strict: bool) -> tuple[Finding, list[str]]:
-        """Turn a reply into a finding, or say what is wrong with its evidence.
+        """Turn a reply into a finding and list the problems of its evidence.
 
-        Asked for the first time, every piece must be right; asked again, one is enough and the others are dropped.
+        If ``strict``, as for the first reply, every piece of evidence must be valid. For the second reply one valid
+        piece is enough, and the others are dropped.
         """
         events, verdict, reason = self.finished.events, data["verdict"], data["reason"].strip()[:_REASON]
         reason = reason or "the judge gave no reason"
@@ -228,7 +229,7 @@ class _Hearing:
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Wait for all, so that no task outlives the call; then raise the first error."""
+    """Wait for all coroutines, so that none outlives the call; then raise the first error."""
     return _values(await asyncio.gather(*work, return_exceptions=True))
 
 

@@ -1,4 +1,4 @@
-r"""The record of an episode as a judge sees it: who did and said what, as data.
+r"""The record of an episode as shown to a judge: a list of messages, calls and results.
 
 One entry for each message, call or answer, with the number of its event in the ledger and its author:
 
@@ -28,10 +28,10 @@ from simia_gym.record.finished_episode import Event, FinishedEpisode
 from simia_gym.types import JsonObject
 
 MAX_RECORD = 120_000
-"""Most characters of a record, unless said otherwise."""
+"""Default maximum number of characters of a record."""
 
 Side: TypeAlias = Literal["said", "called", "heard", "seen"]
-"""What a text of the record is: the agent's words, its calls, the user's words, or what tools and pages wrote."""
+"""Source of a text in the record, in order: the agent's words, its calls, the user's words, observations."""
 
 _LIMITS = (20_000, 8_000, 4_000, 2_000, 1_000, 400, 150)
 
@@ -45,13 +45,13 @@ def judge_record(finished: FinishedEpisode, most: int = MAX_RECORD) -> list[Json
 
     Args:
         finished: The episode.
-        most: Most characters of the whole, as JSON.
+        most: Maximum number of characters of the whole record, as JSON.
 
     Returns:
         The entries, in order.
 
     Raises:
-        Fault: It is too long even so.
+        Fault: The shortened record is still too long.
     """
     entries = [entry for event in finished.events for entry in _entries(event)]
     size = len(safe_json(entries))
@@ -76,14 +76,14 @@ _SIDES: Mapping[str, Side] = {"agent": "said", "user": "heard"}
 
 
 def texts_of(event: Event) -> dict[Side, list[str]]:
-    """Sort the texts of an event by what they are; what the record does not show is not among them.
+    """The texts of an event that the record shows, by source.
 
     Args:
         event: An event of the ledger.
 
     Returns:
-        What the agent ``said`` and how it ``called``, what it ``heard`` from the user, and what was ``seen``: texts of
-        tools and of the environment.
+        The agent's words (``said``), its calls (``called``), the user's words (``heard``), and texts of tools and of
+        the environment (``seen``).
     """
     texts: dict[Side, list[str]] = {"said": [], "called": [], "heard": [], "seen": []}
     for entry in _entries(event):
@@ -96,7 +96,7 @@ def texts_of(event: Event) -> dict[Side, list[str]]:
 
 
 def _entries(event: Event) -> Iterator[JsonObject]:
-    """What a judge sees of one event."""
+    """The record's entries for one event."""
     index, kind = event["i"], event["type"]
     if kind == "message":
         yield {"event": index, "by": event["speaker"], "text": event["text"]}
@@ -122,7 +122,7 @@ def _entries(event: Event) -> Iterator[JsonObject]:
 
 
 def _cut(entry: JsonObject, limit: int) -> JsonObject:
-    """Leave out the middle of what is too long in an entry."""
+    """Leave out the middle of texts in an entry that are longer than the limit."""
     if "call" in entry:
         arguments = encode(entry["call"]["arguments"]).decode()
         if len(arguments) <= limit:
@@ -136,7 +136,7 @@ def _cut(entry: JsonObject, limit: int) -> JsonObject:
 
 
 def _without_idle(finished: FinishedEpisode, entries: list[JsonObject], kept: int) -> Iterator[JsonObject]:
-    """Leave out calls that failed or only looked, and actions that were none, but for some at both ends."""
+    """Leave out failed calls, read-only calls and invalid actions, except some at both ends."""
     idle = {call.event for call in finished.calls if not (call.ok and call.writes)}
     idle |= {event["i"] for event in finished.events if event["type"] == "invalid"}
     gone = set(sorted(idle)[kept : max(kept, len(idle) - kept)])
@@ -159,7 +159,7 @@ def _halves(key: str, text: str, limit: int) -> JsonObject:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """All texts in a value, keys left out."""
+    """All strings in a JSON value, without keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A criterion as a question to a judge: what should hold, the facts it needs, and which answer needs evidence."""
+"""Turns a criterion into a question to the judge: the statement, the facts, and which verdict needs evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GOAL = (
     ", and nothing else was changed. Take the calls that succeeded and their answers for what was done."
 )
 _NOTHING = "Nothing was changed by the end of the episode: no call that changes something succeeded."
-# Programs that hold where something did not happen, which nobody can quote.
+# Programs whose criterion is met if something did not happen: no quote can prove that.
 _ABSENCES = frozenset(
     {
         "unchanged",
@@ -35,14 +35,14 @@ _ABSENCES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a judge is asked.
+    """A question to the judge.
 
     Attributes:
         id: The criterion's id.
-        kind: Its kind.
-        text: What should hold.
-        facts: What the judge must know besides the record, if anything.
-        burden: The answer that needs evidence: ``not_met`` where something must not have happened, else ``met``.
+        kind: The criterion's kind.
+        text: The statement that should hold.
+        facts: Facts that the judge needs besides the record; may be empty.
+        burden: The verdict that needs evidence: ``not_met`` if something must not have happened, else ``met``.
     """
 
     id: str
@@ -61,11 +61,11 @@ class Question:
 
     @property
     def trusted(self) -> frozenset[Side]:
-        """Whose words count as evidence.
+        """The sources whose words count as evidence.
 
-        The agent's own words never prove that something is true, only that it said them. They count for communication
-        criteria and for showing that something forbidden happened. A goal is proven by tools and pages alone, because a
-        user may only repeat what the agent has claimed.
+        The agent's own words prove only that it said them. They count for communication criteria and as proof that
+        something forbidden happened. A goal can be proven only by observations, because the user may repeat what the
+        agent has claimed.
         """
         if self.burden == "not_met":
             return frozenset({"said", "called", "heard", "seen"})
@@ -75,10 +75,10 @@ class Question:
 
 
 def question_of(criterion: Criterion, finished: FinishedEpisode) -> Question:
-    """Put a criterion as a question.
+    """Turn a criterion into a question.
 
     Args:
-        criterion: The criterion; one that a program checks is put as what the program checks.
+        criterion: The criterion; if it has a program, the question describes what the program checks.
         finished: The episode.
     """
     check = criterion.check

@@ -15,7 +15,7 @@ Outcome = Literal["ok", "error", "any"]
 
 
 class CallPattern(Args):
-    """Which calls are meant."""
+    """A pattern that selects tool calls."""
 
     tool: Texts = Field(description="The tool, or several of which any counts.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Arguments that the call must have, at least.")
@@ -24,7 +24,7 @@ class CallPattern(Args):
 
 
 def matching(finished: FinishedEpisode, pattern: CallPattern) -> Iterable[CallMade]:
-    """The calls that a pattern means, in order."""
+    """The calls that match a pattern, in order."""
     for call in finished.calls:
         if call.name not in pattern.tool or (pattern.outcome != "any" and call.ok != (pattern.outcome == "ok")):
             continue
@@ -35,7 +35,7 @@ def matching(finished: FinishedEpisode, pattern: CallPattern) -> Iterable[CallMa
 
 
 def has(given: Any, wanted: Any) -> bool:
-    """Whether a value has at least what is wanted: objects may hold more, everything else must be equal."""
+    """Whether a value contains the wanted one: objects may have further keys, other values must be equal."""
     if isinstance(wanted, dict) and isinstance(given, Mapping):
         return all(key in given and has(given[key], value) for key, value in wanted.items())
     return same(given, wanted)
@@ -56,10 +56,10 @@ def tools_in(after: After) -> tuple[str, ...]:
 
 
 def ready_at(finished: FinishedEpisode, after: After) -> tuple[int, str]:
-    """From which event on all the calls have been made.
+    """The event at which all the calls have been made.
 
     Returns:
-        The event, and ``""``; or the number of all events, and which call never came.
+        The event's number and ``""``; or the number of all events and a description of the first missing call.
     """
     ready = -1
     for choice in after:

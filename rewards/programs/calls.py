@@ -46,7 +46,7 @@ class NotCalledArgs(Args):
 
     @cached_property
     def pattern(self) -> CallPattern:
-        """The calls that are meant."""
+        """The pattern of the calls that must not occur."""
         return CallPattern(tool=self.tool, arguments=self.arguments, outcome=self.outcome)
 
 
@@ -171,7 +171,7 @@ def _last_before(turns: tuple[UserTurn, ...], event: int) -> UserTurn | None:
 
 
 def _confirms(turn: UserTurn) -> bool:
-    """The opening confirms nothing: nothing had been proposed."""
+    """Whether a user turn confirms a proposal; the opening never does, because nothing had been proposed."""
     if turn.opening:
         return False
     return "confirm" in turn.acts if turn.acts is not None else read(turn.text).agrees

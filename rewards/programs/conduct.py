@@ -1,4 +1,4 @@
-"""Checks on how an episode went: the form of actions, how it ended, how long it took."""
+"""Checks on the course of an episode: valid actions, the reason for its end, the number of turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simia_gym.rewards.programs.program import Args, Texts
 from simia_gym.types import Evidence
 
 GATE = ("unknown_tool", "invalid_arguments")
-"""Error codes of calls that no tool got to see."""
+"""Error codes of calls that were rejected before they reached a tool."""
 
 
 class NoErrorsArgs(Args):

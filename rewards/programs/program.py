@@ -26,10 +26,10 @@ from simia_gym.rewards.finding import Finding
 
 
 class Args(BaseModel):
-    """Base of a program's arguments: unknown ones are refused, values are checked.
+    """Base class of a program's arguments: rejects unknown arguments and validates values.
 
     Attributes:
-        tool_fields: The arguments that name tools, so that a misspelt tool is noticed.
+        tool_fields: The arguments that name tools, which are checked for misspelt names.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,9 +49,9 @@ class Program:
     """A program and the type of its arguments.
 
     Attributes:
-        name: As a rubric writes it.
+        name: The program's name in a rubric.
         function: The function.
-        args: The type of its arguments; ``None`` where it takes any mapping.
+        args: The type of its arguments; ``None`` if it takes any mapping.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Program:
 
     @property
     def arguments(self) -> dict[str, tuple[str, str]]:
-        """Argument name to its default, as JSON or ``needed``, and what it means."""
+        """Each argument's name, with its default (JSON, or ``needed`` if required) and its description."""
         fields = {} if self.args is None else self.args.model_fields
         return {name: (_default(field), field.description or "") for name, field in fields.items()}
 
@@ -96,15 +96,15 @@ class Program:
 
 
 def read_program(function: ProgramFunction, name: str, where: str = "") -> Program:
-    """Make a program of a function by reading its signature.
+    """Create a program from a function by reading its signature.
 
     Args:
         function: The function.
-        name: As a rubric writes it.
-        where: Place for error messages.
+        name: The program's name in a rubric.
+        where: File and criterion, for error messages.
 
     Raises:
-        DomainError: It is no function of two parameters.
+        DomainError: It is not a function with two parameters.
     """
     fix = "Write `def check(finished: FinishedEpisode, args: Mapping[str, Any]) -> Finding`."
     if not callable(function):
@@ -134,10 +134,10 @@ def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None
         known: The generic programs.
         name: One of their names, or ``package.module:function`` or ``file.py:function``.
         folder: The domain's folder, for the last form.
-        where: Place for error messages.
+        where: File and criterion, for error messages.
 
     Raises:
-        DomainError: There is no such program; lists those there are.
+        DomainError: There is no such program; lists the known ones.
     """
     if isinstance(name, str) and name in known:
         return known[name]

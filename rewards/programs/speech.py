@@ -165,20 +165,20 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
 
 
 def _heard_at(finished: FinishedEpisode, slot: str) -> int:
-    """The event in which the user first told a slot; -1 for users that do not name what they tell."""
+    """The event in which the user first told a slot; -1 for users that do not report slots."""
     named = False
     for turn in finished.user_turns:
         slots = (finished.events[turn.event].get("meta") or {}).get("slots")
         if slots is not None:
             named = True
             if slot in slots:
-                # The user's words stand in the event of the agent's message that they answer.
+                # A user's reply is in the same event as the agent's message to which it responds.
                 return turn.event
     return len(finished.events) if named else -1
 
 
 def _refusal(reading: Reading, cues: tuple[str, ...]) -> str | None:
-    """Quote the first sentence that refuses, by the reader's judgement or because it holds a phrase of the rubric."""
+    """The first sentence that refuses according to `simia_gym.language` or contains a phrase of the rubric."""
     refusals = reading.refusals
     for sentence in reading.sentences:
         if sentence in refusals or any(wanted(cue).stands_in(read(sentence.said)) for cue in cues):

@@ -77,4 +77,4 @@ def unchanged(finished: FinishedEpisode, args: UnchangedArgs) -> Finding:
 
 
 STATE_PROGRAMS = frozenset({"goal_state", "state_is", "unchanged"})
-"""The programs that look at the final state and at nothing else."""
+"""The programs that read only the final state."""

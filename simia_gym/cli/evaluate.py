@@ -143,9 +143,7 @@ def _is_report(path: Path) -> bool:
 
 
 def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]) -> None:
-    for part in score_parts(
-        report, faults="run" not in report
-    ):  # after a run, ``lines`` describe the faults in more detail
+    for part in score_parts(report, faults="run" not in report):  # after a run, ``lines`` describe the faults
         output.console.print(part, soft_wrap=isinstance(part, Text))
     for line in lines:
         output.say(line)

@@ -1,7 +1,7 @@
-"""The shop's own catalogue, drawn from a seed, in the layout of the public WebShop product file.
+"""The shop's own catalogue, generated from a random seed, in the format of the public WebShop product file.
 
-Products of one kind are alike on purpose: each promises some of the kind's attributes and comes in some of its option
-values, so that several of them meet a request partly and few of them wholly.
+Products of one kind are similar on purpose: each has some of the kind's attributes and some of its option values, so
+that several products meet a request in part and few meet it in full.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _PRAISE = (
 
 @cache
 def raw_products(seed: int = SEED, per_category: int = PER_CATEGORY) -> tuple[JsonObject, ...]:
-    """Draw the catalogue as it would stand in a product file.
+    """Generate the catalogue in the format of a product file.
 
     Args:
-        seed: Seed of the one source of chance.
-        per_category: How many products of each kind.
+        seed: Random seed.
+        per_category: Number of products of each kind.
 
     Returns:
         The products, shuffled; treat them as read-only.
@@ -62,7 +62,7 @@ def raw_products(seed: int = SEED, per_category: int = PER_CATEGORY) -> tuple[Js
 
 @cache
 def tables() -> dict[str, dict[str, JsonObject]]:
-    """The initial state of the shop: the normalised products and one session that has not begun."""
+    """The initial state of the shop: the normalised products and one session on the start page."""
     products = {raw["asin"]: normalise(raw, where=f"catalogue[{i}]") for i, raw in enumerate(raw_products())}
     return {"products": products, "session": {"main": new_session()}}
 
@@ -95,8 +95,8 @@ def _brands(rng: random.Random, n: int) -> list[str]:
 
 
 def _product(rng: random.Random, category: Category, brand: str, line: str, taken: set[str]) -> JsonObject:
-    # What a search can find: the first attributes stand in the title, the next heads the features, two more are told
-    # in the description. What is left stands among the further features only.
+    # The search covers the first attributes (in the title), the next one (the first feature) and two more (in the
+    # description). The remaining attributes are only in the further features, which the search does not cover.
     attributes = rng.sample(category.attributes, rng.choice((3, 4, 4)))
     head = rng.choice(category.heads)
     n = rng.choice((1, 1, 2))
@@ -129,7 +129,7 @@ def _product(rng: random.Random, category: Category, brand: str, line: str, take
 
 
 def _some(rng: random.Random, pool: tuple[str, ...]) -> list[str]:
-    """A part of a pool in the pool's order: at least half of it, at least two values."""
+    """A random part of a pool, in the pool's order: at least half of it and at least two values."""
     n = rng.randint(max(2, (len(pool) + 1) // 2), len(pool))
     keep = set(rng.sample(range(len(pool)), n))
     return [value for index, value in enumerate(pool) if index in keep]

@@ -1,4 +1,4 @@
-"""The kinds of product that the shop sells: what they are called, what they can promise, how they vary."""
+"""The kinds of product that the shop sells, with their names, attributes, options and prices."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Category:
     Attributes:
         department: The shop's coarse category word.
         query: The phrase by which shoppers ask for this kind.
-        ask: The same phrase with its article, as it stands in a request.
+        ask: The same phrase with an article, as used in requests.
         path: Product category from coarse to fine.
-        heads: Names of the thing in titles; each contains every word of ``query``.
+        heads: Names of the kind in titles; each contains every word of ``query``.
         attributes: Phrases that products of this kind may have.
         options: Option name to the pool of values that products draw from.
         prices: Lowest and highest price, in dollars.

@@ -1,4 +1,4 @@
-"""Reads products in the layout of the public WebShop product file and turns them into rows of the shop's state."""
+"""Reads products in the format of the public WebShop product file and turns them into rows of the shop's state."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from simia_gym.types import JsonObject
 _TEXT_FIELDS = ("asin", "name", "category", "query", "product_category")
 _NUMBER = re.compile(r"[^\d.]")
 _DEFAULT_PRICE = 100.0
-"""What a product without a price costs, as published."""
+"""Price in dollars of a product without a price, as in the published shop."""
 NO_ATTRIBUTES = ["DUMMY_ATTR"]
-"""Stands for the attributes of a product that has none, as published."""
+"""Attributes of a product that has none, as in the published shop."""
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """What was read from a product file.
+    """The content of a product file.
 
     Attributes:
         rows: Normalised products by id, in file order.
-        duplicates: How many entries repeated an id and were left out.
-        broken: What was wrong with the entries that were left out otherwise.
+        duplicates: Number of entries that were skipped because they repeat an id.
+        broken: Errors of the entries that were skipped because they are invalid.
     """
 
     rows: dict[str, JsonObject]
@@ -41,10 +41,10 @@ def shelve(items: Iterable[Any], where: str, attributes: Mapping[str, Any] | Non
     Args:
         items: Decoded entries of a product file.
         where: The file, for error messages.
-        attributes: Attribute phrases by product id, from a separate file; they go before the product's own.
+        attributes: Attribute phrases by product id, from a separate file; they replace the product's own.
 
     Returns:
-        The rows, and what was left out.
+        The rows, and the skipped entries.
     """
     rows: dict[str, JsonObject] = {}
     duplicates = 0
@@ -105,17 +105,17 @@ def normalise(raw: Any, where: str) -> JsonObject:
 
 
 def sample_price(asin: str, pricing: list[float]) -> float:
-    """What a product costs: its price, or a uniform draw from its range.
+    """A product's price: its single price, or a uniform draw from its price range.
 
-    The published shop draws from the process's global source of chance, differently on every start. Here the draw
-    depends on the product's id alone.
+    The published shop draws from the global random generator, so that prices differ between runs. Here the draw depends
+    only on the product's id.
 
     Args:
         asin: The product's id.
         pricing: No price, one price, or the two ends of a range.
 
     Returns:
-        Dollars.
+        The price in dollars.
     """
     if not pricing:
         return _DEFAULT_PRICE

@@ -1,4 +1,4 @@
-"""Reads a shopper's request: what kind of thing, which attributes, which option values, and at what price."""
+"""Parses a shopper's request: the kind of product, attributes, option values, and the price bound."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _WANTS = re.compile(r"\b(?:(?:that|it|and) )*should (?:be|have) ")
 
 @dataclass(frozen=True)
 class Request:
-    """What a request asks for, as far as its words say.
+    """A parsed request.
 
     Attributes:
-        thing: The kind of thing.
+        thing: The kind of product.
         attributes: Wanted attribute phrases.
         options: Wanted option value by option name.
-        bound: The most it may cost; ``None`` if the request does not say.
+        bound: Maximum price in dollars; ``None`` if the request has no price bound.
     """
 
     thing: str
@@ -38,9 +38,9 @@ class Request:
 
 
 def read_request(text: str) -> Request:
-    """Read a request in the ways of speaking that this shop's shoppers have.
+    """Parse a request in the phrasings of this shop's generated requests.
 
-    A request that speaks otherwise comes out as a long ``thing`` with no attributes, which is still good to search for.
+    A request in another phrasing becomes a long ``thing`` without attributes, which still works as a search query.
 
     Args:
         text: The instruction.

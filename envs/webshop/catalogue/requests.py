@@ -1,8 +1,8 @@
-"""The shop's own goals: drawn from the catalogue, put into the words of a shopper. Any number of them can be made.
+"""Generates any number of goals from the catalogue, with requests in a shopper's words.
 
-Goals for training and for tests are made from different products and from different ranges of seeds. Every goal is
-made from a product that meets it in full, so its highest reachable reward is 1; and it is kept only if a search for
-the words of the request lists such a product among the first three, so that a careful reader gets there in time.
+Goals for training and for tests come from different products and different ranges of seeds. Each goal is made from a
+product that meets it in full, so that the highest reachable reward is 1. A goal is kept only if a search for the words
+of its request lists such a product among the first three, so that it can be found within the turn limit.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Kind:
 
     Attributes:
         name: The kind's name.
-        attributes: Fewest and most attributes.
-        options: Fewest and most options.
-        bound: Where the price bound comes from: drawn as published, the next multiple of ten, or none.
+        attributes: Minimum and maximum number of attributes.
+        options: Minimum and maximum number of options.
+        bound: How the price bound is set: drawn as in the published shop, the next multiple of ten, or none.
     """
 
     name: str
@@ -88,14 +88,14 @@ KINDS = (
 
 
 def generate(split: Split, index: int) -> Task:
-    """Make one more task.
+    """Generate a task.
 
     Args:
         split: ``train`` or ``test``.
-        index: Its number, from 0.
+        index: The task's index, from 0.
 
     Returns:
-        Always the same task for the same arguments.
+        The task; the same arguments give the same task.
 
     Raises:
         InputError: The index is out of range.
@@ -107,7 +107,7 @@ def generate(split: Split, index: int) -> Task:
 
 
 def fixed_tasks(split: Split) -> list[Task]:
-    """Make the tasks that ship with the domain, each from a product of its own.
+    """Generate the tasks that ship with the domain, each from a different product.
 
     Args:
         split: ``train`` or ``test``.
@@ -140,7 +140,7 @@ def _task(task_id: str, split: Split, kind: Kind, seed: int) -> Task:
 
 
 def _findable(goal: Goal) -> bool:
-    """Whether a search for what is wanted lists a product that meets it all among the first ones."""
+    """Whether a search for the goal's words lists a product that meets the goal in full among the first results."""
     words = " ".join((goal.query, *goal.attributes, *goal.goal_options))
     listed = (tables()["products"][asin] for asin in _index().search(words)[:_IN_REACH])
     return any(best_purchase(goal, [product]).reward == 1.0 for product in listed)
@@ -170,12 +170,12 @@ def _bound(rng: random.Random, kind: Kind, product: Mapping[str, Any]) -> float:
 
 
 def write_request(rng: random.Random, goal: Goal, options: Mapping[str, str]) -> str:
-    """Put a goal into the words of a shopper.
+    """Write a goal as a shopper's request.
 
     Args:
-        rng: Chooses the turns of phrase.
+        rng: Random generator that picks the phrasing.
         goal: The goal.
-        options: The option values that are asked for, by option name.
+        options: The wanted option values by option name.
     """
     opener = rng.choice(_OPENERS).format(ask=_ASKS[goal.query])
     if rng.random() < 0.6:
@@ -197,7 +197,7 @@ def _listed(phrases: Sequence[str]) -> str:
 
 
 def _gold(product: Mapping[str, Any], options: Mapping[str, str]) -> list[JsonObject]:
-    """Calls that buy the product: its title finds it."""
+    """Tool calls that buy the product, found by searching for its title."""
     clicks = [product["asin"].lower(), *options.values(), "buy now"]
     calls: list[JsonObject] = [{"name": "search", "arguments": {"keywords": product["title"].lower()}}]
     return calls + [{"name": "click", "arguments": {"value": value}} for value in clicks]
