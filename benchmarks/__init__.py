@@ -1,1 +1,1 @@
-"""Measurements of the suite; no part of what is installed."""
+"""Benchmarks; not part of the installed package."""

@@ -1,8 +1,8 @@
-"""Steps per second of the engine on one core, ledger and verdict included; and the functions that one action calls.
+"""Steps per second of the engine on one core, with ledger and verdict; and the functions that one action calls.
 
-What is timed is what anyone runs: whole episodes (reset, every step, the verdict), driven by actions that were made
-beforehand, so that no policy's time is in it. Retail and WebShop play the scripted expert's actions; the run on the
-user's own tau2-bench database plays the actions of recorded rollouts of that benchmark.
+Times whole episodes (reset, every step, verdict) with prepared actions, so that no policy's time is included. Retail
+and WebShop use the actions of the scripted expert; runs on a tau2-bench database (``--tau2``) use the actions of
+recorded rollouts of that benchmark.
 
     python benchmarks/engine_speed.py [--tau2 DIR --rollouts FILE] [--passes 7] [--out FILE]
 """
@@ -41,7 +41,7 @@ Script = tuple[Task, int, list[str]]
 
 
 def expert_scripts(suite: Suite, tasks: Sequence[Task]) -> list[Script]:
-    """Let the expert play, and keep what it did."""
+    """Let the expert play, and return its actions."""
     make = load_policy("expert", suite.domain.config.policies)
     scripts: list[Script] = []
     for number, task in enumerate(tasks):
@@ -70,7 +70,7 @@ def recorded_scripts(suite: Suite, rollouts: Path) -> list[Script]:
 
 
 def play(episode: Episode, script: Script) -> int:
-    """One episode; gives the number of steps."""
+    """Play one episode; return the number of steps."""
     task, seed, actions = script
     run_inline(episode.reset(task, seed=seed))
     steps = 0
@@ -79,12 +79,12 @@ def play(episode: Episode, script: Script) -> int:
         steps += 1
         if episode.ended is not None:
             break
-    assert episode.ledger.head  # the hash chain is made when asked for; it belongs to the cost
+    assert episode.ledger.head  # computes the lazy hash chain, which is part of the cost
     return steps
 
 
 def play_gym(env: gym.Env[str, str], script: Script) -> int:
-    """The same through Gymnasium's whole stack of wrappers."""
+    """Play one episode through Gymnasium's wrappers; return the number of steps."""
     task, seed, actions = script
     env.reset(seed=seed, options={"task": task})
     for steps, action in enumerate(actions, start=1):
@@ -95,15 +95,15 @@ def play_gym(env: gym.Env[str, str], script: Script) -> int:
 
 
 def rate(run: Callable[[Script], int], passes: Sequence[Sequence[Script]], *, fresh: bool) -> dict[str, Any]:
-    """Steps per second: median, least and most over the passes.
+    """Steps per second: median, minimum and maximum over the passes.
 
     Args:
-        run: Plays one script and gives the number of steps.
+        run: Plays one script and returns the number of steps.
         passes: The scripts of each pass.
-        fresh: Whether every pass has scripts of its own, so that nothing is played twice.
+        fresh: Whether each pass has its own scripts, so that none is played twice.
     """
     gc.collect()
-    gc.freeze()  # thousands of prepared scripts are the benchmark's own weight on the collector, not the engine's
+    gc.freeze()  # the garbage collector must not scan thousands of prepared scripts
     rates = []
     for scripts in passes:
         start = time.perf_counter()
@@ -122,7 +122,7 @@ def rate(run: Callable[[Script], int], passes: Sequence[Sequence[Script]], *, fr
 
 
 def calls_of_one_action() -> dict[str, Any]:
-    """How many Python functions, in how many files, one successful call of retail's world passes through."""
+    """Number of Python functions, and of their files, that one successful tool call in retail executes."""
     env: gym.Env[Any, Any] = gym.make("simia/retail-v0").unwrapped
     user = next(env.suite.domain.base.keys("users"))  # type: ignore[attr-defined]
     call = {"name": "get_user_details", "arguments": {"user_id": user}}
@@ -137,7 +137,7 @@ def calls_of_one_action() -> dict[str, Any]:
                 entered.append(frame.f_code.co_filename)
 
         env.reset(seed=0)
-        env.step(action)  # what is made once is made here
+        env.step(action)  # fills the caches
         sys.setprofile(note)
         env.step(action)
         sys.setprofile(None)
@@ -146,7 +146,7 @@ def calls_of_one_action() -> dict[str, Any]:
 
 
 def step_cost(episode: Episode, task: Task, actions: Iterator[str], turns: int) -> list[float]:
-    """Seconds of every step of one long episode."""
+    """Seconds of each step of one long episode."""
     run_inline(episode.reset(task, seed=0))
     costs = []
     for _ in range(turns):
@@ -158,7 +158,7 @@ def step_cost(episode: Episode, task: Task, actions: Iterator[str], turns: int) 
 
 
 def reads_and_writes(suite: Suite) -> Iterator[str]:
-    """An endless mixture of a read and a write that always succeed, over many rows."""
+    """Endless alternation of a read and a write that always succeed, over many rows."""
     users = [key for key, _ in suite.domain.base.rows("users")]
     number = 0
     while True:
@@ -171,7 +171,7 @@ def reads_and_writes(suite: Suite) -> Iterator[str]:
 
 
 def flatness(suite: Suite, turns: int = 2000) -> dict[str, Any]:
-    """Median cost of a step early and late in a long episode, and on a database fifty times as large."""
+    """Median cost of a step early and late in a long episode, and with a database fifty times as large."""
     task = suite.tasks[0]
 
     def medians(chosen: Suite) -> tuple[float, float]:
@@ -205,7 +205,7 @@ def flatness(suite: Suite, turns: int = 2000) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print, and write the results where asked."""
+    """Measure, print, and with ``--out`` write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tau2", type=Path, help="a tau2-bench retail data directory")
     parser.add_argument("--rollouts", type=Path, help="recorded rollouts of that benchmark")
@@ -223,7 +223,7 @@ def main() -> None:
         scripts = expert_scripts(suite, made)
         passes = [scripts[i * each : (i + 1) * each] for i in range(count + 1)]
         episode = suite.episode()
-        rate(partial(play, episode), passes[:1], fresh=True)  # warms up, as any long run is
+        rate(partial(play, episode), passes[:1], fresh=True)  # warm-up
         results[f"episode_{name}"] = rate(partial(play, episode), passes[1:], fresh=True)
         fixed_suite = load_suite(EnvConfig(f"simia/{name}-v0", split="all"))
         fixed = expert_scripts(fixed_suite, list(fixed_suite.tasks))

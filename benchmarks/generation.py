@@ -1,9 +1,9 @@
 """How fast the generator plays episodes, against `model.generate` on left-padded batches in the same run.
 
-The load is that of real episodes: the scripted expert's WebShop transcripts, in the tokens of a tokenizer made for that
-domain. In each turn as many tokens are sampled as the expert said, from a small model with random weights, and what the
-shop answered comes after them. The yardstick plays the same episodes turn by turn: all in one batch, each prompt padded
-on the left, computed anew in every turn, and every turn as long as the longest of the batch.
+The load is that of real episodes: the scripted expert's WebShop transcripts, tokenized for that domain. In each turn a
+small model with random weights samples as many tokens as the expert's message has, and the shop's answer follows. The
+baseline plays the same episodes turn by turn: all in one batch, with prompts padded on the left and recomputed in every
+turn, and each turn as long as the longest of the batch.
 
     python benchmarks/generation.py [--env simia/webshop-v0] [--episodes 128] [--concurrency 64] [--size small]
                                     [--threads 1] [--out FILE]
@@ -37,7 +37,7 @@ class Script:
 
     Attributes:
         prompt: Tokens of the prompt.
-        turns: For each turn, how many tokens are said, and the tokens that are heard after it.
+        turns: For each turn, the number of tokens to sample, and the environment's tokens that follow.
     """
 
     prompt: list[int]
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--env", default="simia/webshop-v0")
     parser.add_argument("--episodes", type=int, default=128)
     parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--size", default="small", help="A size of `simia new-policy`.")
+    parser.add_argument("--size", default="small", help="shape of the model, as in `simia new-policy`")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()

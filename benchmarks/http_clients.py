@@ -1,11 +1,11 @@
-"""What one request costs in CPU with each HTTP client, at several numbers of requests in flight.
+"""CPU cost of one request with each HTTP client, at several numbers of concurrent requests.
 
     python benchmarks/http_clients.py [--seconds 2] [--latency-ms 100] [--out benchmarks/results/http_clients.json]
 
-Each row runs in a process of its own that is pinned to the first core; the server is a small program over raw sockets
-in another process on the last core, which answers every request after the same pause. The bodies are made as the
-product makes them: chunks that were encoded once, joined. CPU is user and system time of the whole process, threads of
-the client included, divided by the answers.
+Each row runs in its own process, pinned to the first core. The server is a small asyncio program in another process on
+the last core; it answers every request after the same delay. Request bodies are built as in the product: by joining
+chunks that were encoded once. CPU is user and system time of the whole process, including the client's threads, divided
+by the number of responses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROWS = ("simia", "simia+uvloop", "aiohttp", "aiohttp+uvloop", "pyreqwest", "pyre
 
 
 class Answering(asyncio.Protocol):
-    """Answers each request of a connection after a pause; knows just enough HTTP to find where one ends."""
+    """Answers each request of a connection after a delay; parses only enough HTTP to find the end of a request."""
 
     latency = 0.1
 
@@ -61,7 +61,7 @@ class Answering(asyncio.Protocol):
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Wait until the request is whole."""
+        """Collect data until the request is complete."""
         self.data += data
         end = self.data.find(b"\r\n\r\n")
         if end < 0:
@@ -98,7 +98,7 @@ def serve(latency: float, port: Any) -> None:
 
 
 def chunks_of(size: int) -> list[bytes]:
-    """About twelve messages that make a body of ``size`` bytes."""
+    """About twelve messages whose body has ``size`` bytes."""
     each = max(1, (size - 200) // 12 - 30)
     message = orjson.dumps({"role": "user", "content": "x" * each})
     return [message, *([b"," + message] * 11)]
@@ -196,13 +196,13 @@ async def measure(client: str, url: str, size: int, flying: int, seconds: float,
         while going:
             began = time.perf_counter()
             if await post(chunks) != REPLY:
-                raise RuntimeError("a wrong answer")
+                raise RuntimeError("the server sent an unexpected response")
             if counting:
                 answered += 1
                 waits.append(time.perf_counter() - began)
 
     workers = [asyncio.create_task(worker()) for _ in range(flying)]
-    await asyncio.sleep(max(1.0, 10 * reference))  # connections are open, code is warm
+    await asyncio.sleep(max(1.0, 10 * reference))  # warm-up: open all connections
     counting, cpu, wall = True, time.process_time(), time.perf_counter()
     await asyncio.sleep(seconds)
     counting, cpu, wall = False, time.process_time() - cpu, time.perf_counter() - wall

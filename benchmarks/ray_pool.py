@@ -1,13 +1,13 @@
-"""What spreading episodes over Ray costs: the Ray pool against the local pool, on the same episodes of one machine.
+"""Overhead of Ray: the Ray pool against the local pool, with the same episodes on one machine.
 
     python -m benchmarks.ray_pool [--out FILE] [--runs N]
 
-Two sorts of episodes: the executable world's, which only compute, and those whose policy and simulator are models
-behind a mock server with a fixed latency, which mostly wait; these also in groups of eight, whose answers are shared
-over the cluster. Each run plays the same plan once with the local pool and once with Ray and one worker, so that both
-have one process that plays; the order alternates. A third column has as many workers as cores. Starting the cluster is
-measured apart, and starting workers is in the time of few episodes (`few_s`) and in no ratio. Ratios are of wall time,
-Ray over local, median over runs with the least and the most.
+There are two kinds of episodes: in a code world, which only compute, and with models as policy and simulator behind a
+mock server with a fixed latency, which mostly wait; the latter also in groups of eight, whose answers are shared over
+the cluster. Each run plays the same plan once with the local pool and once with Ray and one worker, so both play in one
+process; the order alternates. A third column has as many workers as cores. The start of the cluster is measured
+separately. The start of workers is included in the time of few episodes (`few_s`), but in no ratio. Ratios are of wall
+time, Ray over local: median over runs, with minimum and maximum.
 """
 
 from __future__ import annotations
@@ -52,13 +52,12 @@ class Kind:
 
     Attributes:
         config: The environment.
-        resources: Where its models are.
-        policy: Who plays.
-        options: Where the policy's model is.
-        sizes: Few and many episodes. What both take is the same but for the episodes between, so that their difference
-            is free of what starting workers costs.
-        concurrency: Most in flight.
-        group: Episodes of one task, which share the simulator's answers, wherever they are played.
+        resources: Endpoints of its models.
+        policy: Name of the policy.
+        options: Options of the policy's model.
+        sizes: A small and a large number of episodes. The difference of their times excludes the start of workers.
+        concurrency: Maximum number of concurrent episodes.
+        group: Episodes of one task, which share the simulator's answers in all workers.
     """
 
     config: EnvConfig
@@ -74,13 +73,13 @@ def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
     """Play a plan once.
 
     Args:
-        kind: What to play.
-        episodes: How many.
-        workers: Processes of Ray; ``None`` for the local pool.
-        seed: The plan's.
+        kind: The kind of episodes.
+        episodes: Number of episodes.
+        workers: Number of Ray workers; ``None`` for the local pool.
+        seed: The plan's seed.
 
     Returns:
-        Seconds.
+        Wall time in seconds.
     """
     suite = load_suite(kind.config, kind.resources)
     domain = suite.domain
@@ -105,9 +104,9 @@ def measure(name: str, kind: Kind, runs: int) -> dict[str, Any]:
     """Compare the pools on one kind of episode.
 
     Args:
-        name: For the progress line.
-        kind: What to play.
-        runs: How often.
+        name: Name for the progress line.
+        kind: The kind of episodes.
+        runs: Number of repetitions.
     """
     few, many = kind.sizes
     columns: dict[str, int | None] = {"local": None, "ray_1_worker": 1, f"ray_{CORES}_workers": CORES}
@@ -132,7 +131,7 @@ def measure(name: str, kind: Kind, runs: int) -> dict[str, Any]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[int]:
-    """The mock server of the benchmark of model calls, in a process of its own; yields its port."""
+    """Run the mock server of `benchmarks.model_calls` in its own process; yields its port."""
     answers = folder / "answers.json"
     prepare(answers)
     words = [sys.executable, server.__file__, f"--answers={answers}", f"--latency={LATENCY}", "--sigma=0"]
@@ -146,7 +145,7 @@ def served(folder: Path) -> Iterator[int]:
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, least and most."""
+    """Median, minimum and maximum."""
     return {
         "median": round(statistics.median(values), 3),
         "least": round(min(values), 3),
@@ -156,15 +155,15 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def _ready() -> None:
-    """Tells that the cluster runs what it is given."""
+    """An empty task, to check that the cluster executes tasks."""
 
 
 def main() -> None:
-    """Measure all kinds and write the figures."""
+    """Measure all kinds and write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "ray_pool.json")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--scale", type=float, default=1.0, help="Fewer episodes, to try it out.")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for the numbers of episodes, to try it out")
     asked = parser.parse_args()
     import ray
 
@@ -177,7 +176,7 @@ def main() -> None:
     def sized(few: int, many: int) -> tuple[int, int]:
         return max(1, int(asked.scale * few)), max(2, int(asked.scale * many))
 
-    os.environ["OPENAI_API_KEY"] = "none"  # workers get it from their own environment
+    os.environ["OPENAI_API_KEY"] = "none"  # the driver passes it to the workers
     try:
         with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as port:
             world = Kind(EnvConfig("simia/retail-v0", generated=100_000), sized(300, 3300), 8)

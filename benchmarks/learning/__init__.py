@@ -1,1 +1,1 @@
-"""From random weights to a policy that acts: supervised learning, then GRPO, measured on tasks that were never seen."""
+"""Learning from random weights: supervised training, then GRPO, evaluated on unseen tasks."""

@@ -1,18 +1,18 @@
-"""Teaches small policies from random weights on this machine's processors, and measures what they learned.
+"""Trains small policies from random weights on CPU and evaluates them.
 
     python -m benchmarks.learning [--domain webshop] [--seed 0 --seed 1] [--models] [--quick] [--runs DIR] [--out FILE]
     python -m benchmarks.learning --table
 
-With `--quick` every stage is run with tiny numbers, in folders of its own.
+With `--quick` every stage runs with tiny numbers, in separate folders.
 
 Each run makes a policy (`simia new-policy`), lets it imitate the expert on generated training tasks (`simia train
 sft`), trains it by GRPO with verl (`simia train grpo`) and evaluates it (`simia evaluate`) on test tasks that no
-training saw. What is done is not done again: the same command goes on after an interruption. A stage that was done
-with other settings than it would be now is refused.
+training saw. Finished stages are skipped, so the same command continues after an
+interruption. It refuses to continue if a stage was finished with other settings.
 
-With `--models` the policy that imitation taught is trained once more, with observations and rewards that come by way
-of a language model's endpoint (`simia serve-oracle`: strategy ledger, a judge for every criterion), and is evaluated on
-the domain's own world all the same.
+With `--models` the imitation policy is trained a second time, with observations and rewards from a language model's
+endpoint (`simia serve-oracle`: strategy ledger, a judge for every criterion). Its evaluation still uses the domain's
+own world.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _QUICK = Path("runs/learning-quick")
 def main(arguments: list[str] | None = None) -> None:
     """Run it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
-    parser.add_argument("--domain", action="append", choices=sorted(RECIPES), help="may be repeated; else all")
-    parser.add_argument("--seed", action="append", type=int, help="may be repeated; else 0 and 1")
-    parser.add_argument("--quick", action="store_true", help="a tiny run of every stage, for a look")
+    parser.add_argument("--domain", action="append", choices=sorted(RECIPES), help="may be repeated; default: all")
+    parser.add_argument("--seed", action="append", type=int, help="may be repeated; default: 0 and 1")
+    parser.add_argument("--quick", action="store_true", help="a tiny run of every stage, to try it out")
     parser.add_argument("--models", action="store_true", help="also train through a language model's endpoint")
-    parser.add_argument("--runs", type=Path, help="where policies and records go; else runs/learning")
-    parser.add_argument("--out", type=Path, help="the results file, the picture lies beside it; else the published one")
+    parser.add_argument("--runs", type=Path, help="folder for policies and records; default: runs/learning")
+    parser.add_argument("--out", type=Path, help="results file, with the picture next to it; default: the published")
     parser.add_argument("--table", action="store_true", help="run nothing; print the results file as a table")
     options = parser.parse_args(arguments)
     options.runs = options.runs or (_QUICK if options.quick else Path("runs/learning"))
@@ -71,12 +71,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _key(run: dict[str, Any]) -> tuple[str, int, bool, bool]:
-    """Where a run stands among the others: the world's own before that of models, and what is quick after all."""
+    """Sort key of a run: runs on the domain's world before those through models, quick runs last."""
     return run["domain"], run["seed"], run["world"] == "models", run.get("quick", False)
 
 
 def _by_models(recipe: Recipe, seed: int, folder: Path) -> Path:
-    """Train what imitation taught through an endpoint, and give the folder of that."""
+    """Train the imitation policy through a model endpoint; return the run's folder."""
     other = folder.with_name(f"{folder.name}-models")
     with serve_in_thread(OracleOptions(seed=seed)) as oracle:
         world = f"--simulator llm --strategy ledger --judge llm-all --model oracle --base-url {oracle.base_url}"

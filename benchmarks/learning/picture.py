@@ -1,4 +1,4 @@
-"""The picture of the results: GRPO's reward over its steps, and success on test tasks before and after."""
+"""Draws the results: success over GRPO's steps, and on test tasks before and after."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _STAGES = (("start", "random\nweights"), ("sft", "after\nSFT"), ("grpo", "after\
 
 
 def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -> None:
-    """Draw it.
+    """Draw the results.
 
     Args:
         results: The results file.
-        path: Where to.
-        decoding: Which evaluation is shown.
+        path: The picture.
+        decoding: Name of the evaluation to show.
     """
     runs = results["runs"]
     domains = sorted({run["domain"] for run in runs})
@@ -63,6 +63,6 @@ def draw(results: Mapping[str, Any], path: Path, *, decoding: str = "sampled") -
 
 
 def _means(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """For each step the mean up to there: a step's tasks are few, and some are harder than others."""
+    """Moving average over steps, since each step has few tasks, some harder than others."""
     values = [value for _, value in points]
     return [(step, fmean(values[max(0, at + 1 - _WINDOW) : at + 1])) for at, (step, _) in enumerate(points)]

@@ -1,4 +1,4 @@
-"""What is trained on what: a recipe for each domain, and the commands of its stages."""
+"""A recipe for each domain, and the commands of its stages."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from pathlib import Path
 from typing import Literal
 
 DECODING = ("greedy", "sampled")
-"""How policies are evaluated: with the most probable tokens, and at the temperature of GRPO's episodes."""
+"""Decodings of the evaluations: greedy, and sampled at the temperature of GRPO's episodes."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a policy of one domain is made.
+    """How the policy of one domain is created and trained.
 
     Attributes:
-        env: The environment; the same that anyone gets from ``gym.make``.
-        size: Shape of the model, as `simia new-policy` knows it; its weights are random, but for heads that copy.
-        openings: How many beginnings of the expert's trajectories are imitated first, of generated training tasks.
-        opening_turns: The expert's turns in each of these; ``None`` for all of them.
-        whole_every: One of so many of these is whole, so that what only comes later is not unlearned before.
-        trajectories: How many whole ones are imitated then.
-        sft: Further words for ``simia train sft``, both times.
-        steps: Steps of GRPO.
-        grpo: Further words for ``simia train grpo``.
-        train_tasks: Generated training tasks that GRPO draws from.
-        test_tasks: Generated test tasks of the evaluation, besides the fixed ones of the test split.
-        temperature: At which GRPO's episodes are played, and those of one of the two evaluations.
-        turn_tokens: Most tokens of one turn, in GRPO and in evaluation.
-        prompt: The system message.
-        untrained: Whether the untrained policy is evaluated, too. Where an episode goes on as long as the policy talks,
-            one that babbles takes all of its turns and tokens.
+        env: The environment's id.
+        size: Shape of the model, as in `simia new-policy`; its weights are random, except the copying heads.
+        openings: Number of the expert's trajectories whose first turns are imitated in the first stage.
+        opening_turns: Number of the expert's turns in each of these; ``None`` for all.
+        whole_every: Every so many of these trajectories one is whole, so that later turns are learned, too.
+        trajectories: Number of whole trajectories that are imitated in the second stage.
+        sft: Further options of ``simia train sft``, in both stages.
+        steps: Number of GRPO steps.
+        grpo: Further options of ``simia train grpo``.
+        train_tasks: Number of generated training tasks of GRPO.
+        test_tasks: Number of generated test tasks of the evaluation, besides the fixed test tasks.
+        temperature: Sampling temperature in GRPO and in the sampled evaluation.
+        turn_tokens: Maximum tokens of one turn, in GRPO and in evaluation.
+        prompt: Kind of the system message.
+        untrained: Whether to evaluate the untrained policy, too. It is slow if episodes do not end before their limit.
     """
 
     env: str
@@ -59,9 +58,9 @@ _GRPO = (
     "--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096 "
     "--set algorithm.rollout_correction.bypass_mode=true"
 )
-"""Two updates a step. Every episode weighs the same: by tokens, those that fail would weigh more, being longer, and
-what they have in common with those that succeed would be unlearned. Both engines compute in float32 and agree to 1e-5,
-so the rollout's probabilities are taken.
+"""Two updates in a step. Every episode has the same weight: with a mean over tokens, failed episodes, which are longer,
+would weigh more, and their common parts with successful ones would be unlearned. Rollout and training compute in
+float32 and agree to 1e-5, so the rollout's log-probabilities are used.
 """
 
 RECIPES = {
@@ -82,7 +81,7 @@ RECIPES = {
 
 
 def quick(recipe: Recipe) -> Recipe:
-    """The same in a few minutes, to see that every stage works; nothing is learned in it."""
+    """A version that runs in a few minutes, to test every stage; it learns nothing."""
     grpo = f"{recipe.grpo} --groups 2 --group-size 2 --set actor_rollout_ref.actor.ppo_mini_batch_size=1"
     return replace(
         recipe, size="tiny", openings=400, trajectories=200, steps=2, grpo=grpo, train_tasks=50, test_tasks=10
@@ -91,13 +90,13 @@ def quick(recipe: Recipe) -> Recipe:
 
 @dataclass(frozen=True)
 class Stage:
-    """One command, and the file that is there once it is done.
+    """One command, and the file that it writes last.
 
     Attributes:
-        name: What it is called.
-        words: The command, without ``simia``.
-        done: The file.
-        begun: The file that says that there is something to go on with by ``--resume``.
+        name: Name of the stage.
+        words: Arguments of the command ``simia``.
+        done: A file that exists when the stage is finished.
+        begun: A file that exists if the stage can be continued with ``--resume``.
     """
 
     name: str
@@ -112,10 +111,10 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
     Args:
         recipe: The recipe.
         seed: Seed of weights, order, episodes and sampling.
-        folder: Where everything of the run goes.
-        world: Words that choose another world for GRPO, such as ``--simulator llm --model M --base-url U``. The
+        folder: Folder of the run.
+        world: Options that choose another simulator for GRPO, such as ``--simulator llm --model M --base-url U``. The
             evaluation is always on the domain's own world.
-        taught: The policy that another run has taught already; else one is made and taught here.
+        taught: An imitation policy of another run; by default the run trains its own.
     """
     start, openings, sft, grpo = (folder / name for name in ("start", "openings", "sft", "grpo"))
     same = f"--prompt {recipe.prompt}"
@@ -131,7 +130,7 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
         if recipe.opening_turns is not None:
             begun += f"--first-turns {recipe.opening_turns} --whole-every {recipe.whole_every} "
         begun += f"{_OPENINGS} --seed {seed}"
-        whole = f"--trajectories {recipe.trajectories} {_WHOLE} --seed {seed + 1}"  # the same words are not said again
+        whole = f"--trajectories {recipe.trajectories} {_WHOLE} --seed {seed + 1}"  # other wording
         for out, policy, words in ((openings, start, begun), (sft, openings / "policy", whole)):
             words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}"
             found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))

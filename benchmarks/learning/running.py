@@ -1,4 +1,4 @@
-"""Runs the stages of a run as a person would, one command after the other; what is done is not done again."""
+"""Runs the stages of a run as commands, one after the other; finished stages are skipped."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.learning.plan import Stage
 _SIMIA = (sys.executable, "-m", "simia_gym")
 _TIMES, _WORDS = "times.json", "words.json"
 _ELSEWHERE = "--base-url"
-"""The word before an address, which is another one every time."""
+"""The option before an endpoint's address, which differs in every start."""
 
 
 def run_stages(stages: list[Stage], folder: Path) -> None:
-    """Run what is not done yet; the seconds of each stage go to ``times.json``, and its words to ``words.json``.
+    """Run the unfinished stages; write the seconds of each to ``times.json`` and its arguments to ``words.json``.
 
     Raises:
-        RuntimeError: A command failed, or a stage was done with other words; names it, and its log or those words.
+        RuntimeError: A command failed, or a stage was finished with other arguments; names its log or those arguments.
     """
     folder.mkdir(parents=True, exist_ok=True)
     times, said = read_times(folder), _read(folder / _WORDS)
@@ -30,8 +30,8 @@ def run_stages(stages: list[Stage], folder: Path) -> None:
         if stage.done.exists():
             if said.get(stage.name, wanted) != wanted:
                 raise RuntimeError(
-                    f"{stage.name} was done with other words, `simia {' '.join(said[stage.name])}`; "
-                    f"delete {folder}, or name another place with --runs"
+                    f"{stage.name} was finished with other arguments, `simia {' '.join(said[stage.name])}`; "
+                    f"delete {folder}, or give another --runs"
                 )
             continue
         words = [*_SIMIA, *stage.words]
@@ -53,12 +53,12 @@ def run_stages(stages: list[Stage], folder: Path) -> None:
 
 
 def read_times(folder: Path) -> dict[str, float]:
-    """Seconds of the stages so far."""
+    """Seconds of the finished stages."""
     return _read(folder / _TIMES)
 
 
 def _without_places(stage: Stage, folder: Path) -> list[str]:
-    """The words of a stage that make its result: where the runs lie and where an endpoint listens does not."""
+    """A stage's arguments without folders and addresses, which do not affect its result."""
     addresses = {at + 1 for at, word in enumerate(stage.words) if word == _ELSEWHERE}
     return [
         "URL" if at in addresses else word.replace(str(folder.parent), "RUNS") for at, word in enumerate(stage.words)

@@ -1,4 +1,4 @@
-"""What came out: success on test tasks before and after, and what GRPO added, with intervals over tasks."""
+"""Results: success on test tasks before and after GRPO, and the gain, with confidence intervals over tasks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TAUGHT = ("openings", "sft", "grpo")
 
 
 def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
-    """The figures of one run.
+    """The results of one run.
 
     Args:
         folder: Its folder, with the records of the evaluations and the metrics of GRPO.
-        before: The folder of the run whose policy it went on with; its own, where it began from nothing.
+        before: Folder of the run that trained the imitation policy; ``folder`` itself by default.
     """
     out: dict[str, Any] = {
         "settings": {name: found for name in _TAUGHT if (found := _settings(folder / name / "settings.json"))},
@@ -54,7 +54,7 @@ def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
 
 
 def _settings(path: Path) -> dict[str, Any]:
-    """What a training was told, as it wrote it down itself; without the place of the policy that it began with."""
+    """The settings that a training has saved, without the path of its initial policy."""
     if not path.exists():
         return {}
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _curve(path: Path) -> list[dict[str, Any]]:
-    """Of each step of GRPO what its episodes came to, and how many of its groups could teach."""
+    """For each GRPO step the results of its episodes, and the number of groups with a gradient."""
     if not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -72,13 +72,13 @@ def _curve(path: Path) -> list[dict[str, Any]]:
 
 
 def machine() -> dict[str, Any]:
-    """Where it ran."""
+    """The machine and the versions of libraries."""
     libraries = ("torch", "transformers", "trl", "verl", "ray", "numpy")
     return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
 
 
 def markdown(results: Mapping[str, Any]) -> str:
-    """The table of the documentation."""
+    """The results as a Markdown table."""
     lines = [
         "| domain | seed | world | decoding | test tasks | untrained | after SFT | after GRPO | gain | minutes |",
         "|---|---|---|---|---|---|---|---|---|---|",

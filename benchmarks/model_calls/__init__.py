@@ -1,1 +1,1 @@
-"""What an episode costs in which a model answers: our product, the same written plainly, and other frameworks."""
+"""Overhead of episodes with model calls: this product, a plain implementation, and other frameworks."""

@@ -3,12 +3,12 @@
     python -m benchmarks.model_calls [--quick] [--resume] [--only product,naive] [--peers DIR] [--out FILE]
     python -m benchmarks.model_calls --table
 
-A mock server on one core gives every answer after 100 ms; the client runs on the other core. An episode has ten turns,
-each with one call of the policy's model and one of the world's. Peers are run where DIR holds a virtual environment for
-each: `gem` (gem-llm, openai), `skyrl` (skyrl-gym, openai), `verifiers` (the public repository's package and what it
-needs) and `tau2` (the public repository's package; its data in `tau2/data`).
+A mock server on one core answers every request after 100 ms; the client runs on the other core. An episode has ten
+turns, each with one call of the policy's model and one of the simulator's. Other frameworks run if DIR has a virtual
+environment for each: `gem` (gem-llm, openai), `skyrl` (skyrl-gym, openai), `verifiers` (the package of the public
+repository, and its requirements) and `tau2` (the package of the public repository; its data in `tau2/data`).
 
-Each run waits until its core is quiet, and what a neighbour disturbs is run a second time (peers: not).
+Each run waits until its core is undisturbed; a disturbed run is repeated once (not those of other frameworks).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _OUT = Path(__file__).parents[1] / "results" / "model_calls.json"
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.model_calls", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one short run of each, for a look")
-    parser.add_argument("--resume", action="store_true", help="go on with what the results file lacks")
+    parser.add_argument("--quick", action="store_true", help="one short run of each, to try it out")
+    parser.add_argument("--resume", action="store_true", help="run only what is missing in the results file")
     parser.add_argument("--only", help="what to run, separated by commas, such as product,naive")
     parser.add_argument("--peers", type=Path, help="folder with a virtual environment for each peer")
     parser.add_argument("--out", type=Path, default=_OUT, help="the results file")
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
                 run["result"] = _measured(cell, answers, options.peers, quiet)
             except SkippedError as error:
                 run["skipped"] = str(error)
-            except RuntimeError as error:  # the others are worth having; --resume tries this one again
+            except RuntimeError as error:  # continue with the others; --resume repeats this one
                 run["failed"] = str(error)
             results["runs"] = [other for other in results["runs"] if other["key"] != cell.key] + [run]
             results["summary"] = summarise(results["runs"])
@@ -92,7 +92,7 @@ def _new(*, quick: bool) -> dict[str, Any]:
 
 
 def _begun(path: Path) -> dict[str, Any]:
-    """The results so far."""
+    """The results of an earlier start."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -1,4 +1,4 @@
-"""How the cost of a turn grows with the history: one long episode after another, one turn at a time, no waiting."""
+"""Growth of a turn's cost with the history: long episodes one after the other, with a server without latency."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from simia_gym.types import Message, PolicyAction
 
 TURNS = 100
 _AT = 5
-"""So many turns at the beginning and at the end are compared; the very first one, which opens things, is left out."""
+"""Number of turns at the start and at the end to compare; the first turn, which opens connections, is left out."""
 
 
 class Counting(LLMPolicy):
-    """The policy, which also notes the CPU that was used up when each turn begins."""
+    """The policy; also records the CPU time at the start of each turn."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -28,7 +28,7 @@ class Counting(LLMPolicy):
         self.size = 0
 
     def act(self, messages: Sequence[Message]) -> Awaitable[PolicyAction]:  # type: ignore[override]
-        """Note the CPU so far and ask."""
+        """Record the CPU time and call the model."""
         self.used.append(cpu_seconds())
         self.size = len(messages)
         return super().act(messages)
@@ -58,7 +58,7 @@ async def run(options: dict[str, Any]) -> None:
 
 
 def _median(spent: list[list[tuple[float, float]]], turns: range) -> dict[str, float]:
-    """Milliseconds a turn, over these turns of all episodes."""
+    """Median milliseconds of a turn, over these turns of all episodes."""
     taken = [one[turn] for one in spent for turn in turns]
     kinds = {"all": [sum(pair) for pair in taken], "user": [u for u, _ in taken], "system": [s for _, s in taken]}
     return {kind: round(1000 * statistics.median(values), 4) for kind, values in kinds.items()}

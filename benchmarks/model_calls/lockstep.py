@@ -1,4 +1,4 @@
-"""The same episodes in lockstep: our vector environment, where every lane waits for the slowest of each turn."""
+"""The same episodes in our vector environment, where all environments wait for the slowest in every turn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simia_gym.vector import SimiaVectorEnv
 
 
 def main(options: dict[str, Any]) -> None:
-    """Measure as many rounds of all lanes as it takes for the episodes."""
+    """Measure full rounds of all environments until the number of episodes is reached."""
     port, lanes = options["port"], options["concurrency"]
     world: dict[str, Any] = {"base_url": f"http://127.0.0.1:{port}/simulator/v1", "api_key": "none"}
     environment = SimiaVectorEnv(ENV, lanes, simulator="llm", model=MODEL, max_turns=TURNS, **world)

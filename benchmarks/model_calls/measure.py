@@ -1,4 +1,4 @@
-"""The meter of a run, for our process and for those of other frameworks alike; it needs only the standard library."""
+"""Measures a run, in our process and in those of other frameworks; uses only the standard library."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ CLIENT_CORE, SERVER_CORE = 0, 1
 
 
 def two_cores() -> bool:
-    """Whether client and server have a core each."""
+    """Whether client and server can have separate cores."""
     return {CLIENT_CORE, SERVER_CORE} <= os.sched_getaffinity(0)
 
 
 def pin(core: int) -> None:
-    """Keep this process, and what it starts, on one core; where there is only one, nothing changes."""
+    """Pin this process and its children to one core; does nothing on a machine with one core."""
     if core in os.sched_getaffinity(0):
         os.sched_setaffinity(0, {core})
 
 
 class Meter:
-    """Counts time and CPU between `begin` and `end`, imports and set-up not included.
+    """Measures wall time and CPU between `begin` and `end`, without imports and set-up.
 
     Args:
-        concurrency: Episodes in flight.
-        latency: Mean seconds of one answer.
+        concurrency: Number of concurrent episodes.
+        latency: Mean latency of one response in seconds.
     """
 
     def __init__(self, concurrency: int, latency: float) -> None:
@@ -45,10 +45,10 @@ class Meter:
         self._wall = time.perf_counter()
 
     def end(self, turns: int, **more: Any) -> dict[str, Any]:
-        """Stop counting.
+        """Stop measuring.
 
         Args:
-            turns: How many turns were taken.
+            turns: Number of turns that were played.
             **more: Further facts for the result.
 
         Returns:
@@ -83,7 +83,7 @@ def cpu_seconds() -> tuple[float, float]:
 
 
 def rss_mb() -> float:
-    """Largest resident memory so far; that of the program alone, not of whoever started it."""
+    """Peak resident memory of this process in MB, without that of its parent."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -91,17 +91,17 @@ def rss_mb() -> float:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """A value of a sorted list, by its rank."""
+    """A quantile of a sorted list."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def settings() -> dict[str, Any]:
-    """What the benchmark asks of this process: the JSON object that is its only argument."""
+    """The settings of this process: a JSON object, its only argument."""
     read: dict[str, Any] = json.loads(sys.argv[1])
     return read
 
 
 def report(result: dict[str, Any]) -> None:
-    """Hand the result to the benchmark: the last line of the output."""
+    """Print the result as the last line of the output, where the benchmark reads it."""
     sys.stdout.flush()
     print("\n" + json.dumps(result), flush=True)

@@ -1,4 +1,4 @@
-"""The same episodes written plainly: one coroutine an episode, `AsyncOpenAI`, and message lists that are sent anew."""
+"""A plain implementation of the episodes: one coroutine each, `AsyncOpenAI`, and full message lists in each request."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from benchmarks.model_calls.measure import CLIENT_CORE, Meter, pin, report, sett
 
 
 async def play(policy: AsyncOpenAI, simulator: AsyncOpenAI, start: dict[str, Any], meter: Meter, until: float) -> int:
-    """One episode: ask the policy, ask the model that plays the world, show its reply to the policy.
+    """Play one episode: call the policy, call the simulator, append its reply to the policy's messages.
 
     Returns:
-        How many turns were taken.
+        Number of turns that were played.
     """
     messages: list[Any] = [
         {"role": "system", "content": start["system"]},
@@ -50,7 +50,7 @@ async def play(policy: AsyncOpenAI, simulator: AsyncOpenAI, start: dict[str, Any
 
 
 async def run(options: dict[str, Any]) -> None:
-    """Play as many episodes as asked for at once, again and again."""
+    """Play the given number of concurrent episodes, repeatedly."""
     starts: Sequence[dict[str, Any]] = json.loads(Path(options["answers"]).read_text(encoding="utf-8"))["episodes"]
     concurrency = options["concurrency"]
     meter = Meter(concurrency, options["mean_latency"])

@@ -1,4 +1,4 @@
-"""What is run, how often, and against which server."""
+"""The runs of the benchmark: drivers, repetitions and servers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ PEERS = {
 }
 _REPETITIONS = 3
 _CLOSER = {256: 7}
-"""How often where what is aimed at is near what is measured."""
+"""Repetitions of runs whose results are close to their goals."""
 _NAIVE_SECONDS = 20
-"""After so long the plain program takes no further turn; what it did until then counts."""
+"""Seconds after which the plain implementation plays no further turn; its turns until then count."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run in a process of its own.
+    """One run, in its own process.
 
     Attributes:
         what: ``product``, ``naive``, a peer's name, ...
-        module: The driver below this package.
-        options: What the driver is told.
-        latency: Seconds of an answer, or their median.
-        sigma: Spread of the logarithm of the latency; 0 for a fixed one.
-        answers: ``episodes`` or ``long``.
-        repetition: Number of the run, from 0.
-        poll: Whether the server never sleeps, where it has a core of its own.
+        module: The driver's module, relative to this package.
+        options: Options of the driver.
+        latency: Latency of a response in seconds; the median if it varies.
+        sigma: Standard deviation of the latency's logarithm; 0 for a fixed latency.
+        answers: Name of the file of prepared answers: ``episodes`` or ``long``.
+        repetition: Index of the repetition, from 0.
+        poll: Whether the server polls instead of sleeping, if it has its own core.
     """
 
     what: str
@@ -48,17 +48,17 @@ class Cell:
 
     @property
     def mean_latency(self) -> float:
-        """Mean seconds of an answer."""
+        """Mean latency of a response in seconds."""
         return self.latency * math.exp(self.sigma**2 / 2)
 
     @property
     def key(self) -> str:
-        """Its name among all runs."""
+        """Unique name of the run."""
         return f"{self.what}@{self.options.get('concurrency', 1)}#{self.repetition}"
 
 
 def cells(*, quick: bool) -> Iterator[Cell]:
-    """Everything that is run, in order; repetitions of the same are apart from each other in time."""
+    """All runs in order; repetitions of a run are spread over time."""
     repetitions = 1 if quick else max(_REPETITIONS, *_CLOSER.values())
     levels = (1, 64) if quick else LEVELS
     yield Cell("server", "server_limit", {"concurrency": 64, "seconds": 2}, latency=0.0, poll=False)

@@ -1,4 +1,4 @@
-"""Our own run: the rollout pool over the whole product, the record on disk included."""
+"""Our own run: a rollout with the complete product, including the record on disk."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from simia_gym.types import Message, PolicyAction
 
 
 class Timed(LLMPolicy):
-    """The policy, which also notes when each turn begins; a turn lasts until the next one begins."""
+    """The policy; also records the start of each turn. A turn lasts until the next one starts."""
 
     meter = Meter(1, 1.0)
 
     def act(self, messages: Sequence[Message]) -> Awaitable[PolicyAction]:  # type: ignore[override]
-        """Note the time and ask."""
+        """Record the time and call the model."""
         now = time.perf_counter()
         began = getattr(self, "_began", None)
         if began is not None:
@@ -40,7 +40,7 @@ class Timed(LLMPolicy):
 
 
 class Tally:
-    """What is kept of the episodes: numbers, so that none is held in memory for the benchmark's sake."""
+    """Statistics of the episodes; the episodes themselves are not kept in memory."""
 
     def __init__(self) -> None:
         self.turns = self.episodes = 0
@@ -68,11 +68,11 @@ async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder:
 
 
 async def run(options: dict[str, Any]) -> None:
-    """Measure a rollout, after a short one that opens what is opened once."""
+    """Measure a rollout, after a short warm-up rollout."""
     port, concurrency = options["port"], options["concurrency"]
     with tempfile.TemporaryDirectory() as folder:
         suite = load_suite(config(), endpoint(port))
-        # Of another seed: the answers of a group are kept, and none must be known when the clock starts.
+        # The warm-up has another seed, so that the measured rollout finds no pinned answers.
         await roll(suite, port, 2, 2, Path(folder), seed=1)
         meter = Timed.meter = Meter(concurrency, options["mean_latency"])
         gc.collect()
@@ -85,5 +85,5 @@ async def run(options: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     pin(CLIENT_CORE)
-    with asyncio.Runner(loop_factory=new_loop) as runner:  # the loop of the command line
+    with asyncio.Runner(loop_factory=new_loop) as runner:  # the same event loop as the command line
         runner.run(run(settings()))

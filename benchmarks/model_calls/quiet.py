@@ -1,7 +1,7 @@
-"""Is the client's core as fast as it can be? On a shared machine neighbours take cache and memory from it, by spells.
+"""Detects whether other users of a shared machine slow down the client's core.
 
-A fixed piece of work is timed on that core: objects all over the memory, as those of many episodes are. Nothing of a
-run's own result says whether it is kept, only what was timed before it and after it.
+Times a fixed piece of work on that core before and after each run: visits to objects all over the memory, like those of
+many episodes. Only these times decide whether a run is kept, never the run's own result.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 from benchmarks.model_calls.measure import CLIENT_CORE, pin
 
 BUSY = 1.07
-"""From how many times the least time on the core counts as disturbed."""
+"""Ratio to the best time from which the core counts as disturbed."""
 _PASSES, _SAMPLES, _PAUSE = 5, 8, 0.02
 _ROWS, _FIELDS = 4000, 20
 _LEARNING, _PATIENCE = 8.0, 5.0
 
 
 class Quiet:
-    """Knows how fast the core has been at its best.
+    """Compares the core's current speed with its best.
 
     Args:
-        sample: Times the work once; seconds of CPU.
-        clock: Gives the time in seconds.
-        sleep: Waits for so many seconds.
+        sample: Runs the work once; returns its CPU seconds.
+        clock: Returns the time in seconds.
+        sleep: Waits for the given seconds.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Quiet:
         self.best = float("inf")
 
     def learn(self) -> None:
-        """Look for a while how fast the core is."""
+        """Measure the best time of the work for a few seconds."""
         end = self._clock() + _LEARNING
         while self._clock() < end:
             self.now()
 
     def now(self) -> float:
-        """How many seconds the work takes now; the least of them is remembered."""
+        """Median CPU seconds of the work now; updates the best time."""
         found = []
         for _ in range(_SAMPLES):
             found.append(self._sample())
@@ -58,7 +58,7 @@ class Quiet:
         return middle
 
     def wait(self) -> float:
-        """Wait until the core is quiet, or patience is at an end; the seconds that the work takes then."""
+        """Wait until the core is undisturbed, or a time limit; return the last CPU seconds of the work."""
         end = self._clock() + _PATIENCE
         found = self.now()
         while found > BUSY * self.best and self._clock() < end:
@@ -66,16 +66,16 @@ class Quiet:
         return found
 
     def measured(self, run: Callable[[], dict[str, Any]], attempts: int) -> dict[str, Any]:
-        """Run something in quiet, again where it was disturbed.
+        """Run something on an undisturbed core; repeat it if it was disturbed.
 
         Args:
-            run: Gives a result; it may raise.
-            attempts: How often at most.
+            run: Returns a result; may raise.
+            attempts: Maximum number of attempts.
 
         Returns:
-            The result of the quietest attempt, with ``core``: how many times its least time so far the work took before
-            and after it, that least time in milliseconds, and the same of the attempts that were not kept, with the
-            single figures that they gave.
+            The result of the least disturbed attempt, with ``core``: the times of the work before and after it,
+            relative to the best time; the best time in milliseconds; and the same for the other attempts, with their
+            figures.
         """
         tried: list[tuple[float, float, dict[str, Any]]] = []
         while len(tried) < attempts:
@@ -85,7 +85,7 @@ class Quiet:
             tried.append((before, after, result))
             if max(before, after) <= BUSY * self.best:
                 break
-        tried.sort(key=lambda one: max(one[:2]))  # in seconds: the least time may have become less in between
+        tried.sort(key=lambda one: max(one[:2]))  # by seconds, since the best time may have changed in between
         told = [
             {"before": round(before / self.best, 3), "after": round(after / self.best, 3), "result": _figures(result)}
             for before, after, result in tried
@@ -99,14 +99,14 @@ def _figures(result: dict[str, Any]) -> dict[str, Any]:
 
 
 class Work:
-    """The fixed work: rows all over the memory, visited in an order that no cache foresees."""
+    """The fixed work: visits rows all over the memory in an order that caches cannot predict."""
 
     def __init__(self) -> None:
         self._rows = [[{"text": f"value {n}", "number": n} for n in range(_FIELDS)] for _ in range(_ROWS)]
         random.Random(0).shuffle(self._rows)
 
     def __call__(self) -> float:
-        """Do it; seconds of CPU."""
+        """Run the work; return its CPU seconds."""
         with _on_core():
             began = time.thread_time()
             for _ in range(_PASSES):

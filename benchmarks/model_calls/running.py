@@ -1,4 +1,4 @@
-"""Runs a cell: a fresh server on one core, the client in a fresh process on the other."""
+"""Runs a cell: a new server on one core, the client in a new process on the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINES = 6
 
 
 class SkippedError(Exception):
-    """A cell cannot be run here; says why."""
+    """A cell cannot run on this machine; says why."""
 
 
 def run_cell(cell: Cell, answers: Mapping[str, Path], peers: Path | None) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def run_cell(cell: Cell, answers: Mapping[str, Path], peers: Path | None) -> dic
         peers: Folder with a virtual environment for each peer.
 
     Returns:
-        What the client measured and the server counted.
+        The client's measurements and the server's counts.
 
     Raises:
         SkippedError: A peer is not installed, or failed.
@@ -80,7 +80,7 @@ def _python(cell: Cell, peers: Path | None) -> tuple[str, dict[str, str]]:
 
 @contextmanager
 def _served(cell: Cell, answers: Path) -> Iterator[int]:
-    """The server of one cell, for as long as it is needed."""
+    """Run the server of one cell during the context; yields its port."""
     options = {"answers": answers, "latency": cell.latency, "sigma": cell.sigma, "core": SERVER_CORE}
     listed = [f"--{name}={value}" for name, value in options.items()]
     if cell.poll and two_cores():

@@ -1,7 +1,7 @@
-"""What the agents of the benchmark do: for each customer ten tool calls, three of which write, and what the world says.
+"""Scripts of the benchmark's agents: ten tool calls for each customer, three of them writes, and the world's replies.
 
-A script belongs to the customer's opening words, because these are all that tells a model which episode it is in. Tasks
-whose customers may begin alike share a script.
+A script belongs to the customer's first message, since only this identifies the episode to the mock model. Tasks whose
+customers may have the same first message share a script.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LONG = "I look at this order next, and I compare it with what the customer has 
 
 @dataclass(frozen=True)
 class Script:
-    """What the agent does in some tasks.
+    """The agent's messages in some tasks.
 
     Attributes:
         name: Its name.
-        messages: The assistant messages, one a turn.
+        messages: The assistant messages, one for each turn.
     """
 
     name: str
@@ -40,14 +40,14 @@ class Script:
 
 
 def make_scripts(suite: Suite, tasks: Sequence[Task]) -> tuple[dict[str, Script], dict[str, str]]:
-    """One script for all tasks whose customers may begin with the same words.
+    """Create one script for all tasks whose customers may have the same first message.
 
     Args:
         suite: The environment, with the code world.
         tasks: Its tasks.
 
     Returns:
-        Scripts by task, and the script's name by opening words.
+        Scripts by task, and the script's name by first message.
     """
     openings: dict[str, list[str]] = {}
     leader = {task.id: task.id for task in tasks}
@@ -109,7 +109,7 @@ def _script(number: int, customer: tuple[JsonObject, str, JsonObject, str]) -> t
 
 
 def long_script(suite: Suite, turns: int) -> Script:
-    """An episode of many turns whose messages hold about one kilobyte each: a different order is read in each turn."""
+    """An episode of many turns with messages of about one kilobyte; each turn reads a different order."""
     keys = sorted(suite.domain.base.to_tables()["orders"])
     made = []
     for turn in range(1, turns + 1):
@@ -129,7 +129,7 @@ def _message(script: str, turn: int, name: str, arguments: JsonObject) -> Messag
 
 
 def world_replies(suite: Suite, task: Task, script: Script, seed: int) -> list[JsonObject]:
-    """What a perfect model of the world would reply, turn by turn."""
+    """The replies of a perfect simulator, one for each turn."""
     episode = suite.episode()
     run_inline(episode.reset(task, seed=seed))
     for action in script.actions():

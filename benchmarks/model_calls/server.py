@@ -1,13 +1,13 @@
-"""The mock server: every answer is looked up, and comes after a set time. It needs nothing but the standard library.
+"""The mock server: looks up every answer and sends it after a fixed latency. Uses only the standard library.
 
-It reads a file of prepared answers and serves `/policy/v1` and `/simulator/v1`. A policy's request is told by the id of
-the last tool message, or by the customer's opening words; a simulator's by its last message, which holds the state and
-the call. Nothing is worked out while a benchmark runs, so that the server stays far from its own limit.
+It reads a file of prepared answers and serves `/policy/v1` and `/simulator/v1`. A policy's request is identified by the
+id of its last tool message, or by the customer's first message; a simulator's by its last message, which contains the
+state and the call. The server computes nothing while a benchmark runs, so it stays far from its own limit.
 
     python benchmarks/model_calls/server.py --answers FILE [--port 0 --latency 0.1 --sigma 0 --core 1 --poll]
 
-With ``--poll`` it looks for requests without ever sleeping. To wake a process that sleeps on another core is work of
-who writes to it, on a virtual machine a dear one; no client does that work for a server on another machine.
+With ``--poll`` it polls for requests and never sleeps. Otherwise the client would spend CPU time to wake the server on
+the other core, much of it on a virtual machine; with a server on another machine it would not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BACKLOG = 8192
 
 
 def response(body: bytes, status: str = "200 OK") -> bytes:
-    """A whole HTTP answer."""
+    """A complete HTTP response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
@@ -46,10 +46,10 @@ def completion(message: Mapping[str, Any], model: str) -> bytes:
 
 
 class Answers:
-    """Prepared answers, found by what a request holds.
+    """Prepared answers, found by the content of a request.
 
     Args:
-        prepared: ``openings`` (opening words to script), ``scripts`` (script to its assistant messages, one a turn) and
+        prepared: ``openings`` (first message to script), ``scripts`` (script to its assistant messages, one a turn) and
             ``replies`` (a simulator's last message to the text of its reply).
     """
 
@@ -89,17 +89,17 @@ class Answers:
         return found or self._texts.get(json.loads(body)["messages"][-1]["content"])
 
     def free(self, body: bytes) -> bytes:
-        """The same for whatever is asked; for clients whose work does not depend on the words."""
+        """The same answer for every request; for clients whose work does not depend on its content."""
         return self._free
 
 
 def _between(body: bytes) -> bytes:
-    """The blocks of state and call, as they stand in an encoded message."""
+    """The blocks of state and call in an encoded message."""
     return body[body.rfind(_STATE) : body.rfind(_END)]
 
 
 class Server:
-    """What all connections share."""
+    """State that all connections share."""
 
     def __init__(self, answers: Answers, latency: float, sigma: float) -> None:
         self.routes: dict[bytes, Callable[[bytes], bytes | None]] = {
@@ -140,11 +140,11 @@ class Connection(asyncio.Protocol):
         self._server.connections += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; what would have been answered is dropped."""
+        """Close the connection; pending answers are dropped."""
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Collect a request, and answer it once it is whole."""
+        """Collect a request, and answer it when it is complete."""
         self._data = self._data + data if self._data else data
         while self._data:
             if not self._wanted:
@@ -202,12 +202,12 @@ async def serve(options: argparse.Namespace) -> None:
     if options.poll:
         _poll(loop)
     parent = os.getppid()
-    while os.getppid() == parent:  # it does not outlive the benchmark
+    while os.getppid() == parent:  # end with the benchmark
         await asyncio.sleep(1)
 
 
 def _poll(loop: asyncio.AbstractEventLoop) -> None:
-    """Have the loop always something to do, so that it never waits for what comes in."""
+    """Keep the loop busy, so that it never sleeps while it waits for requests."""
     loop.call_soon(_poll, loop)
 
 

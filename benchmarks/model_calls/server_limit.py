@@ -1,4 +1,4 @@
-"""How much the mock server can bear: simulator requests over keep-alive connections, answered at once."""
+"""Maximum throughput of the mock server: simulator requests over keep-alive connections, without latency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _END = b"\r\n\r\n"
 
 
 async def hammer(port: int, request: bytes, until: float) -> int:
-    """Ask over one connection, again and again."""
+    """Send requests over one connection, one after the other."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     count = 0
     while time.perf_counter() < until:
@@ -29,14 +29,14 @@ async def hammer(port: int, request: bytes, until: float) -> int:
 
 
 def stats(port: int) -> dict[str, Any]:
-    """What the server counted so far."""
+    """The server's counts so far."""
     with urlopen(f"http://127.0.0.1:{port}/stats", timeout=10) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 
 
 async def run(options: dict[str, Any]) -> None:
-    """Ask as fast as one core can, and see how busy the server was."""
+    """Send requests as fast as one core can, and measure the server's load."""
     start = json.loads(Path(options["answers"]).read_text(encoding="utf-8"))["episodes"][0]
     messages = [{"role": "system", "content": start["simulator"]}, {"role": "user", "content": start["asks"][2]}]
     body = json.dumps({"model": "simulator", "messages": messages}, ensure_ascii=False).encode()

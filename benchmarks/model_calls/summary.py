@@ -1,4 +1,4 @@
-"""Medians and spreads of the runs, and how they compare with what is wanted."""
+"""Medians and ranges of the runs, and their comparison with the goals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIBRARIES = ("openai", "httptools", "httpx2", "aiohttp", "uvloop", "orjson", "j
 
 
 def machine() -> dict[str, Any]:
-    """What it ran on, without names."""
+    """The machine and versions, without host names."""
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
@@ -52,7 +52,7 @@ def _version(name: str) -> str | None:
 
 
 def summarise(runs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Median, least and most of each figure, by what was run and at how many episodes at once."""
+    """Median, minimum and maximum of each figure, by program and number of concurrent episodes."""
     found: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for run in runs:
         if "result" in run:
@@ -71,7 +71,7 @@ def _figures(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def goals(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is wanted against what was measured; medians."""
+    """Compare goals with the measured medians."""
 
     def median(what: str, level: int, name: str) -> float | None:
         value: float | None = summary.get(what, {}).get(str(level), {}).get(name, {}).get("median")
@@ -103,7 +103,7 @@ def _met(bound: str, wanted: float, value: float | None) -> bool:
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
-    """The runs as a table for a page, with the least and the most where there were several."""
+    """The results as a Markdown table, with minimum and maximum if a run was repeated."""
     columns = {
         "of_ideal": "of ideal",
         "cpu_ms_per_turn": "CPU ms per turn",

@@ -1,7 +1,6 @@
-"""Prepares the answers of the mock server: every episode is played once, with the code world in the model's place.
+"""Prepares the answers of the mock server: plays every episode once, with the code world in place of the model.
 
-Nothing of the benchmark's own then stands between the product and its answers: the server finds what was prepared by
-the very bytes that the product sends.
+During the benchmark the server finds a prepared answer by the exact bytes that the product sends.
 """
 
 from __future__ import annotations
@@ -26,29 +25,29 @@ MODEL, POLICY = "simulator", "policy"
 
 
 def config(turns: int = TURNS) -> EnvConfig:
-    """The environment of the benchmark: the world is played by a model, by the strategy ``ledger``."""
+    """The environment of the benchmark: a model simulates the world with the strategy ``ledger``."""
     return EnvConfig(env=ENV, simulator="llm", model=MODEL, max_turns=turns)
 
 
 def endpoint(port: int) -> Resources:
-    """Where the simulator's model is."""
+    """The endpoint of the simulator."""
     return Resources(base_url=f"http://127.0.0.1:{port}/simulator/v1", api_key="none")
 
 
 def policy_options(port: int) -> PolicyOptions:
-    """Where the policy's model is."""
+    """The endpoint of the policy."""
     return PolicyOptions(model=POLICY, base_url=f"http://127.0.0.1:{port}/policy/v1", api_key="none")
 
 
 class Rehearsal:
-    """A model that gives prepared replies and keeps what it was asked."""
+    """A model that returns prepared replies and records its requests."""
 
     def __init__(self) -> None:
         self.replies: list[JsonObject] = []
         self.asked: list[list[dict[str, Any]]] = []
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Give the next reply."""
+        """Return the next reply."""
         reply = self.replies[len(self.asked)]
         self.asked.append(json.loads(request.prompt.messages_json()))
         text = json.dumps(reply, ensure_ascii=False)
@@ -60,10 +59,10 @@ def prepare(path: Path, *, turns: int = TURNS) -> JsonObject:
 
     Args:
         path: The file.
-        turns: Turns of an episode; beyond ten it is one long episode.
+        turns: Number of turns of an episode; with more than ten, only one long episode is prepared.
 
     Returns:
-        What the file holds.
+        The content of the file.
     """
     world = load_suite(EnvConfig(env=ENV, simulator="world", max_turns=turns))
     tasks: Sequence[Task] = world.tasks if turns == TURNS else world.tasks[:1]
@@ -85,7 +84,7 @@ def prepare(path: Path, *, turns: int = TURNS) -> JsonObject:
 def _rehearse(
     suite: Suite, world: Suite, task: Task, script: Script, rehearsal: Rehearsal, replies: JsonObject
 ) -> JsonObject:
-    """Play an episode; note what was asked and answered, and what another program needs to play it, too."""
+    """Play an episode; record requests and replies, and return what other programs need to play it."""
     rehearsal.replies, rehearsal.asked = world_replies(world, task, script, 0), []
     episode = suite.episode()
     run_sync(_play(episode, task, script), inline=False)

@@ -217,13 +217,13 @@ class _Speaker:
 
     def __init__(self, begin: Begin, sample: Sample, limits: Limits) -> None:
         self._begin, self._sample, self._limits = begin, sample, limits
-        self._heard = 0
+        self._seen = 0
         self.conversation: Conversation | None = None
 
     async def act(self, messages: Sequence[Message]) -> str:
         """Sample one turn."""
-        new = [template_message(item) for item in messages[self._heard :] if item["role"] != "assistant"]
-        self._heard = len(messages)
+        new = [template_message(item) for item in messages[self._seen :] if item["role"] != "assistant"]
+        self._seen = len(messages)
         conversation = self.conversation
         if conversation is None:
             conversation = self.conversation = await _result(self._begin(new))

@@ -1,4 +1,4 @@
-"""``simia train sft``: from trajectories to a policy."""
+"""``simia train sft``: trains a policy on trajectories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.sft.settings import SFTSettings
 
 _EVERY = 10.0
-"""Seconds between two lines about the progress."""
+"""Seconds between two progress lines."""
 
 
 @with_options(SFTSettings)
@@ -23,30 +23,30 @@ def sft(
     typed: Typed,
     envs: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(metavar="ENV...", help="Environments, or folders of domains, whose experts to learn from."),
+        typer.Argument(metavar="ENV...", help="Ids of environments, or folders of domains, whose experts to imitate."),
     ] = None,
     policy: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            metavar="MODEL", help="Model to begin with, in the layout of Hugging Face. Else a small one is made."
+            metavar="MODEL", help="Model to start from, in the Hugging Face format. Else a small one is created."
         ),
     ] = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(metavar="DIR", help="Folder of the run. Else runs/sft-ENV."),
+        typer.Option(metavar="DIR", help="Folder of the run. Default: runs/sft-ENV."),
     ] = None,
     size: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Shape of the model that is made where --policy is left out. Else small."),
+        typer.Option(metavar="NAME", help="Shape of the new model if there is no --policy. Default: small."),
     ] = None,
     save_data: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Write the trajectories as a data set, too (.jsonl or .parquet)."),
+        typer.Option(metavar="FILE", help="Also write the trajectories to a file (.jsonl or .parquet)."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume from the last checkpoint in --out.")] = False,
     json: AsJson = False,
 ) -> int:
-    """Train a policy on trajectories of experts, of rollouts or of a data set; only on what the policy said."""
+    """Train a policy on trajectories of experts, rollouts or data sets; the loss covers only the policy's turns."""
     from simia_gym.common.output import Output
     from simia_gym.rl.extras import require
     from simia_gym.rl.sft.run import check, train_sft
@@ -55,7 +55,7 @@ def sft(
     output = Output(json)
     folder = out or Path("runs") / f"sft-{_short(envs or [])}"
     if policy and size:
-        raise InputError("it is for a new model", where="--size", fix="Leave out --size or --policy.")
+        raise InputError("only a new model has a size", where="--size", fix="Leave out --size or --policy.")
     start = Path(f"{folder if folder.name.strip('.') else folder.resolve()}-start")
     settings = typed.make(SFTSettings, envs=tuple(envs or ()), policy=policy or str(start))
     check(settings, folder, resume)
@@ -77,24 +77,24 @@ def sft(
 
 
 class _Progress:
-    """A line now and then, and one for each look at what is held out."""
+    """Prints the training loss now and then, and the result of each evaluation on held-out trajectories."""
 
     def __init__(self, output: Any) -> None:
         self._output = output
-        self._began = self._said = time.monotonic()
+        self._began = self._reported = time.monotonic()
         self._first: int | None = None
 
     def __call__(self, step: int, steps: int, numbers: Mapping[str, float]) -> None:
         now = time.monotonic()
         if self._first is None:
             self._first = step
-        looked_at = "eval_loss" in numbers
-        if not looked_at and ("loss" not in numbers or (now - self._said < _EVERY and step < steps)):
+        evaluated = "eval_loss" in numbers
+        if not evaluated and ("loss" not in numbers or (now - self._reported < _EVERY and step < steps)):
             return
-        self._said = now
-        begin = "eval_" if looked_at else ""
+        self._reported = now
+        begin = "eval_" if evaluated else ""
         loss, accuracy = numbers[f"{begin}loss"], numbers.get(f"{begin}mean_token_accuracy", float("nan"))
-        name = "held out" if looked_at else "learned from"
+        name = "held out" if evaluated else "learned from"
         left = (now - self._began) / max(1, step - self._first) * (steps - step)
         self._output.say(
             f"step {step}/{steps}  {name}: loss {loss:.3f}, accuracy {accuracy:.1%}"
@@ -103,26 +103,26 @@ class _Progress:
 
 
 class _Played:
-    """A line now and then about experts at play."""
+    """Prints the number of expert episodes now and then."""
 
     def __init__(self, output: Any) -> None:
-        self._output, self._number, self._said = output, 0, time.monotonic()
+        self._output, self._number, self._reported = output, 0, time.monotonic()
 
     def __call__(self) -> None:
         self._number += 1
-        if time.monotonic() - self._said >= _EVERY:
-            self._said = time.monotonic()
+        if time.monotonic() - self._reported >= _EVERY:
+            self._reported = time.monotonic()
             self._output.say(f"{self._number} episodes played by experts")
 
 
 def _start(folder: Path, envs: list[str], size: str, seed: int, expert: str, output: Any) -> None:
-    """Make the model to begin with, or make sure that the one that is there already is what would be made."""
+    """Create the initial policy; if the folder contains one, check that it was created with the same settings."""
     from simia_gym.rl.small.build import build_policy
     from simia_gym.rl.small.card import read_card
 
     if not envs:
-        fix = "Give --policy, or name environments, whose text a new policy's tokenizer learns."
-        raise InputError("there is no policy to begin with", where="--policy", fix=fix)
+        fix = "Give --policy, or name environments, on whose text a new policy's tokenizer is trained."
+        raise InputError("there is no policy to start from", where="--policy", fix=fix)
     if not (folder / "config.json").exists():
         build_policy(folder, envs, size=size, seed=seed, expert=expert, say=output.say)
         return
@@ -131,9 +131,9 @@ def _start(folder: Path, envs: list[str], size: str, seed: int, expert: str, out
     asked = {"envs": list(dict.fromkeys(envs)), "size": size, "seed": seed, "copying": False, "expert": expert}
     other = [f"{name}={before.get(name)!r}" for name, value in asked.items() if before.get(name) != value]
     if other:
-        fix = "Delete it, name another folder with --out, or begin with it by --policy."
-        raise InputError(f"the policy that is there was made with {', '.join(other)}", where=str(folder), fix=fix)
-    output.say(f"begins with the new policy that is there, {folder}")
+        fix = "Delete it, give another --out, or start from it with --policy."
+        raise InputError(f"the existing policy was made with {', '.join(other)}", where=str(folder), fix=fix)
+    output.say(f"starting from the existing new policy {folder}")
 
 
 def _short(envs: list[str]) -> str:

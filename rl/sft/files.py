@@ -1,6 +1,6 @@
-"""Data sets of conversations as files: JSON lines or Parquet, one conversation a row.
+"""Data sets of conversations as files: JSON lines or Parquet, with one conversation in each row.
 
-The column ``messages`` is what trainers of chat models read; the others say where a conversation comes from.
+Trainers of chat models read the column ``messages``; the other columns describe the origin of the conversation.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def write_trajectories(path: Path | str, trajectories: Iterable[Trajectory]) -> 
     """Write a data set.
 
     Args:
-        path: The file; Parquet if it ends so, else JSON lines.
+        path: The file; Parquet if its name ends in ``.parquet``, else JSON lines.
         trajectories: The conversations.
 
     Returns:
-        How many there were.
+        Number of rows.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,35 +50,35 @@ def read_trajectories(
 ) -> Iterator[Trajectory]:
     """Read a data set of conversations.
 
-    Besides what `write_trajectories` wrote it takes any rows with ``messages`` in the OpenAI layout: calls in
-    ``tool_calls`` are written out as text below what is said beside them, as a policy says them, and a greeting before
-    the user's first message is left out, since nobody greets in an episode.
+    Reads files of `write_trajectories` and any rows with ``messages`` in OpenAI's format. Calls in ``tool_calls`` are
+    appended to the message's text, in the format in which a policy writes them. An assistant's greeting before the
+    user's first message is removed, since episodes have none.
 
     Args:
-        path: The file; Parquet if it ends so, else JSON lines.
-        system: Gives the system message of an environment, by its id or by the name in it, for rows that have none;
-            ``None`` where it knows no such environment. Left out, such rows stay as they are.
-        prompt: Which system message that is, ``full`` or ``compact``.
+        path: The file; Parquet if its name ends in ``.parquet``, else JSON lines.
+        system: Returns the system message of an environment, given its id or short name, for rows without one; ``None``
+            for an unknown environment. Without this function such rows stay unchanged.
+        prompt: Kind of that system message, ``full`` or ``compact``.
 
     Raises:
-        InputError: The file is missing, or a row is no conversation, is of a task for testing, or has no system
-            message where one is asked for; names the row.
+        InputError: The file is missing; or a row is no conversation, has a test task, or needs a system message of an
+            unknown environment; names the row.
     """
     path = Path(path)
     for where, row in _rows(path):
         if isinstance(row, Mapping) and isinstance(row.get("messages"), list):
             name = str(row.get("env") or row.get("domain") or "")
-            row = {**row, "messages": _as_said(row["messages"], where), "env": name}
+            row = {**row, "messages": _as_raw_text(row["messages"], where), "env": name}
             row["source"] = row.get("source") or path.name
         found = Trajectory.from_json(row if isinstance(row, Mapping) else {}, where)
         if found.split == "test":
-            fix = "Train on tasks for training."
-            raise InputError(f"task {found.task} is for testing", where=where, fix=fix)
+            fix = "Train on train tasks."
+            raise InputError(f"task {found.task} is a test task", where=where, fix=fix)
         if system is not None and found.messages[0]["role"] != "system":
             text = system(found.env)
             if text is None:
                 what = f"it has no system message, and its environment is {found.env!r}"
-                fix = "Begin its messages with one, or name a known environment in the column env."
+                fix = "Add a system message, or name a known environment in the column env."
                 raise InputError(what, where=where, fix=fix)
             found = replace(found, messages=[{"role": "system", "content": text}, *found.messages], prompt=prompt)
         yield found
@@ -86,7 +86,7 @@ def read_trajectories(
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
     if not path.is_file():
-        raise InputError("there is no such file", where=str(path), fix="Check the path.")
+        raise InputError("the file does not exist", where=str(path), fix="Check the path.")
     if path.suffix == PARQUET:
         require("trl", "datasets")
         from datasets import Dataset
@@ -100,8 +100,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
                 yield f"{path}:{number}", parse_json(line, where=str(path), line=number)
 
 
-def _as_said(messages: list[Any], where: str) -> list[Any]:
-    """The messages with calls as text, and without a greeting."""
+def _as_raw_text(messages: list[Any], where: str) -> list[Any]:
+    """The messages with tool calls as text and without a greeting."""
     said = [_with_calls(message, where) if isinstance(message, dict) else message for message in messages]
     opening = said[0] if said and isinstance(said[0], dict) else {}
     return said[1:] if opening.get("role") == "assistant" else said
@@ -117,7 +117,7 @@ def _with_calls(message: Message, where: str) -> Message:
         arguments = function.get("arguments")
         decoded = parse_json(arguments, where=where) if isinstance(arguments, str) else arguments
         if not isinstance(function.get("name"), str) or not isinstance(decoded, dict):
-            raise InputError("a tool call has no name or no arguments", where=where, fix="Mend the row.")
+            raise InputError("a tool call has no name or no arguments", where=where, fix="Fix the row.")
         calls.append(ToolCall(function["name"], decoded))
     text = get_grammar("tools").render(Calls(tuple(calls)))
     return {"role": message["role"], "content": "\n".join(filter(None, [content.strip(), text]))}

@@ -1,4 +1,4 @@
-"""The measurements of a run: one JSON line each, and the picture of them."""
+"""Metrics of a run: one JSON line for each measurement, and the learning curve."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CURVE = "curve.png"
 
 
 def write_line(folder: Path, line: Mapping[str, Any]) -> None:
-    """Add a line to a run's measurements."""
+    """Append a line to a run's metrics."""
     with (folder / METRICS).open("ab") as file:
         file.write(orjson.dumps(dict(line), option=orjson.OPT_APPEND_NEWLINE))
 
 
 def read_lines(folder: Path) -> list[dict[str, Any]]:
-    """Read the measurements of a run; a last line that is torn is left out."""
+    """Read the metrics of a run; an incomplete last line is skipped."""
     path = folder / METRICS
     if not path.is_file():
         return []
@@ -28,14 +28,14 @@ def read_lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def forget_after(folder: Path, step: int) -> float:
-    """Leave out what was measured after a checkpoint that a run goes on from.
+    """Remove the metrics after the checkpoint from which a run resumes.
 
     Args:
         folder: The run's folder.
-        step: The checkpoint's; -1 leaves nothing.
+        step: The step of the checkpoint; -1 removes all metrics.
 
     Returns:
-        The seconds that the run had taken by then.
+        Seconds that the run had taken until the checkpoint.
     """
     kept = [line for line in read_lines(folder) if line["step"] <= step]
     (folder / METRICS).write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in kept))
@@ -47,10 +47,10 @@ def draw(folder: Path, title: str) -> Path | None:
 
     Args:
         folder: The run's folder.
-        title: What stands above.
+        title: Title of the picture.
 
     Returns:
-        The picture; ``None`` where nothing was measured or nothing can draw.
+        The picture; ``None`` if there are no metrics or matplotlib is not installed.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -63,11 +63,11 @@ def draw(folder: Path, title: str) -> Path | None:
     figure = Figure(figsize=(8.0, 3.4), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(1, 2)
-    for panel, learned, looked_at, label in (
+    for panel, learned, evaluated, label in (
         (panels[0], "loss", "eval_loss", "loss (nats per token)"),
         (panels[1], "mean_token_accuracy", "eval_mean_token_accuracy", "accuracy on the policy's tokens"),
     ):
-        for name, style, legend in ((learned, "-", "learned from"), (looked_at, "o-", "held out")):
+        for name, style, legend in ((learned, "-", "training"), (evaluated, "o-", "held out")):
             points = [(line["step"], line[name]) for line in lines if name in line]
             if points:
                 panel.plot(*zip(*points, strict=True), style, label=legend, markersize=3, linewidth=1.2)

@@ -1,9 +1,9 @@
-"""TRL's trainer where there is no graphics card: the same loss, computed only where something is learned.
+"""TRL's trainer on CPU: the same loss, with logits computed only at learned positions.
 
-On a graphics card TRL's kernels score the learned positions alone; elsewhere it scores every position, which costs most
-of the time when a policy's own tokens are a few in a hundred. And it masks padding that nothing looks at: it stands at
-the right, and attention looks to the left. What is more than that is left to TRL: conversations that were packed into
-one row, and models that do more to their logits than a matrix product.
+On a GPU, TRL's kernels compute logits only at learned positions. On CPU TRL computes all of them, which takes most of
+the time when a few percent of the tokens are the policy's. TRL also passes a padding mask, which is not needed: padding
+is on the right, where causal attention never looks. For packed conversations, and for models whose logits are no plain
+matrix product, TRL's own loss is used.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from simia_gym.rl.small.heads import plain_head
 
 
 class PolicyTokensTrainer(SFTTrainer):
-    """An ``SFTTrainer`` that computes logits of the policy's tokens only, where it runs on one processor.
+    """An ``SFTTrainer`` that on CPU computes logits only at the policy's tokens.
 
     Attributes:
-        order: The sampler of what is learned from; ``None`` leaves it to transformers.
+        order: The sampler of training data; ``None`` for that of transformers.
     """
 
     order: MixedLengths | None = None
@@ -32,7 +32,7 @@ class PolicyTokensTrainer(SFTTrainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Negative log-likelihood of the policy's tokens, as TRL defines it; its measurements, too."""
+        """TRL's loss, the negative log-likelihood of the policy's tokens; also records TRL's metrics."""
         plain = self.args.loss_type == "nll" and not self.label_smoother and not self.aux_loss_enabled
         plain = plain and plain_head(self.model.config) and "position_ids" not in inputs
         alone = self.accelerator.num_processes == 1 and self.args.device.type == "cpu"
@@ -55,7 +55,7 @@ class PolicyTokensTrainer(SFTTrainer):
         return total / count.clamp(min=1)
 
     def _measure(self, logits: Any, wanted: Any, inputs: dict[str, Any]) -> None:
-        """Keep what TRL keeps; a look at what is held out has numbers of its own."""
+        """Record the metrics that TRL records, separately for training and evaluation."""
         mode = "train" if self.model.training else "eval"
         kept = self._metrics[mode]
         if len(wanted):

@@ -33,13 +33,13 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
         The conversation; ``None`` for an episode that a fault left without a verdict.
 
     Raises:
-        InputError: The file is broken, holds tasks for testing, or was written with another version of the domain.
+        InputError: The file is broken, contains test tasks, or was written with another version of the domain.
     """
     domains: dict[str, tuple[EnvConfig, Domain]] = {}
     for record in read_records(path, torn="skip"):
         if record.split == "test":
-            fix = "Train on tasks for training; roll out with --split train."
-            raise InputError(f"task {record.task} is for testing", where=f"{path}:{record.line}", fix=fix)
+            fix = "Train on train tasks; roll out with --split train."
+            raise InputError(f"task {record.task} is a test task", where=f"{path}:{record.line}", fix=fix)
         if not record.valid or record.reward is None:
             yield None
             continue
@@ -50,8 +50,8 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
             domains[key] = (config, load_domain(folder, config.options, config.data))
         config, domain = domains[key]
         if domain.hash != record.domain_hash:
-            fix = "Use the version that wrote it."
-            raise InputError("the domain has changed since", where=f"{path}:{record.line}", fix=fix)
+            fix = "Use the version of the domain that wrote it."
+            raise InputError("the domain differs from the record's", where=f"{path}:{record.line}", fix=fix)
         yield Trajectory(
             messages=conversation(record.events, domain, config.prompt),
             env=config.env,

@@ -1,4 +1,4 @@
-"""A supervised training from its settings to a policy in the layout of Hugging Face."""
+"""Runs a supervised training and saves the policy in the Hugging Face format."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ POLICY = "policy"
 
 @dataclass(frozen=True)
 class Finished:
-    """A training that is over.
+    """The result of a training.
 
     Attributes:
         policy: The folder of the trained policy.
-        steps: Steps of the optimizer.
-        seconds: How long it took, this time.
-        measured: The last loss and accuracy on what was held out, where something was.
+        steps: Number of optimizer steps.
+        seconds: Wall time since this start.
+        measured: The last loss and accuracy on held-out trajectories; empty without any.
     """
 
     policy: Path
@@ -54,18 +54,18 @@ def train_sft(
 
     Args:
         settings: The settings.
-        out: The run's folder; must not hold anything unless `resume`.
-        resume: Go on from the last checkpoint; with the same settings.
-        save_data: Where to write the trajectories as a data set.
-        say: Takes a line about each step of the preparation.
-        progress: Takes step, number of steps and what was measured.
+        out: The run's folder; must be empty unless ``resume``.
+        resume: Whether to resume from the last checkpoint; needs the same settings.
+        save_data: File to which the trajectories are written, too.
+        say: Called with a line about each stage of the preparation.
+        progress: Called with step, number of steps and metrics.
         played: Called after each episode that an expert has played.
 
     Returns:
-        Where the policy is, and what was measured.
+        The policy's folder and the metrics.
 
     Raises:
-        InputError: A setting is wrong, there is nothing to learn from, or the folder holds another run.
+        InputError: A setting is wrong, there are no trajectories, or the folder contains another run.
     """
     check(settings, out, resume)
     model, tokenizer = trainer.load(settings.policy)
@@ -78,12 +78,12 @@ def train_sft(
     read = sum(len(row.input_ids) for row in train.rows)
     left_out = train.too_long + held_out.too_long
     longest = max(train.longest, held_out.longest)
-    say(f"{len(train.rows)} trajectories to learn from, {len(held_out.rows)} held out")
+    say(f"{len(train.rows)} training trajectories, {len(held_out.rows)} held out")
     say(
         f"left out: {left_out} longer than {settings.max_length} tokens (the longest has {longest}), "
         f"{gathered.below} with too little reward, {gathered.faults} with faults"
     )
-    say(f"{learned} of {read} tokens are the policy's own and learned ({learned / max(1, read):.1%})")
+    say(f"{learned} of {read} tokens are the policy's and are learned ({learned / max(1, read):.1%})")
 
     if not resume:
         out.mkdir(parents=True, exist_ok=True)
@@ -98,9 +98,9 @@ def train_sft(
 
     runner = trainer.make_trainer(model, tokenizer, train, held_out, settings, out, on_log=on_log)
     if resume:
-        say("begun anew: there is no checkpoint yet" if checkpoint is None else f"goes on from {checkpoint.name}")
+        say("starting again: there is no checkpoint yet" if checkpoint is None else f"resuming from {checkpoint.name}")
     runner.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    measured = trainer.last_look(runner) if held_out.rows else {}
+    measured = trainer.last_evaluation(runner) if held_out.rows else {}
     folder = out / POLICY
     runner.model.to("cpu").save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -122,17 +122,17 @@ def train_sft(
 
 
 def gather(settings: SFTSettings, played: Callable[[], None] = lambda: None) -> Gathered:
-    """Get the trajectories that a training learns from.
+    """Gather the trajectories of a training.
 
     Args:
         settings: The training's settings.
         played: Called after each episode that an expert has played.
 
     Raises:
-        InputError: There are none, or a conversation was held with another system message than the settings say.
+        InputError: There are no trajectories, or one has another kind of system message than the settings.
     """
     found = _gather(settings, played)
-    found.train, found.held_out = _begun(found.train, settings), _begun(found.held_out, settings)
+    found.train, found.held_out = _shortened(found.train, settings), _shortened(found.held_out, settings)
     random = Random(settings.seed)
     for asked, exchange in ((settings.fresh_words, FreshWords), (settings.fresh_ids, FreshIds)):
         if asked:
@@ -141,15 +141,15 @@ def gather(settings: SFTSettings, played: Callable[[], None] = lambda: None) -> 
     return found
 
 
-def _begun(trajectories: Sequence[Trajectory], settings: SFTSettings) -> list[Trajectory]:
-    """What is kept of each. Generators take their kinds in turn, so those that stay whole are counted by kind."""
+def _shortened(trajectories: Sequence[Trajectory], settings: SFTSettings) -> list[Trajectory]:
+    """Shorten trajectories to ``first_turns``, except one of ``whole_every``, counted for each kind of task."""
     every, turns = settings.whole_every, settings.first_turns
     seen: Counter[tuple[str, str]] = Counter()
     kept: list[Trajectory] = []
     for item in trajectories:
         kind = (item.env, item.kind)
         seen[kind] += 1
-        place = seen[kind] + list(seen).index(kind)  # another place for each kind: else all of them begin whole
+        place = seen[kind] + list(seen).index(kind)  # kinds differ in their first whole one
         kept.append(item if every and place % every == 0 else item.begun(turns))
     return kept
 
@@ -177,27 +177,27 @@ def _gather(settings: SFTSettings, played: Callable[[], None]) -> Gathered:
     other = sum(bool(item.prompt) and item.prompt != settings.prompt for item in (*found.train, *found.held_out))
     if other:
         what = f"{other} conversations were held with another prompt than {settings.prompt!r}"
-        raise InputError(what, where="prompt", fix="Choose the one that they were held with.")
+        raise InputError(what, where="prompt", fix="Set the prompt of the conversations.")
     return found
 
 
 def check(settings: SFTSettings, out: Path, resume: bool) -> None:
-    """Make sure that the run can begin: its folder is free, or holds the beginning of this run, and it runs alone.
+    """Check that the run can start: in one process, and in an empty folder or (to resume) that of the same run.
 
     Args:
         settings: The settings.
         out: The run's folder.
-        resume: Whether to go on from the last checkpoint.
+        resume: Whether to resume from the last checkpoint.
 
     Raises:
-        InputError: It cannot.
+        InputError: The run cannot start.
     """
     trainer.check_alone()
     if resume:
         settings.check_same(out)
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        fix = "Name another folder with --out, or go on with --resume."
-        raise InputError("there is something already", where=str(out), fix=fix)
+        fix = "Give another --out, or resume with --resume."
+        raise InputError("the folder is not empty", where=str(out), fix=fix)
 
 
 def _as_json(settings: SFTSettings) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a supervised training is told, written down beside what it makes."""
+"""Settings of a supervised training; they are saved in the run's folder."""
 
 from __future__ import annotations
 
@@ -27,61 +27,61 @@ _OWN_OPTIONS = {
     "seed": "--seed",
     "data_seed": "--seed",
 }
-"""Fields of TRL's ``SFTConfig`` that other settings here decide, by the options that set those."""
+"""Fields of TRL's ``SFTConfig`` that have options of their own, with these options."""
 
 
 class SFTSettings(Settings):
-    """What a supervised training learns from, and how."""
+    """Settings of a supervised training."""
 
     envs: tuple[str, ...]
-    policy: str = setting("", "The model to begin with.", option="")
+    policy: str = setting("", "The model to start from.", option="")
     prompt: Literal["full", "compact"] = setting("full", "System message; it is recorded with the policy.")
     trajectories: int | None = setting(
         None,
         "Expert trajectories to learn from, of training tasks.",
         metavar="N",
-        unset="2000, or all of the fixed tasks where none are generated",
+        unset="2000; without a generator all fixed tasks",
     )
-    expert: str = setting("expert", "Which of the environments' own policies plays.", metavar="P")
+    expert: str = setting("expert", "Name of the environments' policy that plays.", metavar="P")
     data: tuple[str, ...] = setting(
-        (), "Record of `simia rollout`, or JSONL or Parquet with `messages`, to learn from.", metavar="FILE"
+        (), "Train on this file: a record of `simia rollout`, or JSONL or Parquet with `messages`.", metavar="FILE"
     )
-    least: float = setting(1.0, "The least reward that is worth learning from.", option="least-reward", metavar="R")
-    fresh_ids: bool = setting(False, "Other ids in every trajectory: the policy learns to copy, not to remember.")
-    fresh_words: bool = setting(False, "Other words, too, where an expert says what it has read before.")
+    least: float = setting(1.0, "Minimum reward of a trajectory to learn from.", option="least-reward", metavar="R")
+    fresh_ids: bool = setting(False, "Replace ids in every trajectory, so the policy learns to copy them.")
+    fresh_words: bool = setting(False, "Permute words that the expert copies from the conversation.")
     first_turns: int | None = setting(
-        None, "Learn only from so many turns at the beginning of each trajectory.", metavar="N", unset="from all", ge=1
+        None, "Learn only from the first N turns of each trajectory.", metavar="N", unset="all", ge=1
     )
     whole_every: int | None = setting(
-        None, "With --first-turns: one of so many is kept whole.", metavar="N", unset="none", ge=1
+        None, "With --first-turns: keep every Nth trajectory whole.", metavar="N", unset="none", ge=1
     )
     held_out: int | None = setting(
         None,
-        "Trajectories of further tasks to validate on.",
+        "Held-out trajectories of other tasks, for evaluation.",
         metavar="N",
-        unset="64; of --data, or of fixed tasks alone, those of a tenth of the tasks at most",
+        unset="64; at most a tenth of the tasks with --data or without a generator",
         ge=0,
     )
-    epochs: float = setting(1.0, "How often to go through the trajectories.", metavar="X", gt=0)
-    steps: int | None = setting(None, "Steps of the optimizer.", metavar="N", unset="those of --epochs", ge=1)
+    epochs: float = setting(1.0, "Number of passes over the trajectories.", metavar="X", gt=0)
+    steps: int | None = setting(None, "Number of optimizer steps.", metavar="N", unset="those of --epochs", ge=1)
     lr: float = setting(
-        1e-3, "Highest learning rate; it rises linearly and falls along a cosine to a twentieth.", metavar="X", gt=0
+        1e-3, "Peak learning rate: linear warm-up, then cosine decay to a twentieth.", metavar="X", gt=0
     )
-    batch_size: int = setting(16, "Trajectories a step.", metavar="N", ge=1)
+    batch_size: int = setting(16, "Trajectories in a step.", metavar="N", ge=1)
     micro_batch: int | None = setting(
         None,
-        "Trajectories that are computed at once; the gradient is the same.",
+        "Trajectories in one forward pass; does not change the gradient.",
         metavar="N",
-        unset="all of a step, on a processor about 16",
+        unset="all of a step, on CPU about 16",
         ge=1,
     )
     max_length: int = setting(
-        2048, "Most tokens of a trajectory; longer ones are left out and counted.", metavar="N", ge=1
+        2048, "Maximum tokens of a trajectory; longer ones are left out and counted.", metavar="N", ge=1
     )
     precision: Literal["auto", "fp32", "bf16"] = setting(
-        "auto", "Of the computation: auto is bf16 where the machine computes in it; weights stay in float32."
+        "auto", "Precision of computation; auto: bf16 if the hardware supports it. Weights stay in float32."
     )
-    seed: int = setting(0, "Random seed of weights, order and wording.", metavar="S")
+    seed: int = setting(0, "Random seed of weights, order and the expert's wording.", metavar="S")
     extra: Mapping[str, Any] = setting({}, "Any field of trl.SFTConfig.", option="set", metavar="KEY=VALUE")
 
     def __post_init__(self) -> None:
@@ -91,15 +91,15 @@ class SFTSettings(Settings):
             InputError: Names the setting.
         """
         if self.trajectories is not None and bool(self.trajectories) == bool(self.data):
-            fix = "Give --trajectories N for expert play, or --data FILE."
+            fix = "Give --trajectories N to let experts play, or --data FILE."
             raise InputError("one source of trajectories is needed", where="trajectories", fix=fix)
         if self.data and self.expert != "expert":
             fix = "Leave out --expert or --data."
-            raise InputError("nobody plays where files are learned from", where="expert", fix=fix)
+            raise InputError("nobody plays when --data is given", where="expert", fix=fix)
         if not self.envs and not self.data:
             raise InputError("no environment is named", where="env", fix="Such as simia/webshop-v0.")
         if self.whole_every and not self.first_turns:
-            fix = "Give --first-turns, too, or leave it out."
+            fix = "Give --first-turns, too, or leave out --whole-every."
             raise InputError("all trajectories are whole", where="whole_every", fix=fix)
         if self.micro_batch is not None and self.batch_size % self.micro_batch:
             what = f"batches of {self.batch_size} cannot be computed in parts of {self.micro_batch}"
@@ -109,14 +109,14 @@ class SFTSettings(Settings):
                 raise InputError(f"{name} has an option of its own", where="--set", fix=f"Use {option}.")
 
     def write(self, folder: Path) -> None:
-        """Write them into a run's folder."""
+        """Write the settings to a run's folder."""
         (folder / SETTINGS).write_bytes(self._bytes())
 
     def check_same(self, folder: Path) -> None:
-        """Make sure that a run that goes on is told the same as before.
+        """Check that a resumed run has the same settings as before.
 
         Raises:
-            InputError: Nothing was begun there, or with other settings; names them.
+            InputError: The folder contains no run, or its settings differ; names them.
         """
         path = folder / SETTINGS
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""Supervised training with TRL's SFTTrainer on conversations that are token ids already."""
+"""Sets up TRL's SFTTrainer for conversations that are encoded as token ids."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ CHECKPOINTS = "checkpoints"
 _STATE = "trainer_state.json"
 _LEAST_LR = 0.05
 _MOST_AT_ONCE = 16
-"""Conversations that are computed at once on a processor; with more, what a step computes leaves its caches."""
+"""Maximum conversations in one forward pass on CPU; with more, the activations exceed the CPU's caches."""
 _KEPT_FOR = 256
-"""Conversations after which a processor's memory is given back; before that, what was freed is kept and used again."""
+"""On CPU, number of conversations after which freed memory is returned to the system; see `simia_gym.rl.memory`."""
 
 
 def load(policy: str) -> tuple[Any, Any]:
     """Load a model in float32, and its tokenizer.
 
     Args:
-        policy: A folder or a name that Hugging Face knows.
+        policy: A folder, or a name on the Hugging Face hub.
 
     Raises:
         InputError: There is no such model, or its tokenizer has no chat template.
@@ -44,16 +44,16 @@ def load(policy: str) -> tuple[Any, Any]:
         model = AutoModelForCausalLM.from_pretrained(policy, dtype="float32")
     except (OSError, ValueError) as error:
         said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        fix = "Give a folder in the layout of Hugging Face; `simia new-policy` makes one."
+        fix = "Give a folder in the Hugging Face format; `simia new-policy` creates one."
         raise InputError(f"cannot load it: {said}", where=f"policy {policy}", fix=fix) from error
     return model, tokenizer
 
 
 def check_alone() -> None:
-    """Make sure that this is the only process of the training, and that it sees one graphics card at most.
+    """Check that this is the training's only process, and that at most one GPU is visible.
 
     Raises:
-        InputError: It is one of several, or it would spread its batches over several cards.
+        InputError: There are several processes or several GPUs.
     """
     import torch
 
@@ -66,7 +66,7 @@ def check_alone() -> None:
 
 
 def encode_sets(tokenizer: Any, gathered: Gathered, max_length: int) -> tuple[EncodedSet, EncodedSet]:
-    """Encode what is learned from and what is looked at."""
+    """Encode the training and the held-out trajectories."""
     train = encode_all(tokenizer, [item.messages for item in gathered.train], max_length=max_length)
     held_out = encode_all(tokenizer, [item.messages for item in gathered.held_out], max_length=max_length)
     return train, held_out
@@ -82,16 +82,16 @@ def make_trainer(
     *,
     on_log: Callable[[int, int, Mapping[str, float]], None],
 ) -> Any:
-    """Put TRL's trainer together.
+    """Create TRL's trainer.
 
     Args:
         model: The model.
         tokenizer: Its tokenizer.
-        train: What is learned from.
-        held_out: What is looked at now and then.
+        train: Training conversations.
+        held_out: Conversations for evaluation.
         settings: The settings.
         folder: The run's folder.
-        on_log: Takes step, number of steps, and what was measured.
+        on_log: Called with step, number of steps and metrics.
 
     Returns:
         The ``SFTTrainer``.
@@ -159,7 +159,7 @@ def make_trainer(
         config = SFTConfig(**given)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"TRL refuses it: {error}", where="settings", fix="See the fields of trl.SFTConfig."
+            f"TRL refuses a setting: {error}", where="settings", fix="See the fields of trl.SFTConfig."
         ) from error
     trainer = PolicyTokensTrainer(
         model=model,
@@ -183,11 +183,11 @@ def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
 
 
 def computed_at_once(batch: int, *, on_cpu: bool) -> int:
-    """How many conversations of a batch are computed at once where nothing is said of it: a divisor of its number.
+    """Default number of conversations in one forward pass: a divisor of the batch size.
 
     Args:
-        batch: Conversations of a batch.
-        on_cpu: Whether a processor computes.
+        batch: Number of conversations in a batch.
+        on_cpu: Whether the training runs on CPU.
     """
     if not on_cpu:
         return batch
@@ -200,7 +200,7 @@ def computes_in_bf16(precision: str) -> bool:
     """Whether to compute in bfloat16.
 
     Args:
-        precision: ``fp32``, ``bf16``, or ``auto``: if the machine has instructions for it.
+        precision: ``fp32``, ``bf16``, or ``auto``: bfloat16 if the hardware supports it.
     """
     if precision != "auto":
         return precision == "bf16"
@@ -211,8 +211,8 @@ def computes_in_bf16(precision: str) -> bool:
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
-def last_look(trainer: Any) -> dict[str, float]:
-    """What was measured on what is held out after the last step; measured now where it was not then.
+def last_evaluation(trainer: Any) -> dict[str, float]:
+    """Metrics on held-out conversations after the last step; evaluates them if that has not been done.
 
     Args:
         trainer: The ``SFTTrainer``.
@@ -225,7 +225,7 @@ def last_look(trainer: Any) -> dict[str, float]:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint that was written to its end; what a killed run left half written is deleted.
+    """The latest complete checkpoint; incomplete ones of a killed run are deleted.
 
     Args:
         folder: The run's folder.

@@ -62,7 +62,7 @@ def test_what_was_done_with_other_words_is_not_taken_for_done(tmp_path: Path, co
     for port in (1, 2):
         running.run_stages([_stage(folder, words.format(5, port, folder))], folder)
     assert commands == [words.format(5, 1, folder)]
-    with pytest.raises(RuntimeError, match=r"sft was done with other words, `simia train --steps 5 "):
+    with pytest.raises(RuntimeError, match=r"sft was finished with other arguments, `simia train --steps 5 "):
         running.run_stages([_stage(folder, words.format(6, 1, folder))], folder)
     folder.parent.rename(moved.parent)
     running.run_stages([_stage(moved, words.format(5, 3, moved))], moved)

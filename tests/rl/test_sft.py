@@ -223,7 +223,7 @@ def test_tasks_for_testing_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     words = ["rollout", SHOP, "--policy", "expert", "--split", "test", "--episodes", "1", "--out", str(path)]
     assert main(words) == 0
-    with pytest.raises(InputError, match="is for testing"):
+    with pytest.raises(InputError, match="is a test task"):
         list(recorded_trajectories(path))
     assert EnvConfig(env=SHOP).split == "train"
 

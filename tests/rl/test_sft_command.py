@@ -73,11 +73,11 @@ def test_a_start_that_was_made_otherwise_is_refused(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--policy", "p", "--size", "tiny"], "--size: it is for a new model"),
+        (["--policy", "p", "--size", "tiny"], "--size: only a new model has a size"),
         (["--set", "max_steps=4", "--policy", "p"], "Use --steps"),
-        (["--out", "."], "there is something already"),
-        (["--out", ".."], "there is something already"),
-        (["--out", "/"], "there is something already"),
+        (["--out", "."], "the folder is not empty"),
+        (["--out", ".."], "the folder is not empty"),
+        (["--out", "/"], "the folder is not empty"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_model_is_made(

@@ -92,7 +92,7 @@ def test_a_row_without_system_message_is_of_the_one_environment_that_is_given_or
 
 def test_rows_of_tasks_for_testing_are_refused(tmp_path: Path) -> None:
     path = rows(tmp_path / "rows.jsonl", {"split": "train", "task": "a"}, {"split": "test", "task": "b"})
-    with pytest.raises(InputError, match=r"rows.jsonl:2: task b is for testing"):
+    with pytest.raises(InputError, match=r"rows.jsonl:2: task b is a test task"):
         list(read_trajectories(path))
 
 

@@ -51,7 +51,7 @@ def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path: Path) -> No
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "something").touch()
     assert main(["train", "sft", SHOP, "--policy", "none", "--trajectories", "4", "--out", str(tmp_path)]) == 2
-    assert "there is something already" in capsys.readouterr().err
+    assert "the folder is not empty" in capsys.readouterr().err
 
 
 @pytest.mark.slow_rl
@@ -173,12 +173,12 @@ def test_conversations_may_share_a_row(extra: dict[str, Any], start: Path, tmp_p
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_held_out_is_looked_at_once_after_the_last_step(start: Path, tmp_path: Path) -> None:
-    from simia_gym.rl.sft.trainer import last_look
+    from simia_gym.rl.sft.trainer import last_evaluation
 
     for every in (1, 10):
         trainer = make(start, tmp_path / str(every), held_out=2, eval_steps=every)
         trainer.train()
-        measured = last_look(trainer)
+        measured = last_evaluation(trainer)
         looks = [line["step"] for line in trainer.state.log_history if "eval_loss" in line]
         assert looks == ([0, 1, 2] if every == 1 else [0, 2])
         assert {"eval_loss", "eval_mean_token_accuracy"} <= set(measured)

@@ -1,4 +1,4 @@
-"""Drivers of other frameworks: the same server, the same latency, the same two model calls a turn.
+"""Drivers of other frameworks, with the same server, latency and two model calls in a turn.
 
-Each runs in a Python of its own, in which the framework is installed; nothing of `simia_gym` is imported here.
+Each runs in the virtual environment of its framework; this package does not import `simia_gym`.
 """

@@ -1,6 +1,6 @@
-"""GEM (`gem-llm`): its `AsyncVectorEnv`, whose environments ask the world's model, and a policy that is gathered."""
+"""GEM (`gem-llm`): its `AsyncVectorEnv`, whose environments call the simulator's model, and concurrent policy calls."""
 
-# The framework is installed in a Python of its own.
+# The framework is installed only in its own virtual environment.
 # mypy: disable-error-code="import-not-found, misc"
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.model_calls.peers.shared import ModelWorld, opening, setting, to
 
 
 class ModelEnv(Env):
-    """An environment whose every step is a call of the world's model."""
+    """An environment whose steps call the simulator's model."""
 
     def __init__(self, start: dict[str, Any], client: OpenAI, **_: Any) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class ModelEnv(Env):
         return self._start["opening"], {}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Have the world's model answer."""
+        """Call the simulator's model."""
         return self._world.answer(), 0.0, False, self._world.over, {}
 
 
@@ -48,7 +48,7 @@ async def ask(policy: AsyncOpenAI, messages: list[Any]) -> str:
 
 def main() -> None:
     options, starts, address = setting()
-    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it has every request logged
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # otherwise it logs every request
     concurrency = options["concurrency"]
     client = OpenAI(base_url=f"{address}/simulator/v1", api_key="none", max_retries=0, timeout=300)
     policy = AsyncOpenAI(base_url=f"{address}/policy/v1", api_key="none", max_retries=0, timeout=300)

@@ -1,4 +1,4 @@
-"""The episode's world as a plain client of the simulator's endpoint; frameworks whose steps block call it so."""
+"""A blocking client of the simulator's endpoint, for frameworks whose steps block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.model_calls.measure import CLIENT_CORE, pin, settings
 
 
 class ModelWorld:
-    """One episode's world, played by the model.
+    """The simulated world of one episode.
 
     Args:
         start: The prepared episode.
@@ -24,11 +24,11 @@ class ModelWorld:
 
     @property
     def over(self) -> bool:
-        """Whether all turns were taken."""
+        """Whether all turns have been played."""
         return self.turn >= len(self.start["asks"])
 
     def answer(self) -> str:
-        """Ask what the world says to the call of this turn."""
+        """Request the simulator's reply to the tool call of this turn."""
         question: list[Any] = [
             {"role": "system", "content": self.start["simulator"]},
             {"role": "user", "content": self.start["asks"][self.turn]},
@@ -46,12 +46,12 @@ def opening(start: dict[str, Any]) -> list[Any]:
 
 
 def told(call_id: str, observation: str) -> dict[str, Any]:
-    """The world's answer as a message."""
+    """The observation as a tool message."""
     return {"role": "tool", "tool_call_id": call_id, "content": observation}
 
 
 def setting() -> tuple[dict[str, Any], list[dict[str, Any]], str]:
-    """Options, the prepared episodes and the server's address; the process stays on the client's core."""
+    """Pin the process to the client's core; return the options, the prepared episodes and the server's address."""
     pin(CLIENT_CORE)
     options = settings()
     starts = json.loads(Path(options["answers"]).read_text(encoding="utf-8"))["episodes"]

@@ -1,10 +1,10 @@
-"""skyrl-gym: a text environment whose step asks the world's model, driven as SkyRL's generator drives it.
+"""skyrl-gym: a text environment whose step calls the simulator's model, driven as SkyRL's generator drives it.
 
-The package has no driver of its own. SkyRL's generator runs one coroutine an episode, and each `env.step` in a thread
-pool; the pool has as many threads here as there are episodes, which is its best case.
+The package has no driver of its own. SkyRL's generator runs one coroutine for each episode, and each `env.step` in
+a thread pool. Here the pool has as many threads as episodes, which is its best case.
 """
 
-# The framework is installed in a Python of its own.
+# The framework is installed only in its own virtual environment.
 # mypy: disable-error-code="import-not-found, misc"
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.model_calls.peers.shared import ModelWorld, opening, setting, to
 
 
 class ModelEnv(BaseTextEnv):
-    """An environment whose every step is a call of the world's model."""
+    """An environment whose steps call the simulator's model."""
 
     def __init__(self, env_config: Any, extras: dict[str, Any]) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class ModelEnv(BaseTextEnv):
         self.max_turns = len(extras["start"]["asks"])
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
-        """Have the world's model answer."""
+        """Call the simulator's model."""
         self.turns += 1
         seen = told(action, self._world.answer())
         return BaseTextEnvStepOutput(observations=[seen], reward=0.0, done=self._world.over, metadata={})

@@ -1,10 +1,10 @@
-"""tau2-bench: its `Orchestrator` over the retail domain, one thread an episode, as its own batch runner does it.
+"""tau2-bench: its `Orchestrator` over the retail domain, one thread for each episode, as in its own batch runner.
 
-A turn is an answer of its agent and one of its simulated user, both asked through its `litellm` path; its world is
-code, so the user's model call stands for the simulator's.
+A turn has one response of its agent and one of its simulated user, both through `litellm`. Its world is code, so the
+user's model call takes the place of the simulator's.
 """
 
-# The framework is installed in a Python of its own.
+# The framework is installed only in its own virtual environment.
 # mypy: disable-error-code="import-not-found, misc"
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.model_calls.measure import Meter, report
 from benchmarks.model_calls.peers.shared import setting
 
 _TURNS = 10
-_MODEL = "openai/gpt-4.1"  # a name whose price it knows, or it logs an error at every answer
+_MODEL = "openai/gpt-4.1"  # a model with a known price; for others it logs an error at every response
 
 
 def play(task: Any, settings: dict[str, Any]) -> int:
@@ -37,7 +37,7 @@ def play(task: Any, settings: dict[str, Any]) -> int:
     orchestrator = Orchestrator("retail", agent, user, environment, task, max_steps=2 * _TURNS, seed=0)
     played = orchestrator.run()
     said = [message for message in played.messages if message.role in ("assistant", "user")]
-    return (len(said) - 1) // 2  # the greeting is no model's
+    return (len(said) - 1) // 2  # the greeting comes from no model
 
 
 def main() -> None:

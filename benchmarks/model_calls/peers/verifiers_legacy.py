@@ -1,6 +1,6 @@
-"""verifiers: its classic `MultiTurnEnv` with an environment response that asks the world's model."""
+"""verifiers: its classic `MultiTurnEnv` whose environment response calls the simulator's model."""
 
-# The framework is installed in a Python of its own.
+# The framework is installed only in its own virtual environment.
 # mypy: disable-error-code="import-not-found, misc"
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from benchmarks.model_calls.peers.shared import opening, setting
 
 
 class ModelEnv(vf.MultiTurnEnv):
-    """An environment that answers each tool call by the world's model."""
+    """An environment that answers each tool call with the simulator's model."""
 
     def __init__(self, starts: list[dict[str, Any]], client: AsyncOpenAI, **more: Any) -> None:
         super().__init__(max_turns=len(starts[0]["asks"]), **more)
         self._starts, self._client = starts, client
 
     async def env_response(self, messages: Any, state: Any, **_: Any) -> Any:
-        """Have the world's model answer."""
+        """Call the simulator's model."""
         return [await self._answer(messages[-1], state, len(state["trajectory"]) - 1)]
 
     async def _answer(self, last: Any, state: Any, turn: int) -> ToolMessage:
@@ -54,7 +54,7 @@ async def run() -> None:
     rows = [{"prompt": opening(starts[n]), "answer": "", "info": {"start": n}} for n in numbers]
 
     async def last_turn(state: Any) -> float:
-        """Have the world answer the last call too: an episode ends before it."""
+        """Call the simulator for the last tool call, too, which the framework's episode does not answer."""
         await environment._answer(state["trajectory"][-1]["completion"][-1], state, len(state["trajectory"]) - 1)
         return 0.0
 
