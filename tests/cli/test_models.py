@@ -95,7 +95,7 @@ def test_what_cannot_work_is_one_line_before_any_episode(
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (200, "no OpenAI-compatible chat server"),
+        (200, "not OpenAI-compatible"),
         (404, "base URL"),
         (405, "base URL"),
         (501, "base URL"),

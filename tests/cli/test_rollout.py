@@ -137,7 +137,7 @@ BAD: list[tuple[list[Any], str]] = [
     (["rollout", "desk", "--policy", "nobody:Nobody"], "nobody"),
     (["rollout", "desk", "--policy", "llm"], "--policy-model"),
     (["rollout", "desk", "--policy-model", "m"], "--policy llm"),
-    (["rollout", "desk", "--user", "scripted"], "nobody talks"),
+    (["rollout", "desk", "--user", "scripted"], "--user: desk"),
     (["rollout", "desk", "--simulator", "dice"], "'--simulator'"),
     (["rollout", "desk", "--split", "dev"], "--split"),
     (["rollout", "desk", "--group", "0"], "--group"),
