@@ -357,7 +357,7 @@ def test_a_dry_run_writes_into_no_run(tmp_path: Path) -> None:
     write_settings(folder, plan_of().to_json())
     (tmp_path / "verl.yaml").write_text("mine", encoding="utf-8")
     for resume in (False, True):
-        with pytest.raises(InputError, match="a training has begun"):
+        with pytest.raises(InputError, match="contains a training"):
             run_grpo(grpo_options(env=("simia/retail-v0",), out=tmp_path, dry_run=True, resume=resume))
     assert (tmp_path / "verl.yaml").read_text(encoding="utf-8") == "mine"
 
