@@ -16,10 +16,9 @@ _TABLE = "products"
 class Shelves:
     """An index of the table of products; one for a world, shared by all its episodes."""
 
-    __slots__ = ("_items", "_listed")
+    __slots__ = ("_listed",)
 
     def __init__(self) -> None:
-        self._items: tuple[object, dict[str, str]] = (None, {})
         self._listed: tuple[object, str] = (None, "{}")
 
     def variant(self, state: State, item_id: str) -> Row | None:
@@ -35,14 +34,8 @@ class Shelves:
         table = state.table(_TABLE)
         if table is None:
             return None
-        base, places = self._items
-        if base is not table.base:
-            places = {item: key for key, row in table.base.rows.items() for item in row["variants"]}
-            self._items = (table.base, places)
-        place = places.get(item_id)
-        candidates = [] if place is None else [table.get(place)]
-        candidates += [row for _, (_, row) in table.changes()]
-        for row in candidates:
+        keys = table.base.index("variants", lambda key, row: row["variants"]).get(item_id, ())
+        for row in (*(table.get(key) for key in keys), *(row for _, row in table.entries.values())):
             if row is not None and item_id in row["variants"]:
                 variant: Row = row["variants"][item_id]
                 return variant

@@ -14,7 +14,7 @@ from typing import Any, overload
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.errors import InputError
 from simia_gym.state.equality import identical
-from simia_gym.state.frozen import FrozenDict, freeze, freeze_members
+from simia_gym.state.frozen import FrozenDict, freeze
 from simia_gym.state.pointer import make_pointer
 
 Event = Mapping[str, Any]
@@ -114,7 +114,7 @@ class Ledger:
         if "i" in fields:
             raise InputError("the field 'i' is the event's position", where=f"event {type!r}", fix="Rename the field.")
         try:
-            event = freeze_members({"i": position, "type": type}, fields)
+            event = freeze({"i": position, "type": type, **fields})
         except InputError as error:
             raise InputError(error.what, where=f"event {type!r}, {error.where}", fix=error.fix) from None
         self._events.append(event)

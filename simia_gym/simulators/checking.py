@@ -256,7 +256,7 @@ def _reveals_wrong(
 
 def _was_there(state: State, parts: tuple[str, ...], removed: Container[str]) -> bool:
     table = state.table(parts[0])
-    return make_pointer(*parts) in removed or (table is not None and table.entry(parts[1]) is not None)
+    return make_pointer(*parts) in removed or (table is not None and parts[1] in table.entries)
 
 
 def _apply(state: State, ops: Sequence[Op], what: str) -> State:

@@ -1,11 +1,8 @@
 """The state of an episode: JSON tables of JSON rows, changed by JSON Patch operations alone."""
 
-from simia_gym.state.diff import diff
 from simia_gym.state.draft import Draft
 from simia_gym.state.equality import identical, strict_equal
 from simia_gym.state.frozen import FrozenDict, FrozenList, freeze, thaw
-from simia_gym.state.index import IndexView
-from simia_gym.state.patch import apply_patch
 from simia_gym.state.pointer import make_pointer, pointer_parts
 from simia_gym.state.state import State
 
@@ -13,10 +10,7 @@ __all__ = [
     "Draft",
     "FrozenDict",
     "FrozenList",
-    "IndexView",
     "State",
-    "apply_patch",
-    "diff",
     "freeze",
     "identical",
     "make_pointer",

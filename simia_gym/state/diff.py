@@ -1,4 +1,4 @@
-"""Computes a minimal JSON Patch from one JSON value to another.
+"""Computes a minimal JSON Patch from a frozen JSON value to a changed copy of it.
 
 The patch reproduces the second value exactly, including number types (``1``, ``1.0`` and ``True`` differ) and key
 order, because observations are written from these values.
@@ -6,15 +6,14 @@ order, because observations are written from these values.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from simia_gym.state.equality import identical
 from simia_gym.state.frozen import FrozenDict, freeze, frozen_dict, frozen_list
-from simia_gym.state.pointer import escape, pointer_parts
+from simia_gym.state.pointer import make_pointer
 from simia_gym.types import Op
 
-# A path as (parent path, token), or the prefix as text; it is joined only when an operation needs it.
-_Path = Any
+Path: TypeAlias = tuple[str | int, ...]
 
 _CONTAINERS = (dict, list)
 
@@ -22,37 +21,13 @@ _CONTAINERS = (dict, list)
 _ALIGN_LIMIT = 2_500
 
 
-def diff(before: Any, after: Any, prefix: str = "") -> list[Op]:
-    """Find the operations that turn one value into another.
-
-    Leaf values are replaced one by one, keys are added and removed, list items are aligned (``-`` appends).
-    ``apply_patch(before, diff(before, after))`` is identical to ``after``.
-
-    Args:
-        before: A JSON value.
-        after: A JSON value.
-        prefix: JSON Pointer of both values in the document.
-
-    Returns:
-        Operations with frozen values; empty if the values are identical.
-
-    Raises:
-        InputError: ``after`` holds a value that is not JSON.
-        PatchError: ``prefix`` is not a JSON Pointer.
-    """
-    pointer_parts(prefix)
-    ops: list[Op] = []
-    reconcile(before, after, prefix, ops)
-    return ops
-
-
-def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
+def reconcile(before: Any, after: Any, path: Path, ops: list[Op]) -> Any:
     """Freeze ``after``, sharing its unchanged parts with ``before``, and collect the differences as operations.
 
     Args:
         before: A frozen value.
         after: A JSON value, usually a changed copy of ``before``.
-        path: Path of both values.
+        path: Path of both values, as keys and indices.
         ops: The list to which operations are appended.
 
     Returns:
@@ -73,26 +48,17 @@ def reconcile(before: Any, after: Any, path: _Path, ops: list[Op]) -> Any:
     return new
 
 
-def make_op(name: str, path: _Path, value: Any) -> FrozenDict:
+def make_op(name: str, path: Path, value: Any) -> FrozenDict:
     """Make a frozen operation."""
-    return frozen_dict(({"op": name, "path": _pointer(path), "value": value},))
+    return frozen_dict(({"op": name, "path": make_pointer(*path), "value": value},))
 
 
-def make_remove(path: _Path) -> FrozenDict:
+def make_remove(path: Path) -> FrozenDict:
     """Make a frozen ``remove`` operation."""
-    return frozen_dict(({"op": "remove", "path": _pointer(path)},))
+    return frozen_dict(({"op": "remove", "path": make_pointer(*path)},))
 
 
-def _pointer(path: _Path) -> str:
-    tokens: list[str] = []
-    while type(path) is tuple:
-        path, token = path
-        tokens.append(f"/{token}" if type(token) is int else f"/{escape(token)}")
-    tokens.append(path)
-    return "".join(reversed(tokens))
-
-
-def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list[Op]) -> Any:
+def _dicts(before: dict[str, Any], after: dict[str, Any], path: Path, ops: list[Op]) -> Any:
     if len(before) != len(after):
         return _dicts_of_other_keys(before, after, path, ops)
     changed: dict[str, Any] | None = None
@@ -104,7 +70,7 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list
         # Most values of a row are unchanged, which `identical` finds faster than recursion.
         if old is new or identical(old, new):
             continue
-        result = reconcile(old, new, (path, key), ops)
+        result = reconcile(old, new, (*path, key), ops)
         if result is not old:
             if changed is None:
                 changed = {}
@@ -112,7 +78,7 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list
     return before if changed is None else frozen_dict((before, changed))
 
 
-def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: _Path, ops: list[Op]) -> Any:
+def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: Path, ops: list[Op]) -> Any:
     """Reconcile two objects with different keys or a different key order."""
     mark = len(ops)
     # Keys that keep their position: the longest prefix of `after` whose keys occur in `before` in the same order.
@@ -131,14 +97,14 @@ def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: _P
     parts: dict[str, Any] = {}
     removals = [key for key in before if key not in kept]
     for key in kept:
-        parts[key] = reconcile(before[key], after[key], (path, key), ops)
-    ops.extend(make_remove((path, key)) for key in removals)
+        parts[key] = reconcile(before[key], after[key], (*path, key), ops)
+    ops.extend(make_remove((*path, key)) for key in removals)
     additions = freeze({key: after[key] for key in added})
-    ops.extend(make_op("add", (path, key), value) for key, value in additions.items())
+    ops.extend(make_op("add", (*path, key), value) for key, value in additions.items())
     return before if len(ops) == mark else frozen_dict((parts, additions))
 
 
-def _lists(before: list[Any], after: list[Any], path: _Path, ops: list[Op]) -> Any:
+def _lists(before: list[Any], after: list[Any], path: Path, ops: list[Op]) -> Any:
     start, shorter = 0, min(len(before), len(after))
     while start < shorter and identical(before[start], after[start]):
         start += 1
@@ -151,15 +117,15 @@ def _lists(before: list[Any], after: list[Any], path: _Path, ops: list[Op]) -> A
     place, length, mark = start, len(before), len(ops)
     for step, old, new in _align(before[start : len(before) - end], after[start : len(after) - end]):
         if step == "remove":
-            ops.append(make_remove((path, place)))
+            ops.append(make_remove((*path, place)))
             length -= 1
             continue
         if step == "add":
             value = freeze(new)
-            ops.append(make_op("add", (path, "-" if place == length else place), value))
+            ops.append(make_op("add", (*path, "-" if place == length else place), value))
             length += 1
         else:
-            value = reconcile(old, new, (path, place), ops)
+            value = reconcile(old, new, (*path, place), ops)
         result.append(value)
         place += 1
     result.extend(before[len(before) - end :])

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 from simia_gym.errors import InputError
 from simia_gym.state.diff import make_op, make_remove, reconcile
 from simia_gym.state.frozen import FrozenDict, freeze, thaw
-from simia_gym.state.index import IndexView
-from simia_gym.state.table import Change, IndexFn
+from simia_gym.state.table import Change, IndexFn, Table
 from simia_gym.types import Op, Row
 
 if TYPE_CHECKING:
     from simia_gym.state.state import State
 
-#: A row of a draft (frozen if it was put, a private copy if it is being edited, None if removed), and whether it goes
-#: after all other rows, as an added row does.
-_Pending = tuple[dict[str, Any] | None, bool]
-
-_NOTHING: dict[str, _Pending] = {}
+_NOTHING: dict[str, Change] = {}
 
 
 class Draft:
@@ -36,7 +31,8 @@ class Draft:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._changes: dict[str, dict[str, _Pending]] = {}
+        # The changed rows by table and key: frozen if they were put, private copies if they are being edited.
+        self._changes: dict[str, dict[str, Change]] = {}
 
     @property
     def state(self) -> State:
@@ -123,23 +119,14 @@ class Draft:
         Raises:
             KeyError: There is no such row.
         """
-        changes = self._changes.get(table)
-        if changes is None:
-            changes = self._changes[table] = {}
-        pending = changes.get(key)
-        if pending is None:
-            row = self._state.get(table, key)
-            if row is None:
-                raise _missing(table, key)
-            copy: dict[str, Any] = thaw(row)
-            changes[key] = (copy, False)
-            return copy
-        held, behind = pending
-        if held is None:
+        changes = self._changes.setdefault(table, {})
+        row, behind = changes.get(key) or (self._state.get(table, key), False)
+        if row is None:
             raise _missing(table, key)
-        if type(held) is FrozenDict:
-            held = thaw(held)
-            changes[key] = (held, behind)
+        if type(row) is FrozenDict:
+            row = thaw(row)
+            changes[key] = (row, behind)
+        held: dict[str, Any] = row
         return held
 
     def put(self, table: str, key: str, row: Row) -> None:
@@ -160,17 +147,14 @@ class Draft:
                     where=f"Draft.put({table!r}, {key!r}, ...)",
                     fix="Tables and keys are strings, rows are objects.",
                 )
-        frozen: FrozenDict = freeze(row)
+        frozen = freeze(row)
         changes = self._changes.setdefault(table, {})
-        pending = changes.get(key)
-        if pending is None:
-            changes[key] = (frozen, not self._state.has(table, key))
-        elif pending[0] is not None:
-            changes[key] = (frozen, pending[1])
-        else:
-            # A row that is added again after its removal goes after all other rows.
-            del changes[key]
-            changes[key] = (frozen, True)
+        before, behind = changes.get(key) or (self._state.get(table, key), False)
+        if before is None:
+            # A row that is added, also after its removal, goes after all other rows.
+            changes.pop(key, None)
+            behind = True
+        changes[key] = (frozen, behind)
 
     def remove(self, table: str, key: str) -> None:
         """Remove a row.
@@ -185,27 +169,23 @@ class Draft:
         if self._state.has(table, key):
             changes[key] = (None, False)
 
-    def index(self, table: str, name: str, fn: IndexFn) -> IndexView:
+    def find(self, table: str, name: str, fn: IndexFn, value: Hashable) -> list[str]:
         """Look rows up by a value computed from them.
 
         The index over the initial rows is built once and shared by all states of the same origin. The cost of a lookup
-        is proportional to the rows found and the rows that this draft has changed.
+        is proportional to the rows found and the rows that were changed since the initial state.
 
         Args:
             table: The table's name.
             name: Name of the index; the same name must always go with the same function.
             fn: Computes a row's value from its key and the row; None omits the row. Must be pure.
+            value: The value that rows must have.
 
         Returns:
-            A mapping from value to the keys of the rows that have it, in row order.
+            The keys of the rows, in row order.
         """
-        changes = self._changes.get(table)
-        return IndexView(self._state.table(table), name, fn, changes or _NOTHING)
-
-    def find(self, table: str, name: str, fn: IndexFn, value: Hashable) -> list[str]:
-        """Keys of the rows that have a value, in row order; see `index`."""
-        changes = self._changes.get(table)
-        return IndexView(self._state.table(table), name, fn, changes or _NOTHING).find(value)
+        held = self._state.table(table) or Table.of({})
+        return held.find(name, fn, value, self._changes.get(table, _NOTHING))
 
     def commit(self) -> tuple[State, tuple[Op, ...]]:
         """Make a new state with the draft's changes, and the operations that lead to it.
@@ -225,7 +205,7 @@ class Draft:
         for table, pending in self._changes.items():
             changed: dict[str, Change] = {}
             for key, (row, behind) in pending.items():
-                path = (("", table), key)
+                path = (table, key)
                 before = self._state.get(table, key)
                 if row is None:
                     ops.append(make_remove(path))

@@ -17,7 +17,6 @@ from simia_gym.state.pointer import make_pointer
 _READ_ONLY = "read-only {}: use draft.edit() for a private copy to change, or thaw() for a plain copy"
 _new_dict, _new_list = dict.__new__, list.__new__
 _fill_dict, _fill_list, _set_item = dict.update, list.extend, dict.__setitem__
-_ATOMS = frozenset({str, int, bool, type(None)})
 
 
 class FrozenDict(dict[str, Any]):
@@ -105,31 +104,6 @@ def freeze(value: Any) -> Any:
         raise InputError("value is nested too deeply, or contains itself", fix="Flatten it.") from None
 
 
-def freeze_members(first: dict[str, Any], more: dict[str, Any]) -> FrozenDict:
-    """Freeze two dictionaries into one, without an intermediate copy.
-
-    Args:
-        first: The first members; their values are strings, numbers, booleans or None.
-        more: The other members, with any JSON values.
-
-    Returns:
-        A new frozen dictionary.
-
-    Raises:
-        InputError: A value in ``more`` is not JSON.
-    """
-    new = _new_dict(FrozenDict)
-    _fill_dict(new, first)
-    _fill_dict(new, more)
-    try:
-        for key, item in more.items():
-            if type(item) not in _SETTLED:
-                _set_item(new, key, _freeze(item))
-    except (_NotJson, RecursionError):
-        return cast(FrozenDict, freeze({**first, **more}))  # raises with the place of the mistake
-    return new
-
-
 def thaw(value: Any) -> Any:
     """Copy a JSON value into plain, mutable dictionaries and lists.
 
@@ -141,9 +115,15 @@ def thaw(value: Any) -> Any:
     """
     kind = type(value)
     if kind is FrozenDict:
-        return _thaw_dict(value)
+        # Copying a row dominates the cost of an edit. Most values are strings and numbers, so copy all values at once
+        # in C, then replace the few containers.
+        plain = {**value}
+        for key, item in plain.items():
+            if type(item) in _FROZEN:
+                plain[key] = thaw(item)
+        return plain
     if kind is FrozenList:
-        return _thaw_list(value)
+        return [thaw(item) if type(item) in _FROZEN else item for item in value]
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -151,39 +131,11 @@ def thaw(value: Any) -> Any:
     return value
 
 
-# Copying a row dominates the cost of an edit. Most values are strings and numbers, so copy all values at once in C,
-# then replace the few containers.
-def _thaw_dict(value: FrozenDict) -> dict[str, Any]:
-    plain = {**value}
-    for key, item in plain.items():
-        kind = type(item)
-        if kind is FrozenDict:
-            plain[key] = _thaw_dict(item)
-        elif kind is FrozenList:
-            plain[key] = _thaw_list(item)
-    return plain
-
-
-def _thaw_list(value: FrozenList) -> list[Any]:
-    return [
-        _thaw_dict(item) if type(item) is FrozenDict else _thaw_list(item) if type(item) is FrozenList else item
-        for item in value
-    ]
-
-
 def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
     """Merge mappings with frozen values into one `FrozenDict`, in order; the values are not checked."""
     new = _new_dict(FrozenDict)
     for part in parts:
         _fill_dict(new, part)
-    return new
-
-
-def with_member(node: Mapping[str, Any], key: str, value: Any) -> FrozenDict:
-    """Copy a frozen mapping with one member added or replaced; the value must be frozen and is not checked."""
-    new = _new_dict(FrozenDict)
-    _fill_dict(new, node)
-    _set_item(new, key, value)
     return new
 
 
@@ -198,7 +150,8 @@ class _NotJson(Exception):
     """Raised inside the recursion, without the place; `freeze` finds the place and raises `InputError`."""
 
 
-_SETTLED = frozenset({*_ATOMS, FrozenDict, FrozenList})
+_FROZEN = frozenset({FrozenDict, FrozenList})
+_SETTLED = frozenset({str, int, bool, type(None), *_FROZEN})
 """Types whose values need no freezing; checked first, because most values are of these types."""
 _EMPTY = frozen_list(())
 

@@ -6,13 +6,12 @@ patch that fails midway has no effect.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simia_gym.errors import InputError, PatchError
-from simia_gym.state.equality import strict_equal
-from simia_gym.state.frozen import FrozenDict, FrozenList, freeze, frozen_dict, frozen_list, thaw, with_member
-from simia_gym.state.pointer import list_index, pointer_parts, resolve
+from simia_gym.state.frozen import freeze, frozen_dict, frozen_list
+from simia_gym.state.pointer import list_index, pointer_parts
 
 
 class ParsedOp(NamedTuple):
@@ -58,94 +57,46 @@ def parse_op(op: Mapping[str, Any]) -> ParsedOp:
     return ParsedOp(name, path, pointer_parts(path), value)
 
 
-def apply_patch(doc: Any, ops: Iterable[Mapping[str, Any]]) -> Any:
-    """Apply operations, in order, to a plain JSON value.
-
-    Args:
-        doc: The document; it is not changed.
-        ops: Operations.
-
-    Returns:
-        A new plain document that shares nothing with ``doc`` or with the operations.
-
-    Raises:
-        PatchError: An operation cannot be applied; the message has its index and path.
-    """
-    work = freeze(doc)
-    for number, op in enumerate(ops):
-        try:
-            parsed = parse_op(op)
-            if parsed.name == "test":
-                check_test(resolve(work, parsed.parts), parsed.value)
-            else:
-                work = write(work, parsed.parts, parsed.name, parsed.value)
-        except PatchError as error:
-            raise located(error, number, op) from None
-    return thaw(work)
-
-
 def located(error: PatchError, number: int, op: Any) -> PatchError:
     """Add the operation's index and path to an error."""
     path = op.get("path") if isinstance(op, Mapping) else None
     return PatchError(error.message, op_index=number, path=path if isinstance(path, str) else "")
 
 
-def check_test(found: Any, expected: Any) -> None:
-    """Raise `PatchError` unless the value found equals the expected one by `strict_equal`."""
-    if not strict_equal(found, expected):
-        raise PatchError(f"test failed: expected {_short(expected)}, found {_short(found)}")
-
-
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value in an error message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def write(node: Any, parts: Sequence[str], name: str, value: Any, depth: int = 0) -> Any:
-    """Apply one ``add``, ``replace`` or ``remove`` to a frozen document; return the new document.
+def write(node: Any, parts: Sequence[str], name: str, value: Any) -> Any:
+    """Apply one ``add``, ``replace`` or ``remove`` to a frozen value; return the new value.
 
     Args:
-        node: The frozen value at ``parts[:depth]``.
-        parts: The whole path.
+        node: The frozen value.
+        parts: The path in it; empty to replace the value itself.
         name: ``add``, ``replace`` or ``remove``.
         value: The frozen new value.
-        depth: Number of path tokens that lead to ``node``.
-
-    Returns:
-        The new frozen value at ``parts[:depth]``.
 
     Raises:
         PatchError: The path does not exist.
     """
-    if depth == len(parts):
-        if name == "remove":
-            raise PatchError("the whole document cannot be removed")
+    if not parts:
         return value
+    token, rest = parts[0], parts[1:]
     if isinstance(node, dict):
-        return _write_member(node, parts, name, value, depth)
+        if token not in node and (rest or name != "add"):
+            raise PatchError(f"no member {token!r}")
+        if name == "remove" and not rest:
+            return frozen_dict([{key: item for key, item in node.items() if key != token}])
+        return frozen_dict((node, {token: write(node.get(token), rest, name, value)}))
     if isinstance(node, list):
-        return _write_item(node, parts, name, value, depth)
-    raise PatchError(f"a {type(node).__name__} has no member {parts[depth]!r}")
-
-
-def _write_member(node: dict[str, Any], parts: Sequence[str], name: str, value: Any, depth: int) -> FrozenDict:
-    token, last = parts[depth], depth + 1 == len(parts)
-    if token not in node and not (last and name == "add"):
-        raise PatchError(f"no member {token!r}")
-    if last and name == "remove":
-        return frozen_dict([{key: item for key, item in node.items() if key != token}])
-    new = value if last else write(node[token], parts, name, value, depth + 1)
-    return with_member(node, token, new)
-
-
-def _write_item(node: list[Any], parts: Sequence[str], name: str, value: Any, depth: int) -> FrozenList:
-    token, last = parts[depth], depth + 1 == len(parts)
-    index = list_index(token, len(node))
-    if last and name == "add":
-        return frozen_list([*node[:index], value, *node[index:]])
-    if index == len(node):
-        raise PatchError(f"index {token} is outside a list of {len(node)}")
-    if last and name == "remove":
-        return frozen_list([*node[:index], *node[index + 1 :]])
-    new = value if last else write(node[index], parts, name, value, depth + 1)
-    return frozen_list([*node[:index], new, *node[index + 1 :]])
+        index = list_index(token, len(node))
+        if name == "add" and not rest:
+            return frozen_list([*node[:index], value, *node[index:]])
+        if index == len(node):
+            raise PatchError(f"index {token} is outside a list of {len(node)}")
+        if name == "remove" and not rest:
+            return frozen_list([*node[:index], *node[index + 1 :]])
+        return frozen_list([*node[:index], write(node[index], rest, name, value), *node[index + 1 :]])
+    raise PatchError(f"a {type(node).__name__} has no member {token!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,23 +26,12 @@ def pointer_parts(pointer: str) -> tuple[str, ...]:
         return ()
     if pointer[0] != "/":
         raise PatchError("a JSON Pointer is empty or begins with '/'", path=pointer)
+    tokens = pointer[1:].split("/")
     if "~" not in pointer:
-        return tuple(pointer[1:].split("/"))
-    return tuple(_unescape(token, pointer) for token in pointer[1:].split("/"))
-
-
-def _unescape(token: str, pointer: str) -> str:
-    if "~" not in token:
-        return token
-    # Any "~" that remains after the two valid escapes are removed is invalid.
-    if "~" in token.replace("~0", "").replace("~1", ""):
+        return tuple(tokens)
+    if re.search("~(?![01])", pointer):
         raise PatchError("'~' must be written as '~0' in a JSON Pointer ('~1' stands for '/')", path=pointer)
-    return token.replace("~1", "/").replace("~0", "~")
-
-
-def escape(token: str) -> str:
-    """Escape one reference token."""
-    return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
 
 
 def make_pointer(*parts: str | int) -> str:
@@ -53,7 +43,11 @@ def make_pointer(*parts: str | int) -> str:
     Returns:
         The pointer; ``""`` without parts.
     """
-    return "".join([f"/{part}" if isinstance(part, int) else f"/{escape(part)}" for part in parts])
+    pointer = ""
+    for part in parts:
+        token = str(part)
+        pointer += "/" + (token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token)
+    return pointer
 
 
 def list_index(token: str, length: int) -> int:

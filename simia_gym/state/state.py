@@ -9,7 +9,7 @@ from simia_gym.errors import InputError, PatchError
 from simia_gym.state.draft import Draft
 from simia_gym.state.equality import strict_equal
 from simia_gym.state.frozen import FrozenDict, frozen_dict, thaw
-from simia_gym.state.patch import ParsedOp, check_test, located, parse_op, write
+from simia_gym.state.patch import ParsedOp, located, parse_op, short, write
 from simia_gym.state.pointer import pointer_parts, resolve
 from simia_gym.state.table import Change, Table
 from simia_gym.types import Row
@@ -59,10 +59,6 @@ class State:
                 raise InputError(error.what, where=f"table {name!r}, {error.where}", fix=error.fix) from None
         return cls(made)
 
-    def fork(self) -> State:
-        """Return this state, which is safe to share because states never change."""
-        return self
-
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables: the initial ones in their order, then new ones that have rows, sorted."""
@@ -87,11 +83,8 @@ class State:
         held = self._tables.get(table)
         if held is None:
             return None
-        if held.delta or held.main.entries:  # most tables have never been written to
-            entry = held.delta.get(key) or held.main.entries.get(key)
-            if entry is not None:
-                return entry[1]
-        return held.base.rows.get(key)
+        entry = held.entries.get(key)
+        return held.base.rows.get(key) if entry is None else entry[1]
 
     def has(self, table: str, key: str) -> bool:
         """Whether the row exists."""
@@ -185,12 +178,7 @@ class State:
             mine, other = self._tables.get(name), base_state._tables.get(name)
             if mine is other:
                 continue
-            if mine is None or other is None:
-                # Only one of the two states has this table.
-                keys = {key for key, _ in (mine or other or Table.of({})).changes()}
-            else:
-                keys = mine.keys_apart(other)
-            for key in keys:
+            for key in {**(mine.entries if mine else {}), **(other.entries if other else {})}:
                 new, old = self.get(name, key), base_state.get(name, key)
                 if new is not old and not strict_equal(new, old):
                     touched.append((name, key))
@@ -211,22 +199,9 @@ class State:
             PatchError: The path does not exist.
         """
         try:
-            parts = pointer_parts(pointer)
-            if len(parts) < 2:
-                return self._whole(parts)
-            row = self.get(parts[0], parts[1])
-            if row is None:
-                raise PatchError(_no_row(parts))
-            return resolve(row, parts[2:])
+            return _value_in(self, pointer_parts(pointer))
         except PatchError as error:
             raise PatchError(error.message, path=pointer) from None
-
-    def _whole(self, parts: tuple[str, ...]) -> FrozenDict:
-        if not parts:
-            return frozen_dict([{name: frozen_dict([dict(self.rows(name))]) for name in self.tables}])
-        if parts[0] not in self.tables:
-            raise PatchError(f"no table {parts[0]!r}")
-        return frozen_dict([dict(self.rows(parts[0]))])
 
     def to_tables(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Copy the whole state into plain dictionaries and lists."""
@@ -236,28 +211,32 @@ class State:
         return f"State({', '.join(f'{name}: {self.count(name)} rows' for name in self.tables)})"
 
 
+def _value_in(rows: State | Draft, parts: tuple[str, ...]) -> Any:
+    """The value at a path in a state, or in a draft without edits."""
+    if not parts:
+        return frozen_dict([{name: frozen_dict([dict(rows.rows(name))]) for name in rows.tables}])
+    if len(parts) == 1:
+        if parts[0] not in rows.tables:
+            raise PatchError(f"no table {parts[0]!r}")
+        return frozen_dict([dict(rows.rows(parts[0]))])
+    row = rows.get(parts[0], parts[1])
+    if row is None:
+        raise PatchError(_no_row(parts))
+    return resolve(row, parts[2:])
+
+
 def _no_row(parts: tuple[str, ...]) -> str:
     return f"no row {parts[1]!r} in table {parts[0]!r}"
 
 
-class Patching:
-    """Applies operations to a state: holds the rows written so far; the state itself does not change.
+class Patching(Draft):
+    """A draft that is changed by operations alone: it holds the rows written so far.
 
     Args:
         state: The state to start from.
     """
 
-    __slots__ = ("_changes", "_state")
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._changes: dict[str, dict[str, Change]] = {}
-
-    def get(self, table: str, key: str) -> FrozenDict | None:
-        """Read the current row, or None."""
-        changes = self._changes.get(table)
-        change = None if changes is None else changes.get(key)
-        return self._state.get(table, key) if change is None else change[0]
+    __slots__ = ()
 
     def run(self, op: ParsedOp) -> None:
         """Apply one operation.
@@ -266,39 +245,24 @@ class Patching:
             PatchError: The operation cannot be applied; it has no effect.
         """
         if op.name == "test":
-            self._test(op)
-        else:
-            self._write(op)
+            found = _value_in(self, op.parts)
+            if not strict_equal(found, op.value):
+                raise PatchError(f"test failed: expected {short(op.value)}, found {short(found)}")
+            return
+        if len(op.parts) < 2:
+            raise PatchError(f"{op.name!r} must address a row ('/table/key') or a place inside one")
+        table, key, *inner = op.parts
+        row = self.get(table, key)
+        if row is None and (inner or op.name != "add"):
+            raise PatchError(_no_row(op.parts))
+        if op.name == "remove" and not inner:
+            self.remove(table, key)
+            return
+        new = write(row, inner, op.name, op.value)
+        if not isinstance(new, FrozenDict):
+            raise PatchError(f"a row is an object, not a {type(new).__name__}")
+        self.put(table, key, new)
 
     def done(self) -> State:
         """The state with all written rows; the original one if nothing was written."""
-        return self._state.updated(self._changes)
-
-    def _test(self, op: ParsedOp) -> None:
-        if len(op.parts) < 2:
-            check_test(self.done().at(op.path), op.value)
-            return
-        row = self.get(op.parts[0], op.parts[1])
-        if row is None:
-            raise PatchError(_no_row(op.parts))
-        check_test(resolve(row, op.parts[2:]), op.value)
-
-    def _write(self, op: ParsedOp) -> None:
-        if len(op.parts) < 2:
-            raise PatchError(f"{op.name!r} must address a row ('/table/key') or a place inside one")
-        table, key = op.parts[:2]
-        row = self.get(table, key)
-        if row is None and not (op.name == "add" and len(op.parts) == 2):
-            raise PatchError(_no_row(op.parts))
-        gone = op.name == "remove" and len(op.parts) == 2
-        new = None if gone else write(row, op.parts[2:], op.name, op.value)
-        if not gone and not isinstance(new, FrozenDict):
-            raise PatchError(f"a row is an object, not a {type(new).__name__}")
-        changes = self._changes.setdefault(table, {})
-        earlier = changes.pop(key, None) if row is None or new is None else changes.get(key)
-        if new is None:
-            # Removing a row that this patch itself added leaves no change.
-            if self._state.has(table, key):
-                changes[key] = (None, False)
-        else:
-            changes[key] = (new, row is None or (earlier is not None and earlier[1]))
+        return self.state.updated(self._changes)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from simia_gym.state import State
-from simia_gym.state.table import BaseTable, Table
+from simia_gym.state.table import Table
 from simia_gym.types import Row, ToolCall
 from simia_gym.views.placeholders import Context, Template, as_text, walk
 from simia_gym.views.selectors import Condition
 
-_KEPT = 4
 _NOWHERE = Context(State.from_tables({}), ToolCall("", {}))
-
-_Postings: TypeAlias = dict[Hashable, tuple[str, ...]]
 
 
 class Search:
@@ -27,7 +24,6 @@ class Search:
 
     def __init__(self, table: str, conditions: Sequence[Condition]) -> None:
         self._table, self._conditions = table, conditions
-        self._kept: list[tuple[BaseTable, _Postings]] = []
         self._index = next(((each, fn) for each in conditions if (fn := _indexed(each)) is not None), None)
 
     def meets(self, row: Row, context: Context) -> bool:
@@ -45,32 +41,14 @@ class Search:
 
     def _by_index(self, table: Table, context: Context) -> Iterator[tuple[str, Row]]:
         assert self._index is not None
-        condition, _ = self._index
-        postings = self._postings(table.base)
-        keys: dict[str, tuple[int, int]] = {}
-        for value in _wanted(condition, context):
-            for key in postings.get(value, ()):
-                keys[key] = (0, table.base.place(key))
-        for key, (turn, changed) in table.changes():
-            if changed is not None:
-                keys[key] = (turn, 0 if turn else table.base.place(key))
-        for key in sorted(keys, key=keys.__getitem__) if len(keys) > 1 else keys:
+        condition, values = self._index
+        index = table.base.index(self, lambda key, row: values(row))
+        keys = {key for value in _wanted(condition, context) for key in index.get(value, ())}
+        keys.update(key for key, (_, row) in table.entries.items() if row is not None)
+        for key in sorted(keys, key=table.place) if len(keys) > 1 else keys:
             row = table.get(key)
             if row is not None and self.meets(row, context):
                 yield key, row
-
-    def _postings(self, base: BaseTable) -> _Postings:
-        for known, postings in self._kept:
-            if known is base:
-                return postings
-        assert self._index is not None
-        lists: dict[Hashable, list[str]] = {}
-        for key, row in base.rows.items():
-            for value in dict.fromkeys(self._index[1](row)):
-                lists.setdefault(value, []).append(key)
-        made: _Postings = {value: tuple(keys) for value, keys in lists.items()}
-        self._kept = [(base, made), *self._kept[: _KEPT - 1]]
-        return made
 
 
 def _indexed(condition: Condition) -> Callable[[Row], Iterable[Hashable]] | None:

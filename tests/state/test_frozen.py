@@ -4,7 +4,6 @@ import copy
 import enum
 import json
 import pickle
-from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
@@ -13,64 +12,24 @@ import pytest
 
 from simia_gym.errors import InputError
 from simia_gym.state import FrozenDict, FrozenList, freeze, thaw
-from simia_gym.state.frozen import freeze_members
 
 VALUE: dict[str, Any] = {"a": [1, {"b": [None, True]}], "c": {"d": 1.5}, "e": "text"}
 
-DICT_CHANGES: list[Callable[[Any], object]] = [
-    lambda d: d.__setitem__("a", 1),
-    lambda d: d.__delitem__("a"),
-    lambda d: d.clear(),
-    lambda d: d.pop("a"),
-    lambda d: d.pop("absent", None),
-    lambda d: d.popitem(),
-    lambda d: d.setdefault("z", 1),
-    lambda d: d.update(z=1),
-    lambda d: d.__ior__({"z": 1}),
-]
-LIST_CHANGES: list[Callable[[Any], object]] = [
-    lambda items: items.__setitem__(0, 1),
-    lambda items: items.__setitem__(slice(None), []),
-    lambda items: items.__delitem__(0),
-    lambda items: items.__iadd__([1]),
-    lambda items: items.__imul__(2),
-    lambda items: items.append(1),
-    lambda items: items.extend([1]),
-    lambda items: items.insert(0, 1),
-    lambda items: items.pop(),
-    lambda items: items.remove(1),
-    lambda items: items.clear(),
-    lambda items: items.sort(),
-    lambda items: items.reverse(),
-]
+READING = {"copy", "get", "items", "keys", "values", "fromkeys", "count", "index"}
+CHANGING = {"__setitem__", "__delitem__", "__ior__", "__iadd__", "__imul__"}
 
 
-@pytest.mark.parametrize("change", DICT_CHANGES)
-def test_objects_refuse_every_change(change: Callable[[Any], object]) -> None:
+@pytest.mark.parametrize("plain", [dict, list])
+def test_every_method_that_changes_is_refused(plain: type) -> None:
     frozen = freeze(VALUE)
-    for target in (frozen, frozen["c"], frozen["a"][1]):
-        with pytest.raises(TypeError, match=r"read-only .*draft\.edit\(\)"):
-            change(target)
+    targets = [frozen, frozen["c"], frozen["a"][1]] if plain is dict else [frozen["a"], frozen["a"][1]["b"]]
+    names = {name for name in dir(plain) if not name.startswith("__") or name in CHANGING} - READING
+    assert len(names) >= 8
+    for target in targets:
+        for name in names:
+            with pytest.raises(TypeError, match=r"read-only .*draft\.edit\(\)"):
+                getattr(target, name)(0, 1)
     assert frozen == VALUE
-
-
-@pytest.mark.parametrize("change", LIST_CHANGES)
-def test_lists_refuse_every_change(change: Callable[[Any], object]) -> None:
-    frozen = freeze(VALUE)
-    for target in (frozen["a"], frozen["a"][1]["b"]):
-        with pytest.raises(TypeError, match=r"read-only list"):
-            change(target)
-    assert frozen == VALUE
-
-
-def test_every_mutating_method_of_the_builtin_types_is_covered() -> None:
-    reading = {"copy", "get", "items", "keys", "values", "fromkeys", "count", "index"}
-    for frozen, plain in ((FrozenDict, dict), (FrozenList, list)):
-        names = {name for name in dir(plain) if not name.startswith("__")} - reading
-        names |= {
-            name for name in ("__setitem__", "__delitem__", "__ior__", "__iadd__", "__imul__") if name in dir(plain)
-        }
-        assert {name for name in names if getattr(frozen, name) is getattr(plain, name)} == set()
 
 
 def test_calling_init_again_changes_nothing() -> None:
@@ -80,33 +39,18 @@ def test_calling_init_again_changes_nothing() -> None:
     assert frozen == VALUE
 
 
-def test_the_source_can_change_without_effect() -> None:
-    source = copy.deepcopy(VALUE)
-    frozen = freeze(source)
-    source["a"][1]["b"].append(1)
-    source["c"]["d"] = 2
-    assert frozen == VALUE
-
-
-def test_constructors_freeze_deeply() -> None:
+def test_containers_are_frozen_deeply_and_share_nothing() -> None:
     inner: dict[str, Any] = {"b": []}
-    frozen = FrozenDict({"a": inner})
-    items = FrozenList([inner])
+    made = [freeze({"a": inner}), FrozenDict({"a": inner}), FrozenDict(), *FrozenList([inner]), FrozenList()]
     inner["b"].append(1)
-    assert frozen == {"a": {"b": []}}
-    assert items == [{"b": []}]
-    assert type(frozen["a"]) is type(items[0]) is FrozenDict
-    assert FrozenDict() == {}
-    assert FrozenList() == []
+    assert made == [{"a": {"b": []}}, {"a": {"b": []}}, {}, {"b": []}, []]
+    assert {type(value) for value in (*made, made[1]["a"])} == {FrozenDict, FrozenList}
 
 
 def test_writers_take_frozen_values() -> None:
     frozen = freeze(VALUE)
     assert json.dumps(frozen) == json.dumps(VALUE)
-    assert json.dumps(frozen, indent=2) == json.dumps(VALUE, indent=2)
     assert orjson.dumps(frozen) == orjson.dumps(VALUE)
-    assert isinstance(frozen, dict)
-    assert isinstance(frozen["a"], list)
 
 
 def test_copies_are_plain() -> None:
@@ -170,15 +114,3 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     loop.append(loop)
     with pytest.raises(InputError, match="nested too deeply"):
         freeze(loop)
-
-
-def test_freeze_members_is_freeze_of_both() -> None:
-    first = {"i": 1, "type": "x"}
-    made = freeze_members(first, VALUE)
-    assert made == freeze({**first, **VALUE})
-    assert list(made) == [*first, *VALUE]
-    assert type(made) is type(made["c"]) is FrozenDict
-    assert type(made["a"]) is FrozenList
-    with pytest.raises(InputError) as info:
-        freeze_members(first, {"a": {"b": {1}}})
-    assert "/a/b" in str(info.value)
