@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from simia_gym.envs.webshop.catalogue.products import NO_ATTRIBUTES
-from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
 
 NO_BOUND = 1_000_000.0
@@ -18,9 +18,8 @@ BOUNDS = tuple(10.0 * step for step in range(1, 100))
 """Possible price bounds: multiples of ten dollars, as in the published shop."""
 
 
-@dataclass(frozen=True)
-class Goal:
-    """A shopping goal.
+class Goal(BaseModel):
+    """A shopping goal, as ``Task.options["goal"]`` holds it.
 
     Attributes:
         asin: Id of the product from which the goal was made; other products may meet the goal, too.
@@ -29,69 +28,26 @@ class Goal:
         name: The product's title.
         product_category: The product's category from coarse to fine.
         attributes: Wanted attribute phrases.
-        goal_options: Wanted option values.
+        goal_options: Wanted option values; of a mapping, as in the published synthetic goals, its values.
         price_upper: Maximum price in dollars.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     asin: str
     category: str
     query: str
     name: str
     product_category: str
-    attributes: tuple[str, ...]
-    goal_options: tuple[str, ...]
-    price_upper: float
-
-    def to_json(self) -> JsonObject:
-        """The goal as a JSON object, for ``Task.options["goal"]``."""
-        value = asdict(self)
-        return {**value, "attributes": list(self.attributes), "goal_options": list(self.goal_options)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any], where: str = "goal") -> Goal:
-        """Read a goal from a JSON object.
-
-        Options may be a mapping from name to value, as in the published synthetic goals; the values are used.
-
-        Args:
-            value: The decoded object.
-            where: File and position, for error messages.
-
-        Raises:
-            InputError: A field is missing or of the wrong type.
-        """
-        options = value.get("goal_options", ())
-        try:
-            goal = cls(
-                asin=value["asin"],
-                category=value["category"],
-                query=value["query"],
-                name=value["name"],
-                product_category=value["product_category"],
-                attributes=tuple(value["attributes"]),
-                goal_options=tuple(options.values() if isinstance(options, Mapping) else options),
-                price_upper=float(value["price_upper"]),
-            )
-        except KeyError as error:
-            fix = "Write every field of a goal."
-            raise InputError(f"the goal has no {error.args[0]!r}", where=where, fix=fix) from error
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the goal cannot be read: {error}", where=where, fix="Mend the field.") from error
-        if not goal.attributes or goal.price_upper <= 0:
-            fix = "Give at least one attribute and a price bound above 0."
-            raise InputError("the goal has no attributes or no price bound", where=where, fix=fix)
-        return goal
+    attributes: tuple[str, ...] = Field(min_length=1)
+    goal_options: Annotated[
+        tuple[str, ...], BeforeValidator(lambda v: v.values() if isinstance(v, Mapping) else v)
+    ] = ()
+    price_upper: float = Field(gt=0)
 
 
 def goal_for(product: Mapping[str, Any], attributes: Sequence[str], options: Sequence[str], bound: float) -> Goal:
-    """Make a goal from a product.
-
-    Args:
-        product: A normalised product row.
-        attributes: Attribute phrases to ask for.
-        options: Option values to ask for.
-        bound: The price bound.
-    """
+    """Make a goal that asks for some attributes and option values of a normalised product row."""
     return Goal(
         asin=product["asin"],
         category=product["category"],
@@ -131,16 +87,7 @@ def split_of(asin: str) -> Split:
 
 
 def make_task(task_id: str, split: Split, kind: str, goal: Goal, instruction: str, gold: Sequence[JsonObject]) -> Task:
-    """Make the task of a goal.
-
-    Args:
-        task_id: The task's id.
-        split: Its split.
-        kind: Its kind.
-        goal: What is wanted.
-        instruction: The request, as the policy reads it on every page.
-        gold: Calls that reach the goal.
-    """
+    """Make the task of a goal; the policy reads ``instruction`` on every page, and ``gold`` are calls that reach it."""
     return Task(
         id=task_id,
         split=split,
@@ -148,5 +95,5 @@ def make_task(task_id: str, split: Split, kind: str, goal: Goal, instruction: st
         instruction=instruction,
         setup=({"op": "replace", "path": "/session/main/instruction", "value": instruction},),
         gold=tuple(gold),
-        options={"goal": goal.to_json()},
+        options={"goal": goal.model_dump(mode="json")},
     )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simia_gym.common.validation import validated
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import Score, score
 from simia_gym.errors import Fault
@@ -31,7 +32,7 @@ def grade(finished: FinishedEpisode) -> Grade:
     if finished.stateless:
         message = "the simulator kept no state, so the purchase cannot be graded"
         raise Fault("no_state", message, role="judge")
-    goal = Goal.from_json(finished.task.options["goal"], where=f"task {finished.task.id!r}")
+    goal = validated(Goal, finished.task.options["goal"], where=f"task {finished.task.id}: goal")
     session = finished.final.get("session", "main")
     if session is None or not session["bought"]:
         return Grade(0.0, {"bought": None}, _unmet(goal), "Nothing was bought.")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.matching import normalize_color, nouns, similar
@@ -57,28 +57,8 @@ class Score:
     price_met: bool
 
 
-class Best(NamedTuple):
-    """The best purchase there is.
-
-    Attributes:
-        reward: Its reward.
-        asin: The product.
-        options: The options to choose.
-    """
-
-    reward: float
-    asin: str
-    options: dict[str, str]
-
-
 def score(product: Mapping[str, Any], goal: Goal, chosen: Mapping[str, str]) -> Score:
-    """Score a purchase.
-
-    Args:
-        product: The normalised row of what was bought.
-        goal: What was wanted.
-        chosen: Chosen option values by option name.
-    """
+    """Score the purchase of a product (a normalised row) with option values, given by option name."""
     kind = score_type(product, goal)
     found = {phrase: find_attribute(product, phrase) for phrase in goal.attributes}
     options = match_options(goal.goal_options, chosen.values())
@@ -139,29 +119,14 @@ def same_option(chosen: str, wanted: str) -> bool:
     return similar(normalize_color(chosen), normalize_color(wanted))
 
 
-def best_purchase(goal: Goal, products: Iterable[Mapping[str, Any]]) -> Best:
-    """Find the highest reachable reward by trying every product with every combination of its options.
+def best_reward(product: Mapping[str, Any], goal: Goal) -> float:
+    """The highest reward for a product, found by trying every combination of its options.
 
-    All values that meet no wanted option are tried as one case: the option is not chosen.
-
-    Args:
-        goal: What is wanted.
-        products: Normalised rows.
-
-    Returns:
-        The first best purchase, in catalogue order.
+    All values of an option that meet no wanted one are tried as one case: the option is not chosen.
     """
-    best = Best(-1.0, "", {})
-    for product in products:
-        if score_type(product, goal).factor <= best.reward:
-            continue
-        useful: list[list[tuple[str, str] | None]] = [
-            [None, *((name, value) for value in values if any(same_option(value, want) for want in goal.goal_options))]
-            for name, values in product["options"].items()
-        ]
-        for combination in itertools.product(*useful):
-            chosen = dict(pair for pair in combination if pair is not None)
-            reward = score(product, goal, chosen).reward
-            if reward > best.reward:
-                best = Best(reward, product["asin"], chosen)
-    return best
+    useful: list[list[tuple[str, str] | None]] = [
+        [None, *((name, value) for value in values if any(same_option(value, want) for want in goal.goal_options))]
+        for name, values in product["options"].items()
+    ]
+    choices = (dict(pair for pair in combination if pair is not None) for combination in itertools.product(*useful))
+    return max(score(product, goal, chosen).reward for chosen in choices)

@@ -24,21 +24,12 @@ _REMEMBERED = 2_048
 _parts: dict[tuple[object, ...], tuple[object, Part]] = {}
 
 
-def opening(state: State, task: Task) -> str:
-    """The first page."""
-    return page(state)
-
-
-def render(state: State, call: ToolCall) -> str:
-    """The page after a call."""
-    return page(state)
-
-
-def page(state: State) -> str:
+def render(state: State, cause: Task | ToolCall | None = None) -> str:
     """The text of the open page.
 
     Args:
         state: The state, or a slice of it that holds what the page shows.
+        cause: The task or call that led to the page, which does not depend on it.
 
     Raises:
         LookupError: The state lacks something that the page shows.

@@ -87,19 +87,11 @@ class SearchIndex:
         self._postings = _weigh(counts)
         self._found: dict[str, FrozenList] = {}
 
-    def search(self, keywords: str) -> tuple[str, ...]:
-        """Find products.
-
-        Args:
-            keywords: Words; a product needs at least one of them.
-
-        Returns:
-            Ids of the best `TOP` products, best first.
-        """
-        return tuple(self.results(keywords))
-
     def results(self, keywords: str) -> FrozenList:
-        """The same as `search`, as an immutable list; equal searches return the same object, which states share."""
+        """The ids of the best `TOP` products that contain one of the words, best first.
+
+        Equal searches return the same immutable object, which states share.
+        """
         found = self._found.get(keywords)
         if found is None:
             if len(self._found) >= _REMEMBERED:

@@ -16,12 +16,15 @@ import logging
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator
 
 from simia_gym.common.files import read_json
+from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData
 from simia_gym.envs.webshop.catalogue.catalogue import new_session
-from simia_gym.envs.webshop.catalogue.products import Shelf, shelve
+from simia_gym.envs.webshop.catalogue.products import normalise
 from simia_gym.envs.webshop.goals import goal_for, make_task, price_words, sample_bound, split_of, usable_attributes
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
@@ -31,6 +34,21 @@ _log = logging.getLogger(__name__)
 _MOST_GOALS_OF_A_PRODUCT = 4
 _HUMAN = "items_human_ins.json"
 _ATTRIBUTES = "items_ins_v2*.json"
+
+
+def _listed(value: Any) -> Any:
+    return list(value.values()) if isinstance(value, Mapping) else value or []
+
+
+_Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class _Wish(BaseModel):
+    """One instruction of a companion file, with what it asks for."""
+
+    instruction: str
+    instruction_attributes: _Texts = []
+    instruction_options: _Texts = []
 
 
 def load(path: Path) -> DomainData:
@@ -54,7 +72,7 @@ def load(path: Path) -> DomainData:
         for asin, entry in instructions.items()
         if isinstance(entry, Mapping) and isinstance(entry.get("attributes"), list)
     }
-    shelf = read_products(file, attributes)
+    rows = read_products(file, attributes)
     wishes = _by_asin(human)
     makers = (
         lambda row: _human_goals(row, wishes, str(human)),
@@ -63,7 +81,7 @@ def load(path: Path) -> DomainData:
     )
     for maker in makers:
         tasks: dict[Split, list[Task]] = {"train": [], "test": []}
-        for row in shelf.rows.values():
+        for row in rows.values():
             for task in maker(row):
                 tasks[task.split].append(task)
         if tasks["train"] or tasks["test"]:
@@ -72,21 +90,18 @@ def load(path: Path) -> DomainData:
         fix = "Give products attributes, or put items_ins_v2.json or items_human_ins.json beside the file."
         raise InputError("no goal can be made from these products", where=str(file), fix=fix)
     return DomainData(
-        tables={"products": shelf.rows, "session": {"main": new_session()}},
+        tables={"products": rows, "session": {"main": new_session()}},
         tasks=tasks,
         hash=_content_hash(file, synthetic, human),
     )
 
 
-def read_products(file: Path, attributes: Mapping[str, Any] | None = None) -> Shelf:
-    """Read a product file.
+def read_products(file: Path, attributes: Mapping[str, Any]) -> dict[str, JsonObject]:
+    """Read a product file: normalised products by id, in file order; broken and repeated ones are left out.
 
     Args:
         file: A JSON array of products.
-        attributes: Attribute phrases by product id, from a separate file.
-
-    Returns:
-        Its products, and what was left out.
+        attributes: Attribute phrases by product id, from a separate file; they replace the product's own.
 
     Raises:
         InputError: It is no JSON array, or not one entry can be used; names the first mistake.
@@ -95,15 +110,26 @@ def read_products(file: Path, attributes: Mapping[str, Any] | None = None) -> Sh
     if not isinstance(items, list):
         fix = "Give a WebShop product file, such as items_shuffle_1000.json."
         raise InputError("is not a JSON array of products", where=str(file), fix=fix)
-    shelf = shelve(items, str(file), attributes)
-    if not shelf.rows:
-        if shelf.broken:
-            raise shelf.broken[0]
-        raise InputError("holds no products", where=str(file), fix="Give at least one product.")
-    if shelf.broken or shelf.duplicates:
-        first = f"; the first broken one: {shelf.broken[0]}" if shelf.broken else ""
-        _log.warning("left out %d broken and %d repeated products%s", len(shelf.broken), shelf.duplicates, first)
-    return shelf
+    rows: dict[str, JsonObject] = {}
+    broken: list[InputError] = []
+    for index, raw in enumerate(items):
+        try:
+            row = normalise(raw, where=f"{file}[{index}]")
+        except InputError as error:
+            broken.append(error)
+            continue
+        if row["asin"] in attributes:
+            row["attributes"] = list(attributes[row["asin"]])
+        rows.setdefault(row["asin"], row)
+    if not rows:
+        raise (
+            broken[0] if broken else InputError("holds no products", where=str(file), fix="Give at least one product.")
+        )
+    repeated = len(items) - len(broken) - len(rows)
+    if broken or repeated:
+        first = f"; the first broken one: {broken[0]}" if broken else ""
+        _log.warning("left out %d broken and %d repeated products%s", len(broken), repeated, first)
+    return rows
 
 
 def _product_file(path: Path) -> Path:
@@ -143,9 +169,10 @@ def _human_goals(row: JsonObject, wishes: Mapping[str, Any], where: str) -> Iter
     """Goals from human instructions; those without attributes are skipped, as in the published shop."""
     for number, wish in enumerate(wishes.get(row["asin"], ())):
         place = f"{where}: {row['asin']}[{number}]"
-        text, attributes, options = _fields(wish, place)
-        if attributes:
-            yield _task(row, number, "human", text.strip("."), attributes, options)
+        read = validated(_Wish, wish, where=place)
+        if read.instruction_attributes:
+            text = read.instruction.strip(".")
+            yield _task(row, number, "human", text, read.instruction_attributes, read.instruction_options)
 
 
 def _synthetic_goals(row: JsonObject, instructions: Mapping[str, Any], where: str) -> Iterator[Task]:
@@ -153,9 +180,9 @@ def _synthetic_goals(row: JsonObject, instructions: Mapping[str, Any], where: st
     entry = instructions.get(row["asin"])
     if not isinstance(entry, Mapping) or not entry.get("instruction"):
         return
-    text, attributes, _ = _fields(entry, f"{where}: {row['asin']}")
-    if attributes:
-        yield from _with_options(row, "synthetic", text, attributes)
+    read = validated(_Wish, entry, where=f"{where}: {row['asin']}")
+    if read.instruction_attributes:
+        yield from _with_options(row, "synthetic", read.instruction, read.instruction_attributes)
 
 
 def _own_goals(row: JsonObject) -> Iterator[Task]:
@@ -187,21 +214,6 @@ def _task(row: JsonObject, number: int, kind: str, text: str, attributes: list[s
     bound = sample_bound(_rng(row, number), row["price"])
     goal = goal_for(row, attributes, options, bound)
     return make_task(f"{row['asin']}-{number}", split, kind, goal, (text + price_words(bound)).strip(), ())
-
-
-def _fields(entry: Any, where: str) -> tuple[str, list[str], list[str]]:
-    """Instruction, attributes and option values of one entry."""
-    fix = "Write {'instruction': text, 'instruction_attributes': [text], 'instruction_options': [text]}."
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("instruction"), str):
-        raise InputError("the entry has no text 'instruction'", where=where, fix=fix)
-    lists: list[list[str]] = []
-    for name in ("instruction_attributes", "instruction_options"):
-        value = entry.get(name) or []
-        values = list(value.values()) if isinstance(value, Mapping) else value
-        if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-            raise InputError(f"{name!r} is no list of texts", where=where, fix=fix)
-        lists.append(list(values))
-    return entry["instruction"], lists[0], lists[1]
 
 
 def _rng(row: JsonObject, number: int) -> random.Random:

@@ -102,15 +102,15 @@ class WebShopWorld(World):
     def _page_of(self, state: State, transition: Transition, feedback: Feedback) -> Transition:
         """The transition with the open page as its observation."""
         if transition.outcome == "error":
-            page = screen.page(state)
+            page = screen.render(state)
             text = page if feedback == "terse" else f"{transition.observation}\n\n{page}"
             return error_transition(text, transition.error_code or "tool_error", self.info(state))
         after = cast(State, transition.state)
-        return Transition(screen.page(after), transition.ops, info=transition.info, state=after)
+        return Transition(screen.render(after), transition.ops, info=transition.info, state=after)
 
     def opening(self, db: Draft, task: Task) -> str:
         """Give the start page."""
-        return screen.page(db.state)
+        return screen.render(db.state)
 
     def info(self, state: State) -> Mapping[str, Any]:
         """Give what can be done on the open page: ``has_search_bar`` and ``clickables``."""

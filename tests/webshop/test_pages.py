@@ -56,7 +56,7 @@ def shop() -> State:
 def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObject, str | None]:
     """Take steps from the start page; give the last page's text, its actions and the last error code."""
     world, state = WebShopWorld(options), shop()
-    text, code = screen.page(state), None
+    text, code = screen.render(state), None
     info: Any = world.info(state)
     for name, argument in steps:
         call = ToolCall(name, {"keywords" if name == "search" else "value": argument})

@@ -11,7 +11,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.envs.webshop.goals import Goal
-from simia_gym.envs.webshop.scoring import best_purchase
+from simia_gym.envs.webshop.scoring import best_reward
 from simia_gym.envs.webshop.user_data import load, read_products
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Row, Task
@@ -75,7 +75,7 @@ def test_goals_from_human_instructions(tmp_path: Path) -> None:
     write(tmp_path, "items_human_ins.json", human)
     (task,) = tasks_of(tmp_path)
     assert task.kind == "human"
-    goal = Goal.from_json(task.options["goal"])
+    goal = Goal.model_validate(task.options["goal"])
     assert (goal.asin, goal.attributes, goal.goal_options) == ("B000000001", ("quiet",), ("red",))
     assert goal.price_upper in (30.0, 40.0, 50.0)
     assert task.instruction == f"i want a red desk clock, and price lower than {goal.price_upper:.2f} dollars"
@@ -110,8 +110,9 @@ def test_goals_from_nothing_but_products(tmp_path: Path) -> None:
     tasks = tasks_of(file)
     assert {task.kind for task in tasks} == {"own"}
     assert {task.split for task in tasks} == {"train", "test"}
-    rows = rows_of(file)
-    assert all(best_purchase(Goal.from_json(task.options["goal"]), rows).reward == 1.0 for task in tasks)
+    rows = {row["asin"]: row for row in rows_of(file)}
+    goals = [Goal.model_validate(task.options["goal"]) for task in tasks]
+    assert all(best_reward(rows[goal.asin], goal) == 1.0 for goal in goals)
     assert len({task.id for task in tasks}) == len(tasks)
 
 
@@ -141,7 +142,7 @@ def test_same_files_same_data(tmp_path: Path) -> None:
 def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = write(tmp_path, "a.json", [entry(1), entry(1), entry(2, asin="nan"), entry(3, name=5)])
     with caplog.at_level(logging.WARNING):
-        assert list(read_products(file).rows) == ["B000000001"]
+        assert list(read_products(file, {})) == ["B000000001"]
     assert "2 broken and 1 repeated" in caplog.text
     assert "a.json[2]" in caplog.text
 
@@ -153,19 +154,19 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         ({"items_shuffle.json": [], "items_shuffle_1000.json": []}, ["2 product files", "items_shuffle_1000.json"]),
         ({"a.json": {}}, ["a.json", "not a JSON array"]),
         ({"a.json": []}, ["holds no products"]),
-        ({"a.json": [{"asin": "B1"}]}, ["a.json[0]", "'name' is missing"]),
+        ({"a.json": [{"asin": "B1"}]}, ["a.json[0].name"]),
         ({"a.json": [entry(1)]}, ["no goal can be made", "items_ins_v2.json"]),
         ({"a.json": [entry(1)], "items_human_ins.json": []}, ["items_human_ins.json", "not a JSON object"]),
         (
             {"a.json": [entry(1)], "items_human_ins.json": {"B000000001": [{"instruction": 3}]}},
-            ["items_human_ins.json: B000000001[0]", "instruction"],
+            ["items_human_ins.json: B000000001[0].instruction"],
         ),
         (
             {
                 "a.json": [entry(1)],
                 "items_ins_v2.json": {"B000000001": {"instruction": "x", "instruction_attributes": [1]}},
             },
-            ["items_ins_v2.json: B000000001", "'instruction_attributes'"],
+            ["items_ins_v2.json: B000000001.instruction_attributes[0]"],
         ),
     ],
 )

@@ -1,3 +1,5 @@
+"""A click or a search is settled by the session, the products on the screen and the search engine's answer."""
+
 from __future__ import annotations
 
 import random
@@ -7,51 +9,85 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simia_gym.assembly.suite import Suite
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.envs.webshop import screen
 from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.envs.webshop.catalogue.catalogue import tables
-from simia_gym.envs.webshop.catalogue.requests import generate
 from simia_gym.envs.webshop.world import WebShopWorld
+from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.state import State
-from simia_gym.state.schema import read_state_schema
-from simia_gym.types import JsonObject, ToolCall
+from simia_gym.types import JsonObject, Task, ToolCall
 
+from .conftest import Play
+
+SMALL = 20_000
 BASE = State.from_tables(tables())
-WORLDS = (WebShopWorld(), WebShopWorld())
-SCHEMA = read_state_schema(FOLDER / "state.schema.json")
 
 
-@given(seed=st.integers(0, 10_000), words=st.lists(st.sampled_from(["tea", "mug", "red", "x"]), min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
-def test_a_walk_is_a_function_of_state_and_action(seed: int, words: list[str]) -> None:
-    """Operations lead where the world says; another world object agrees; states stay valid; products never change."""
-    rng = random.Random(seed)
-    world, other = WORLDS
-    state = BASE.apply(generate("train", seed).setup)
-    for _ in range(25):
-        actions = world.info(state)
-        value = rng.choice([*actions["clickables"], "nowhere"]) if actions["clickables"] else "nowhere"
-        call = ToolCall("click", {"value": value})
-        if actions["has_search_bar"] and rng.random() < 0.8:
-            call = ToolCall("search", {"keywords": " ".join(words)})
-        transition = world.call(state, call)
-        again = other.call(state, call)
-        assert (again.observation, again.ops, again.outcome) == (
-            transition.observation,
-            transition.ops,
-            transition.outcome,
-        )
-        assert transition.ops is not None
-        after = state.apply(transition.ops)
-        assert screen.page(after) == transition.observation
-        if transition.state is None:
-            assert transition.outcome == "error"
-            assert transition.ops == ()
-        else:
-            assert after.touched_since(transition.state) == []
-            assert all(table == "session" for table, _ in after.touched_since(BASE))
-        assert list(SCHEMA.problems(after, [("session", "main")])) == []
-        state = after
+def check_call(domain: Domain, state: State, call: ToolCall) -> State:
+    """Compare slice and whole, operations and state, terse and explained; give the state after the call."""
+    transition, problems = call_problems(domain, state, call)
+    assert problems == [], call
+    assert domain.slicer(call.name)(state, call).size < SMALL
+    after = state.apply(transition.ops or ())
+    assert after.touched_since(transition.state or state) == []
+    assert all(table == "session" for table, _ in after.touched_since(state))
+    assert screen.render(after) == transition.observation
+    assert dict(domain.extras(after)) == dict(transition.info)
+    assert domain.world is not None
+    terse, told = transition.observation, domain.world.call(state, call, "explain").observation
+    assert told == terse if transition.outcome == "ok" else told.startswith("Error: ") and told.endswith(terse)
+    return after
+
+
+def test_the_experts_visits(suite: Suite, play: Play) -> None:
+    domain, seen = suite.domain, set()
+    for task in [*suite.tasks[:60], *suite.tasks[-60:]]:
+        played = play("expert", task, 0)
+        made = [event["call"] for event in played.episode.ledger.events if event.get("call") is not None]
+        for calls in (made, task.gold):
+            state = domain.prepare(task).initial
+            for item in calls:
+                state = check_call(domain, state, ToolCall(item["name"], item["arguments"]))
+                seen.add(state.at("/session/main/page"))
+    assert seen >= {"results", "item", "features", "end"}
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_any_walk(suite: Suite, seed: int) -> None:
+    rng, domain = random.Random(seed), suite.domain
+    task: Task = rng.choice(suite.tasks)
+    state = domain.prepare(task).initial
+    schema = domain.state_schema
+    assert schema is not None
+    for _ in range(20):
+        clickables = domain.extras(state)["clickables"]
+        call = ToolCall("click", {"value": rng.choice([*clickables, "nowhere", "Buy Now", "< PREV", "features"])})
+        if rng.random() < 0.3:
+            call = ToolCall("search", {"keywords": rng.choice(["Mug ", "red tea", "unheard", "", "lamp shade"])})
+        state = check_call(domain, state, call)
+        assert list(schema.problems(state, [("session", "main")])) == []
+
+
+def test_search_anywhere_runs_on_a_slice() -> None:
+    domain = load_domain(FOLDER, {"search_anywhere": True})
+    state = domain.base
+    for words in ("mug", "tea", "mug", "unheard of", "lamp"):
+        state = check_call(domain, state, ToolCall("search", {"keywords": words}))
+
+
+def test_what_a_slice_holds(suite: Suite) -> None:
+    domain = suite.domain
+    part = domain.slicer("search")(domain.base, ToolCall("search", {"keywords": "Travel Mug"}))
+    assert list(part.tables) == ["session", "hits", "products"]
+    found = part.tables["hits"]["travel mug"]["asins"]
+    assert len(found) == 50
+    assert list(part.tables["products"]) == found[:10]
+    assert all(set(row) == {"asin", "title", "price_tag"} for row in part.tables["products"].values())
+    assert list(declaration_problems(domain)) == []
 
 
 @pytest.mark.parametrize(

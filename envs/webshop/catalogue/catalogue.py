@@ -7,11 +7,18 @@ that several products meet a request in part and few meet it in full.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from functools import cache
 
-from simia_gym.envs.webshop.catalogue.categories import CATEGORIES, Category
 from simia_gym.envs.webshop.catalogue.products import normalise
-from simia_gym.envs.webshop.catalogue.vocabulary import ATTRIBUTES, FIRST_SYLLABLES, LAST_SYLLABLES, LINES
+from simia_gym.envs.webshop.catalogue.vocabulary import (
+    ATTRIBUTES,
+    CATEGORIES,
+    FIRST_SYLLABLES,
+    LAST_SYLLABLES,
+    LINES,
+    Category,
+)
 from simia_gym.types import JsonObject
 
 SEED = 20_240
@@ -35,46 +42,24 @@ _PRAISE = (
 
 
 @cache
-def raw_products(seed: int = SEED, per_category: int = PER_CATEGORY) -> tuple[JsonObject, ...]:
-    """Generate the catalogue in the format of a product file.
-
-    Args:
-        seed: Random seed.
-        per_category: Number of products of each kind.
-
-    Returns:
-        The products, shuffled; treat them as read-only.
-    """
-    rng = random.Random(seed)
+def tables() -> dict[str, dict[str, JsonObject]]:
+    """The initial state of the shop: its products, and one session on the start page; not to be changed."""
+    rng = random.Random(SEED)
     taken: set[str] = set()
     products = []
     for category in CATEGORIES:
         brands = _brands(rng, 6)
-        lines = rng.sample(LINES, min(per_category, len(LINES)))
-        for number in range(per_category):
-            line = lines[number % len(lines)]
-            if number >= len(lines):
-                line = f"{line} {number // len(lines) + 1}"
-            products.append(_product(rng, category, rng.choice(brands), line, taken))
+        lines = rng.sample(LINES, PER_CATEGORY)
+        products += [_product(rng, category, rng.choice(brands), line, taken) for line in lines]
     rng.shuffle(products)
-    return tuple(products)
+    rows = (normalise(raw, where=f"catalogue[{number}]") for number, raw in enumerate(products))
+    return {"products": {row["asin"]: row for row in rows}, "session": {"main": new_session()}}
 
 
-@cache
-def tables() -> dict[str, dict[str, JsonObject]]:
-    """The initial state of the shop: the normalised products and one session on the start page."""
-    products = {raw["asin"]: normalise(raw, where=f"catalogue[{i}]") for i, raw in enumerate(raw_products())}
-    return {"products": products, "session": {"main": new_session()}}
-
-
-def new_session(instruction: str = "") -> JsonObject:
-    """The row of a session on the start page.
-
-    Args:
-        instruction: The shopper's request.
-    """
+def new_session() -> JsonObject:
+    """The row of a session on the start page; a task puts its instruction in."""
     return {
-        "instruction": instruction,
+        "instruction": "",
         "page": "start",
         "keywords": None,
         "results": None,
@@ -128,15 +113,15 @@ def _product(rng: random.Random, category: Category, brand: str, line: str, take
     }
 
 
-def _some(rng: random.Random, pool: tuple[str, ...]) -> list[str]:
+def _some(rng: random.Random, pool: Sequence[str]) -> list[str]:
     """A random part of a pool, in the pool's order: at least half of it and at least two values."""
     n = rng.randint(max(2, (len(pool) + 1) // 2), len(pool))
     keep = set(rng.sample(range(len(pool)), n))
     return [value for index, value in enumerate(pool) if index in keep]
 
 
-def _pricing(rng: random.Random, low: float, high: float) -> str:
-    price = rng.randrange(int(low), int(high)) + rng.choice((0.49, 0.95, 0.99))
+def _pricing(rng: random.Random, low: int, high: int) -> str:
+    price = rng.randrange(low, high) + rng.choice((0.49, 0.95, 0.99))
     if rng.random() < 0.2:
         return f"${price:.2f} to ${price + rng.choice((2, 3, 5, 8)):.2f}"
     return f"${price:.2f}"

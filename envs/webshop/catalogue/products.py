@@ -5,63 +5,81 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from simia_gym.errors import InputError
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, StringConstraints
+
+from simia_gym.common.validation import validated
 from simia_gym.types import JsonObject
 
-_TEXT_FIELDS = ("asin", "name", "category", "query", "product_category")
-_NUMBER = re.compile(r"[^\d.]")
+_NOT_PART_OF_A_NUMBER = re.compile(r"[^\d.]")
 _DEFAULT_PRICE = 100.0
 """Price in dollars of a product without a price, as in the published shop."""
 NO_ATTRIBUTES = ["DUMMY_ATTR"]
 """Attributes of a product that has none, as in the published shop."""
 
 
-@dataclass(frozen=True)
-class Shelf:
-    """The content of a product file.
-
-    Attributes:
-        rows: Normalised products by id, in file order.
-        duplicates: Number of entries that were skipped because they repeat an id.
-        broken: Errors of the entries that were skipped because they are invalid.
-    """
-
-    rows: dict[str, JsonObject]
-    duplicates: int
-    broken: tuple[InputError, ...]
+def _product_id(value: str) -> str:
+    if value == "NAN":
+        raise ValueError("a product id is needed")
+    return value
 
 
-def shelve(items: Iterable[Any], where: str, attributes: Mapping[str, Any] | None = None) -> Shelf:
-    """Normalise many products, leaving out broken and repeated ones.
+def _prices(value: Any) -> list[float]:
+    """The ends of a price range, the one price, or none: of ``$12.99``, ``$10.99 to $14.99``, or a list of numbers."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, list):
+        return value[:2]
+    try:
+        prices = [float(_NOT_PART_OF_A_NUMBER.sub("", part)) for part in value.split("$")[1:]]
+    except (AttributeError, ValueError):
+        prices = []
+    if not prices:
+        raise ValueError("a price should be '$12.99', '$10.99 to $14.99', or left out")
+    return prices[:2]
 
-    Args:
-        items: Decoded entries of a product file.
-        where: The file, for error messages.
-        attributes: Attribute phrases by product id, from a separate file; they replace the product's own.
 
-    Returns:
-        The rows, and the skipped entries.
-    """
-    rows: dict[str, JsonObject] = {}
-    duplicates = 0
-    broken: list[InputError] = []
-    for index, raw in enumerate(items):
-        try:
-            row = normalise(raw, where=f"{where}[{index}]")
-        except InputError as error:
-            broken.append(error)
-            continue
-        if row["asin"] in rows:
-            duplicates += 1
-            continue
-        if attributes is not None and row["asin"] in attributes:
-            row["attributes"] = list(attributes[row["asin"]])
-        rows[row["asin"]] = row
-    return Shelf(rows, duplicates, tuple(broken))
+def _bullets(value: Any) -> Any:
+    return value if isinstance(value, list) else [value or ""]
+
+
+_Text = Annotated[str, BeforeValidator(str)]
+
+
+class _Value(BaseModel):
+    """One value of an option."""
+
+    value: str
+
+
+class _Review(BaseModel):
+    """A review; some files name its parts differently."""
+
+    title: _Text = ""
+    score: Any = Field("", validation_alias=AliasChoices("score", "stars"))
+    body: _Text = Field("", validation_alias=AliasChoices("body", "review"))
+
+
+class _Entry(BaseModel):
+    """One entry of a product file, under the published names."""
+
+    asin: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, to_upper=True, min_length=1, max_length=10),
+        AfterValidator(_product_id),
+    ]
+    name: str
+    category: str
+    query: str
+    product_category: str
+    full_description: Annotated[str, BeforeValidator(lambda value: str(value or ""))] = ""
+    small_description: Annotated[list[str], BeforeValidator(_bullets)] = [""]
+    pricing: Annotated[list[float], BeforeValidator(_prices)] = []
+    customization_options: Annotated[dict[str, list[_Value] | None], BeforeValidator(lambda value: value or {})] = {}
+    Attributes: list[str] | None = None
+    Rating: Annotated[str, BeforeValidator(lambda value: str(value or "N.A."))] = "N.A."
+    Reviews: Annotated[list[_Review], BeforeValidator(lambda value: value or [])] = []
 
 
 def normalise(raw: Any, where: str) -> JsonObject:
@@ -71,41 +89,33 @@ def normalise(raw: Any, where: str) -> JsonObject:
         raw: The decoded entry.
         where: File and position, for error messages.
 
-    Returns:
-        A new row.
-
     Raises:
         InputError: Names the position, the field and what to do.
     """
-    if not isinstance(raw, Mapping):
-        raise InputError("a product must be a JSON object", where=where, fix="Remove the entry or mend it.")
-    for name in _TEXT_FIELDS:
-        if not isinstance(raw.get(name), str):
-            found = type(raw[name]).__name__ if name in raw else "missing"
-            raise InputError(f"the field {name!r} is {found}", where=where, fix=f"Give {name!r} as text.")
-    asin = raw["asin"].strip().upper()
-    if not asin or asin == "NAN" or len(asin) > 10:
-        raise InputError(f"asin {raw['asin']!r} is no product id", where=where, fix="Use 1 to 10 characters.")
-    pricing = _pricing(raw.get("pricing"), where)
+    entry = validated(_Entry, raw, where=where, fix="Correct the entry or remove it.")
     return {
-        "asin": asin,
-        "title": raw["name"],
-        "category": raw["category"],
-        "query": raw["query"].lower().strip(),
-        "product_category": raw["product_category"],
-        "description": str(raw.get("full_description") or ""),
-        "bullets": _bullets(raw.get("small_description"), where),
-        "price_tag": _price_tag(pricing),
-        "price": sample_price(asin, pricing),
-        "options": _options(raw.get("customization_options"), where),
-        "attributes": _attributes(raw.get("Attributes"), where),
-        "rating": str(raw.get("Rating") or "N.A."),
-        "reviews": [_review(review, where) for review in raw.get("Reviews") or ()],
+        "asin": entry.asin,
+        "title": entry.name,
+        "category": entry.category,
+        "query": entry.query.lower().strip(),
+        "product_category": entry.product_category,
+        "description": entry.full_description,
+        "bullets": entry.small_description,
+        "price_tag": " to ".join(f"${price}" for price in entry.pricing or [_DEFAULT_PRICE]),
+        "price": sample_price(entry.asin, entry.pricing),
+        "options": {
+            name.lower(): [item.value.strip().replace("/", " | ").lower() for item in values]
+            for name, values in entry.customization_options.items()
+            if values is not None
+        },
+        "attributes": list(NO_ATTRIBUTES) if entry.Attributes is None else entry.Attributes,
+        "rating": entry.Rating,
+        "reviews": [review.model_dump() for review in entry.Reviews],
     }
 
 
 def sample_price(asin: str, pricing: list[float]) -> float:
-    """A product's price: its single price, or a uniform draw from its price range.
+    """A product's price in dollars: its single price, or a uniform draw from its price range.
 
     The published shop draws from the global random generator, so that prices differ between runs. Here the draw depends
     only on the product's id.
@@ -113,81 +123,10 @@ def sample_price(asin: str, pricing: list[float]) -> float:
     Args:
         asin: The product's id.
         pricing: No price, one price, or the two ends of a range.
-
-    Returns:
-        The price in dollars.
     """
     if not pricing:
         return _DEFAULT_PRICE
     if len(pricing) == 1:
         return pricing[0]
     seed = int.from_bytes(hashlib.sha256(f"price of {asin}".encode()).digest()[:8], "big")
-    return random.Random(seed).uniform(*pricing[:2])
-
-
-def _pricing(text: Any, where: str) -> list[float]:
-    if text is None or text == "" or text == []:
-        return []
-    if isinstance(text, list) and all(isinstance(item, int | float) for item in text):
-        return [float(item) for item in text[:2]]
-    if not isinstance(text, str):
-        fix = "Write '$12.99' or '$10.99 to $14.99', or leave it out."
-        raise InputError(f"the field 'pricing' is a {type(text).__name__}", where=where, fix=fix)
-    try:
-        prices = [float(_NUMBER.sub("", part)) for part in text.split("$")[1:]]
-    except ValueError:
-        prices = []
-    if not prices:
-        fix = "Write '$12.99' or '$10.99 to $14.99', or leave it out."
-        raise InputError(f"pricing {text!r} holds no price", where=where, fix=fix)
-    return prices[:2]
-
-
-def _price_tag(pricing: list[float]) -> str:
-    if not pricing:
-        return f"${_DEFAULT_PRICE}"
-    return " to ".join(f"${price}" for price in pricing)
-
-
-def _bullets(value: Any, where: str) -> list[str]:
-    bullets = value if isinstance(value, list) else [value or ""]
-    if not all(isinstance(bullet, str) for bullet in bullets):
-        fix = "Write a list of texts."
-        raise InputError("the field 'small_description' is no list of texts", where=where, fix=fix)
-    return list(bullets)
-
-
-def _options(value: Any, where: str) -> dict[str, list[str]]:
-    if not value:
-        return {}
-    fix = "Write {name: [{'value': text}, ...]}."
-    if not isinstance(value, Mapping):
-        raise InputError(f"the field 'customization_options' is a {type(value).__name__}", where=where, fix=fix)
-    options: dict[str, list[str]] = {}
-    for name, contents in value.items():
-        if contents is None:
-            continue
-        try:
-            options[name.lower()] = [item["value"].strip().replace("/", " | ").lower() for item in contents]
-        except (TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"customization_options.{name} is no list of values", where=where, fix=fix) from error
-    return options
-
-
-def _attributes(value: Any, where: str) -> list[str]:
-    if value is None:
-        return list(NO_ATTRIBUTES)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InputError("the field 'Attributes' is no list of texts", where=where, fix="Write a list of phrases.")
-    return list(value)
-
-
-def _review(value: Any, where: str) -> JsonObject:
-    if not isinstance(value, Mapping):
-        raise InputError("a review is no JSON object", where=where, fix="Write {'title', 'score', 'body'}.")
-    score = value.get("score", value.get("stars", ""))
-    return {
-        "title": str(value.get("title", "")),
-        "score": score,
-        "body": str(value.get("body", value.get("review", ""))),
-    }
+    return random.Random(seed).uniform(*pricing)

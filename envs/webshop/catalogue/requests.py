@@ -14,8 +14,7 @@ from functools import cache
 from typing import Any
 
 from simia_gym.envs.webshop.catalogue.catalogue import tables
-from simia_gym.envs.webshop.catalogue.categories import CATEGORIES
-from simia_gym.envs.webshop.catalogue.vocabulary import ATTRIBUTES
+from simia_gym.envs.webshop.catalogue.vocabulary import ATTRIBUTES, CATEGORIES
 from simia_gym.envs.webshop.goals import (
     NO_BOUND,
     Goal,
@@ -26,7 +25,7 @@ from simia_gym.envs.webshop.goals import (
     sample_bound,
     split_of,
 )
-from simia_gym.envs.webshop.scoring import best_purchase
+from simia_gym.envs.webshop.scoring import best_reward
 from simia_gym.envs.webshop.search import SearchIndex
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
@@ -142,8 +141,8 @@ def _task(task_id: str, split: Split, kind: Kind, seed: int) -> Task:
 def _findable(goal: Goal) -> bool:
     """Whether a search for the goal's words lists a product that meets the goal in full among the first results."""
     words = " ".join((goal.query, *goal.attributes, *goal.goal_options))
-    listed = (tables()["products"][asin] for asin in _index().search(words)[:_IN_REACH])
-    return any(best_purchase(goal, [product]).reward == 1.0 for product in listed)
+    listed = (tables()["products"][asin] for asin in _index().results(words)[:_IN_REACH])
+    return any(best_reward(product, goal) == 1.0 for product in listed)
 
 
 @cache

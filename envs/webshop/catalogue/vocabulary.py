@@ -1,4 +1,4 @@
-"""The words of the catalogue: attributes with the sentence that promises them, and pools of option values.
+"""The words of the catalogue, read from ``vocabulary.json``: kinds of product, attributes, pools of option values.
 
 An attribute is a short phrase that a shopper may ask for. Its sentence stands among a product's features if and only
 if the product has the attribute, so a careful reader can always find out; no sentence uses another attribute's phrase.
@@ -6,7 +6,10 @@ if the product has the attribute, so a careful reader can always find out; no se
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 
 class Attribute(NamedTuple):
@@ -21,227 +24,43 @@ class Attribute(NamedTuple):
     feature: str
 
 
-ATTRIBUTES: dict[str, Attribute] = {
-    "noise cancelling": Attribute("be", "Noise cancelling: the rumble of trains and engines fades as you press play."),
-    "sweat resistant": Attribute("be", "Sweat resistant shell that shrugs off a hard hour on the treadmill."),
-    "fast charging": Attribute("be", "Fast charging gets you half a day out of a coffee break at the wall."),
-    "touch controls": Attribute("have", "Touch controls on both sides skip, pause and answer with a tap."),
-    "built in microphone": Attribute("have", "The built in microphone keeps your voice clear on windy corners."),
-    "deep bass": Attribute("have", "Deep bass from a tuned chamber, felt as much as heard."),
-    "secure fit": Attribute("have", "Secure fit wings in three sizes stay put through every turn."),
-    "low latency": Attribute("be", "Low latency mode keeps lips and words together in films and games."),
-    "voice assistant": Attribute("have", "Call up your voice assistant without reaching for the phone."),
-    "carrying pouch": Attribute("have", "A carrying pouch comes in the box, along with the cable."),
-    "high capacity": Attribute("be", "High capacity cells carry you through a long weekend off the grid."),
-    "pocket sized": Attribute("be", "Pocket sized body that disappears next to your keys."),
-    "dual usb": Attribute("have", "Dual usb outlets feed a pair of devices side by side."),
-    "led display": Attribute("have", "An led display shows the exact percentage that is left."),
-    "solar panel": Attribute("have", "The fold out solar panel tops it up wherever the sun is."),
-    "overheat protection": Attribute("have", "Overheat protection throttles the current before anything gets hot."),
-    "built in cable": Attribute("have", "A built in cable tucks into the side, so there is nothing to forget."),
-    "airline approved": Attribute("be", "Airline approved for hand luggage, with the rating printed on the back."),
-    "shock absorbing": Attribute("be", "Shock absorbing corners take the knock of a drop onto stone."),
-    "scratch resistant": Attribute("be", "Scratch resistant surface keeps keys and coins from leaving a mark."),
-    "wireless charging": Attribute("have", "Works with wireless charging pads without being taken off."),
-    "raised edges": Attribute("have", "Raised edges lift the glass off the table by a millimetre."),
-    "card holder": Attribute("have", "A card holder on the back takes two cards and a folded note."),
-    "anti yellowing": Attribute("be", "Anti yellowing resin looks the same after a summer of daylight."),
-    "slim profile": Attribute("have", "Slim profile that slides into tight jeans."),
-    "kickstand": Attribute("have", "The kickstand holds it upright for films and recipes."),
-    "non slip": Attribute("be", "Non slip texture gives you a sure hold with wet hands."),
-    "magnetic": Attribute("be", "Magnetic ring inside snaps onto mounts with a click."),
-    "stereo pairing": Attribute("have", "Stereo pairing links two of them for left and right."),
-    "dust proof": Attribute("be", "Dust proof seams let sand simply be rinsed away."),
-    "carabiner clip": Attribute("have", "The carabiner clip hangs it from a pack or a branch."),
-    "long playtime": Attribute("have", "Long playtime, up to a full day of music at medium volume."),
-    "floats on water": Attribute("be", "It floats on water with the sound facing up."),
-    "light show": Attribute("have", "A light show pulses around the rim in time with the beat."),
-    "easy to clean": Attribute("be", "Easy to clean in a minute, with no corner that hides dirt."),
-    "leak proof": Attribute("be", "Leak proof lid: turn it upside down in a full bag without worry."),
-    "bpa free": Attribute("be", "BPA free throughout, down to the smallest seal."),
-    "dishwasher safe": Attribute("be", "Dishwasher safe on either rack, lid included."),
-    "double wall": Attribute("be", "Double wall body that never burns your fingers."),
-    "stainless steel": Attribute("be", "Stainless steel that keeps no taste of yesterday."),
-    "one hand opening": Attribute("have", "One hand opening with a button you find without looking."),
-    "fits cup holders": Attribute("be", "The tapered base fits cup holders in cars and on strollers."),
-    "splash guard": Attribute("have", "A splash guard slows the pour on bumpy roads."),
-    "tea infuser": Attribute("have", "The tea infuser lifts out when the brew is right."),
-    "machine washable": Attribute("be", "Machine washable on a cold cycle, and it dries without a crease."),
-    "super soft": Attribute("be", "Super soft from the first evening, and softer each month."),
-    "hypoallergenic": Attribute("be", "Hypoallergenic fill and thread, tested on sensitive skin."),
-    "fade resistant": Attribute("be", "Fade resistant dye that holds up next to a sunny window."),
-    "reversible": Attribute("be", "Reversible, with a second look on the other face."),
-    "hand knitted": Attribute("be", "Hand knitted in a village by the coast, so no two are quite alike."),
-    "pet friendly": Attribute("be", "Pet friendly weave that hair and claws slide off."),
-    "lint free": Attribute("be", "Lint free finish leaves nothing behind on dark clothes."),
-    "tassel trim": Attribute("have", "Tassel trim along both short ends."),
-    "temperature regulating": Attribute("be", "Temperature regulating fibres, cosy in winter and airy in June."),
-    "dimmable": Attribute("be", "Dimmable in five steps, from reading to night light."),
-    "usb port": Attribute("have", "A usb port in the base charges your phone overnight."),
-    "linen shade": Attribute("have", "The linen shade turns a bright bulb into a warm glow."),
-    "energy efficient": Attribute("be", "Energy efficient: a whole evening costs less than a penny."),
-    "touch sensor": Attribute("have", "A touch sensor on the stem turns it on, anywhere you tap."),
-    "easy assembly": Attribute("have", "Easy assembly with a single screw and no tools."),
-    "eye caring": Attribute("be", "Eye caring light without flicker for long hours over a book."),
-    "adjustable height": Attribute("have", "Adjustable height, locked by a quarter turn of the collar."),
-    "solid wood": Attribute("be", "Solid wood, oiled by hand and not veneered."),
-    "pull chain": Attribute("have", "A pull chain with a brass bead, as grandmother had it."),
-    "foldable": Attribute("be", "Foldable to a flat stack when you need the room back."),
-    "sturdy handles": Attribute("have", "Sturdy handles are stitched through the wall, four times over."),
-    "water hyacinth": Attribute("be", "Woven from water hyacinth that is cut and dried by the river."),
-    "moisture proof": Attribute("be", "Moisture proof lining for bathrooms and basements."),
-    "label window": Attribute("have", "A label window on the front tells you what is inside."),
-    "stackable": Attribute("be", "Stackable up to four high without a wobble."),
-    "removable liner": Attribute("have", "The removable liner unhooks in seconds."),
-    "cotton rope": Attribute("be", "Made of cotton rope, coiled and sewn with care."),
-    "hinged lid": Attribute("have", "A hinged lid keeps the dust off and the cat out."),
-    "odor resistant": Attribute("be", "Odor resistant, even after onions and garlic."),
-    "knife friendly": Attribute("be", "Knife friendly fibre that spares the edge of good blades."),
-    "juice groove": Attribute("have", "A juice groove on one face catches what the roast gives up."),
-    "rubber feet": Attribute("have", "Rubber feet on the corners keep it where you put it."),
-    "hanging hole": Attribute("have", "The hanging hole is wide enough for any hook."),
-    "built in sharpener": Attribute("have", "A built in sharpener hides in the handle end."),
-    "acacia wood": Attribute("be", "Acacia wood with a grain that nobody else owns."),
-    "fragrance free": Attribute("be", "Fragrance free, for noses and skin that have had enough perfume."),
-    "cruelty free": Attribute("be", "Cruelty free at every step, and certified so."),
-    "paraben free": Attribute("be", "Paraben free recipe, preserved in a gentler way."),
-    "non greasy": Attribute("be", "Non greasy feel, gone into the skin before you reach for your shirt."),
-    "hyaluronic acid": Attribute("have", "Hyaluronic acid in two weights draws water where it is needed."),
-    "sun protection": Attribute("have", "Sun protection for the daily walk to work is built in."),
-    "dermatologist tested": Attribute("be", "Dermatologist tested on two hundred volunteers."),
-    "oil free": Attribute("be", "Oil free, so it will not shine at noon."),
-    "anti aging": Attribute("be", "Anti aging peptides smooth the look of fine lines in weeks."),
-    "pump bottle": Attribute("have", "Comes in a pump bottle that gives the last drop."),
-    "green tea extract": Attribute("have", "Green tea extract calms a flushed face."),
-    "sulfate free": Attribute("be", "Sulfate free lather that is kind to the scalp."),
-    "color safe": Attribute("be", "Color safe: the tint from the salon stays true for longer."),
-    "tea tree oil": Attribute("have", "Tea tree oil tingles and leaves the roots fresh."),
-    "argan oil": Attribute("have", "Argan oil brings back the shine after a summer of salt."),
-    "anti dandruff": Attribute("be", "Anti dandruff care that works without a harsh smell."),
-    "volumizing": Attribute("be", "Volumizing lift for fine strands, without weight."),
-    "keratin": Attribute("have", "Keratin fills the rough spots along each strand."),
-    "biotin": Attribute("have", "Biotin supports strands that break too soon."),
-    "ph balanced": Attribute("be", "pH balanced to suit the scalp."),
-    "coconut scent": Attribute("have", "A coconut scent that lasts until lunch and no longer."),
-    "long lasting": Attribute("be", "Long lasting: put it on at breakfast and forget it."),
-    "shea butter": Attribute("have", "Shea butter melts in and mends the cracks of winter."),
-    "beeswax": Attribute("have", "Beeswax from one valley seals the moisture in."),
-    "tinted": Attribute("be", "Tinted with a hint of berry that suits every face."),
-    "vegan": Attribute("be", "Vegan from the first ingredient to the last."),
-    "mint flavor": Attribute("have", "A mint flavor that wakes you up gently."),
-    "vitamin e": Attribute("have", "Vitamin e helps to look after dry spots."),
-    "sugar free": Attribute("be", "Sugar free, with nothing to count."),
-    "recyclable tube": Attribute("have", "The recyclable tube goes into the paper bin."),
-    "synthetic bristles": Attribute("have", "Synthetic bristles that spring back after every wash."),
-    "bamboo handle": Attribute("have", "Each one has a bamboo handle that sits lightly in the hand."),
-    "travel case": Attribute("have", "A travel case with a mirror comes with it."),
-    "no shedding": Attribute("have", "No shedding, because every tuft is glued and crimped."),
-    "beginner friendly": Attribute("be", "Beginner friendly guide card shows which one is for what."),
-    "dense": Attribute("be", "Dense heads pick up powder and lay it down evenly."),
-    "antibacterial": Attribute("be", "Antibacterial coating for peace of mind between cleanings."),
-    "ergonomic": Attribute("be", "Ergonomic waist that tells your fingers where to rest."),
-    "arch support": Attribute("have", "Arch support moulded for long days on hard floors."),
-    "breathable": Attribute("be", "Breathable panels let the heat out where it builds up."),
-    "memory foam": Attribute("have", "Memory foam under the heel learns your step within a week."),
-    "rubber sole": Attribute("have", "A rubber sole with a pattern that clears mud."),
-    "lace up": Attribute("be", "Lace up front with flat laces that stay tied."),
-    "wide toe box": Attribute("have", "A wide toe box lets the foot spread as it lands."),
-    "reflective": Attribute("be", "Reflective strips catch headlights from a street away."),
-    "quick drying": Attribute("be", "Quick drying: wrung out in the evening, ready at dawn."),
-    "light weight": Attribute("be", "Light weight build, so you notice the day and not the gear."),
-    "waterproof": Attribute("be", "Waterproof to the last seam, tested under a fire hose."),
-    "windproof": Attribute("be", "Windproof membrane turns a gale into a murmur."),
-    "adjustable hood": Attribute("have", "The adjustable hood follows your head as you look around."),
-    "zipper pockets": Attribute("have", "Zipper pockets, deep enough for a map."),
-    "packable": Attribute("be", "Packable into its own sleeve, the size of an apple."),
-    "taped seams": Attribute("have", "Taped seams leave the rain no way in."),
-    "fleece lining": Attribute("have", "Fleece lining for the cold half of the year."),
-    "underarm vents": Attribute("have", "Underarm vents open with one pull when the path gets steep."),
-    "elastic cuffs": Attribute("have", "Elastic cuffs close snugly over gloves."),
-    "genuine leather": Attribute("be", "Genuine leather that grows more handsome with the years."),
-    "adjustable strap": Attribute("have", "An adjustable strap goes from shoulder to hip."),
-    "anti theft": Attribute("be", "Anti theft fabric resists a blade, and the clasps lock."),
-    "multiple compartments": Attribute("have", "Multiple compartments give each thing a place of its own."),
-    "rfid blocking": Attribute("be", "RFID blocking foil guards the cards inside."),
-    "gold hardware": Attribute("have", "Gold hardware that does not chip or tarnish."),
-    "water repellent": Attribute("be", "Water repellent finish, so drizzle beads and rolls away."),
-    "back pocket": Attribute("have", "The back pocket is just right for a phone or a ticket."),
-    "high waist": Attribute("have", "High waist cut that stays up in every pose."),
-    "tummy control": Attribute("have", "Tummy control panel, firm without pinching."),
-    "squat proof": Attribute("be", "Squat proof knit that stays opaque at full stretch."),
-    "moisture wicking": Attribute("be", "Moisture wicking yarn moves sweat off the skin."),
-    "four way stretch": Attribute("have", "Four way stretch that follows you and springs back."),
-    "side pockets": Attribute("have", "Side pockets hold a phone flat against the thigh."),
-    "seamless": Attribute("be", "Seamless knit with nothing to chafe."),
-    "gluten free": Attribute("be", "Gluten free, made on a line where no wheat ever runs."),
-    "high protein": Attribute("be", "High protein, as much as two eggs in a serving."),
-    "non gmo": Attribute("be", "Non GMO ingredients that we can trace to the farm."),
-    "low sodium": Attribute("be", "Low sodium, because good taste needs little salt."),
-    "nut free": Attribute("be", "Nut free kitchen, safe for the school bag."),
-    "keto friendly": Attribute("be", "Keto friendly, with three grams of net carbs."),
-    "individually wrapped": Attribute("be", "Individually wrapped to stay fresh until you open one."),
-    "kosher": Attribute("be", "Kosher, with the seal on every box."),
-    "no artificial colors": Attribute("have", "No artificial colors: what you see is what grew."),
-    "usda organic": Attribute("be", "USDA organic from field to shelf."),
-    "dairy free": Attribute("be", "Dairy free, and you would not guess it."),
-    "resealable bag": Attribute("have", "The resealable bag keeps the rest crisp."),
-    "caffeine free": Attribute("be", "Caffeine free, for the last cup of the evening."),
-    "loose leaf": Attribute("be", "Loose leaf, rolled by hand and whole."),
-    "antioxidant rich": Attribute("be", "Antioxidant rich harvest from the first days of spring."),
-    "fair trade": Attribute("be", "Fair trade, with the growers named on the label."),
-    "plastic free packaging": Attribute("have", "Plastic free packaging that you can compost."),
-    "stone ground": Attribute("be", "Stone ground slowly, so that nothing heats up."),
-    "jasmine aroma": Attribute("have", "A jasmine aroma layered in over five nights."),
-    "unsweetened": Attribute("be", "Unsweetened, so the rest is up to you."),
-    "extra hot": Attribute("be", "Extra hot: start with a drop and tell your friends."),
-    "small batch": Attribute("be", "Small batch cooking, with the date written by hand."),
-    "fermented": Attribute("be", "Fermented for ninety days in oak."),
-    "smoky flavor": Attribute("have", "A smoky flavor from peppers dried over embers."),
-    "glass bottle": Attribute("have", "Comes in a glass bottle with a narrow neck."),
-    "vinegar based": Attribute("be", "Vinegar based and bright, good with anything fried."),
-    "no preservatives": Attribute("have", "No preservatives, so keep it cold once it is open."),
-    "dark chocolate": Attribute("have", "Dark chocolate pieces with seventy percent cocoa."),
-    "lightly salted": Attribute("be", "Lightly salted with flakes from the sea."),
-    "dried cranberries": Attribute("have", "Dried cranberries add a tart note."),
-    "high fiber": Attribute("be", "High fiber seeds keep you going until dinner."),
-    "drainage hole": Attribute("have", "A drainage hole with a plug lets you choose."),
-    "frost resistant": Attribute("be", "Frost resistant clay that stays out all winter."),
-    "self watering": Attribute("be", "Self watering reservoir covers a week of holidays."),
-    "matching saucer": Attribute("have", "A matching saucer keeps the shelf dry."),
-    "sun proof": Attribute("be", "Sun proof finish that will not chalk."),
-    "hand painted": Attribute("be", "Hand painted by two sisters in a sunny workshop."),
-    "recycled plastic": Attribute("be", "Made from recycled plastic, once bottles and caps."),
-    "matte finish": Attribute("have", "The matte finish hides fingerprints and lime."),
-    "kink free": Attribute("be", "Kink free core: pull as you like and the flow goes on."),
-    "brass fittings": Attribute("have", "Brass fittings, machined and never moulded."),
-    "expandable": Attribute("be", "Expandable to three times its length under pressure."),
-    "burst resistant": Attribute("be", "Burst resistant to twelve bar, with a margin."),
-    "drinking water safe": Attribute("be", "Drinking water safe, so the dog may have some."),
-    "shut off valve": Attribute("have", "A shut off valve at the end saves the walk back."),
-    "spray nozzle": Attribute("have", "The spray nozzle clicks through eight patterns."),
-    "storage hook": Attribute("have", "A storage hook for the wall is included."),
-    "compression sack": Attribute("have", "The compression sack straps it down to a loaf."),
-    "two way zipper": Attribute("have", "A two way zipper lets your feet breathe."),
-    "draft collar": Attribute("have", "The draft collar closes the gap around your neck."),
-    "down filled": Attribute("be", "Down filled chambers loft within minutes."),
-    "inner pocket": Attribute("have", "An inner pocket for your torch and your watch."),
-    "tear resistant": Attribute("be", "Tear resistant shell, woven in a fine grid."),
-    "three season": Attribute("be", "Three season comfort from March to November."),
-    "roomy cut": Attribute("have", "A roomy cut for people who turn over a lot."),
-}
+@dataclass(frozen=True)
+class Category:
+    """One kind of product.
 
-BRIGHT = ("black", "white", "navy blue", "turquoise", "red", "forest green", "pink", "purple", "orange", "yellow")
-EARTHY = ("beige", "charcoal", "ivory", "terracotta", "olive", "dusty rose", "mustard", "walnut", "slate", "cream")
-TWO_TONE = ("black/grey", "white/gold", "navy/white", "olive/tan", "teal", "burgundy", "silver", "coral")
-CLOTHES = ("petite", "small", "medium", "large", "plus", "tall")
-SHOES = ("5", "6", "7", "8", "9", "10", "11")
+    Attributes:
+        department: The shop's coarse category word.
+        query: The phrase by which shoppers ask for this kind.
+        ask: The same phrase with an article, as used in requests.
+        path: Product category from coarse to fine.
+        heads: Names of the kind in titles; each contains every word of ``query``.
+        attributes: Phrases that products of this kind may have.
+        options: Option name to the values that products draw from; the file may name one of its ``pools`` instead.
+        prices: Lowest and highest price, in whole dollars.
+        uses: Ends of titles, "for USE".
+        story: Sentences for descriptions.
+    """
 
-LINES = (
-    "Aldine", "Bramble", "Cinder", "Delta", "Ember", "Fathom", "Gable", "Halcyon", "Inlet", "Juniper", "Kestrel",
-    "Lumen", "Meridian", "Nimbus", "Orchard", "Pollux", "Quarry", "Ripple", "Sorrel", "Thistle", "Umber", "Vesper",
-    "Willow", "Yarrow", "Zephyr", "Atlas", "Borealis", "Cove", "Dune", "Elm", "Fjord", "Grove", "Heron", "Isle",
-    "Jetty", "Knoll",
-)  # fmt: skip
+    department: str
+    query: str
+    ask: str
+    path: str
+    heads: list[str]
+    attributes: list[str]
+    options: dict[str, list[str]]
+    prices: list[int]
+    uses: list[str]
+    story: list[str]
 
-FIRST_SYLLABLES = ("Bra", "Cor", "Dal", "Fen", "Gri", "Hol", "Jun", "Kel", "Lor", "Mav", "Nor", "Pel", "Rud", "Sev")
-LAST_SYLLABLES = ("bix", "dano", "fert", "gant", "kora", "lune", "mira", "noll", "pax", "rona", "stel", "tavi", "vane")
+
+def _category(entry: dict[str, Any], pools: dict[str, list[str]]) -> Category:
+    options = {name: pools[values] if isinstance(values, str) else values for name, values in entry["options"].items()}
+    return Category(**{**entry, "options": options})
+
+
+_WORDS: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+CATEGORIES = tuple(_category(entry, _WORDS["pools"]) for entry in _WORDS["categories"])
+ATTRIBUTES = {phrase: Attribute(*words) for phrase, words in _WORDS["attributes"].items()}
+LINES: list[str] = _WORDS["lines"]
+FIRST_SYLLABLES: list[str] = _WORDS["first_syllables"]
+LAST_SYLLABLES: list[str] = _WORDS["last_syllables"]
