@@ -7,7 +7,7 @@ of the database. Tables whose name starts with ``_`` (the user's memory, a clock
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -130,15 +130,29 @@ def first_difference(
             return Difference(op["path"], expected, got, False)
     if not only:
         return None
-    for table, key in final.touched_since(initial):
-        if table.startswith("_"):
-            continue
-        before, after = initial.get(table, key), final.get(table, key)
-        old = MISSING if before is None else before
-        new = MISSING if after is None else after
-        for parts, was, now in _changes((table, key), old, new, covered, skip, tolerance):
-            return Difference(make_pointer(*parts), was, now, True)
+    for parts, was, now in changed_values(initial, final, covered, skip, tolerance):
+        return Difference(make_pointer(*parts), was, now, True)
     return None
+
+
+def changed_values(
+    initial: State, final: State, covered: Set[Parts] = frozenset(), skip: Sequence[Parts] = (), tolerance: float = 0.0
+) -> Iterator[tuple[Parts, Any, Any]]:
+    """The leaf values that changed outside private tables: pointer, old and new value (`MISSING` for none).
+
+    Args:
+        initial: The initial state.
+        final: The final state, derived from ``initial``.
+        covered: Pointers that are left out, with all that is below them.
+        skip: Patterns of pointers that are left out; ``*`` stands for any one segment.
+        tolerance: Maximum difference between numbers that count as equal.
+    """
+    for table, key in final.touched_since(initial):
+        if not table.startswith("_"):
+            before, after = initial.get(table, key), final.get(table, key)
+            old = MISSING if before is None else before
+            new = MISSING if after is None else after
+            yield from _changes((table, key), old, new, covered, skip, tolerance)
 
 
 def goal_of(initial: State, final: State) -> tuple[Op, ...]:
@@ -199,9 +213,8 @@ def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
 
 
 def _changes(
-    parts: Parts, old: Any, new: Any, covered: set[Parts], skip: Sequence[Parts], tolerance: float
+    parts: Parts, old: Any, new: Any, covered: Set[Parts], skip: Sequence[Parts], tolerance: float
 ) -> Iterator[tuple[Parts, Any, Any]]:
-    """The leaf values that changed and that the goal does not cover."""
     if parts in covered or (skip and _skipped(parts, skip)) or same(old, new, tolerance):
         return
     keys: Iterable[str] = ()

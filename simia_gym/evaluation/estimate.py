@@ -20,7 +20,7 @@ from simia_gym.record.ledger import Ledger
 from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import judged
 from simia_gym.simulators.hybrid import choose_routes
-from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
+from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import Task, ToolCall, Transition
 from simia_gym.users import make_user
@@ -194,7 +194,7 @@ class _Watching(WorldSimulator):
         answer = len(encode(transition.observation))
         if suite.strategy == "reference":
             self._said += _WRAPPING
-            size = reference_prefix(domain, context, feedback).prompt.size + self._said
+            size = prompt_prefix(domain, context, feedback, "reference").prompt.size + self._said
             self._said += answer
             self._sample.add("simulator", size, _FORM + answer)
             return transition
@@ -203,7 +203,7 @@ class _Watching(WorldSimulator):
         if key in self._asked and suite.config.pins:
             return transition
         self._asked.add(key)
-        size = ledger_prefix(domain, context, feedback).prompt.size + slice_.size + _WRAPPING
+        size = prompt_prefix(domain, context, feedback, "ledger").prompt.size + slice_.size + _WRAPPING
         ops = [dict(op) for op in transition.ops or ()]
         self._sample.add("simulator", size, _FORM + answer + len(encode(ops)))
         return transition
@@ -254,8 +254,8 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
     domain, turns = suite.domain, suite.max_turns
     prepared = domain.prepare(task)
     feedback = suite.config.feedback
-    prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
-    size = prefix(domain, StepContext(prepared, prepared.initial, Ledger(), 0, 0), feedback).prompt.size
+    context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
+    size = prompt_prefix(domain, context, feedback, suite.strategy).prompt.size
     grown = _WRAPPING * turns
     sample.add("simulator", size + (grown if suite.strategy == "reference" else 4 * _WRAPPING), calls=turns)
     asked = _size_of_prompt(suite, "user") + len(encode(task.user or {}))

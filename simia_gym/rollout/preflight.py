@@ -17,7 +17,7 @@ from simia_gym.errors import InputError, Role
 from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
-from simia_gym.simulators.prefix import ledger_prefix, reference_prefix
+from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.types import JsonObject, Task
 
 MAX_COST = "--max-cost"
@@ -172,6 +172,6 @@ def _static_text(suite: Suite, role: str) -> str:
         return load_prompt("judge", domain.folder).text + domain.policy
     prepared = domain.prepare(task)
     context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
-    prefix = reference_prefix if suite.strategy == "reference" else ledger_prefix
-    content: str = orjson.loads(prefix(domain, context, suite.config.feedback).prompt.messages_json())[0]["content"]
+    prefix = prompt_prefix(domain, context, suite.config.feedback, suite.strategy)
+    content: str = orjson.loads(prefix.prompt.messages_json())[0]["content"]
     return content

@@ -8,7 +8,7 @@ stronger model is asked, if there is one; otherwise the call is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import encode, hash_of
@@ -16,16 +16,16 @@ from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
+from simia_gym.llm.ask import MODEL_EVENT
 from simia_gym.llm.blocks import block, encoded_block
-from simia_gym.llm.types import ChatModel
-from simia_gym.simulators.checking import Answer, Rejected, check_answer
+from simia_gym.llm.cassette.recorded_model import RecordedModel
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+from simia_gym.simulators.checking import LEDGER_REPLY, CheckedAnswer, Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening, public_info
 from simia_gym.simulators.pins import PinStore
-from simia_gym.simulators.prefix import Prefix, ledger_prefix
-from simia_gym.simulators.replies import LEDGER_REPLY
-from simia_gym.simulators.shared_replies import SharedReplies
+from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.state.frozen import frozen_dict
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 from simia_gym.views.slices import Slice
@@ -50,7 +50,7 @@ class _Asked(NamedTuple):
 class _Accepted(NamedTuple):
     """An accepted answer with the text that the policy will see."""
 
-    answer: Answer
+    answer: CheckedAnswer
     text: str
 
 
@@ -62,7 +62,7 @@ class CheckedSimulator:
         model: The model that answers.
         escalation: A stronger model, asked if the first one breaks rules twice.
         pins: Store of the answers that groups share; without it, each call asks the model.
-        feedback: Errors: ``terse`` as the real system writes them, ``explain`` also with the reason.
+        feedback: Whether errors are ``terse``, as the real system writes them, or also ``explain`` the reason.
         share_faults: Whether a group shares faults too. If not, the next episode asks again. If so, a run that is
             replayed from its cassette gives the same bytes, including faults, whichever episode asks first.
         asked_as: The settings of the models, as JSON; simulators with different ones share no answers.
@@ -85,13 +85,12 @@ class CheckedSimulator:
         self.domain, self.pins, self.feedback, self.share_faults = domain, pins, feedback, share_faults
         self._models = (model,) if escalation is None else (model, escalation)
         self._asked_as = asked_as or {}
-        self._prefix: Prefix | None = None
         self._requests = 0
         self._known: dict[str, JsonObject] = {}
 
     def begin(self, context: StepContext) -> None:
-        """Prepare for an episode: reset its counters and cache, and get the prompt's prefix."""
-        self._prefix = ledger_prefix(self.domain, context, self.feedback)
+        """Prepare for an episode: reset its counters and cache, and write the prompt's prefix."""
+        prompt_prefix(self.domain, context, self.feedback, "ledger")
         self._requests = 0
         self._known = {}
 
@@ -116,9 +115,8 @@ class CheckedSimulator:
         domain, pins = self.domain, self.pins
         asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(context.state, call), context)
         if pins is None:
-            settled = await self._ask(
-                asked, (context.group or context.seed, self._requests), context.scope, self._requests
-            )
+            seed = (context.group or context.seed, self._requests)
+            settled = await self._ask(asked, seed, context.scope, self._requests)
             return self._transition(asked, settled.value, settled.route)
         key = self._key(asked)
         known = self._known.get(key)
@@ -132,15 +130,14 @@ class CheckedSimulator:
             nonlocal own, asking
             asking = True
             try:
-                question = self._question(asked, (key,), f"pin:{key}", first)
-                own = await settle(self._models, question, lambda data: self._accept(data, asked), context)
+                own = await self._ask(asked, (key,), f"pin:{key}", first)
             except Fault as fault:
                 if not self.share_faults:
                     raise
-                return {"fault": {"kind": fault.kind, "message": fault.message}, "events": _events(context, before)}
-            self._requests += own.asked
+                events = list(context.ledger.events[before:])
+                return {"fault": {"kind": fault.kind, "message": fault.message}, "events": events}
             answer = self._known[key] = own.value.answer.to_json()
-            return {"answer": answer, "route": own.route, "events": _events(context, before)}
+            return {"answer": answer, "route": own.route, "events": list(context.ledger.events[before:])}
 
         held, _ = await pins.answer(key, make)
         if own is not None:
@@ -174,33 +171,25 @@ class CheckedSimulator:
         """Hash of everything that a pinned answer depends on."""
         context, call = asked.context, asked.call
         group = context.group or context.scope
-        parts = [group, self.domain.hash, self._begun(context).digest, asked.slice.hash, call.name, call.arguments]
+        rules = prompt_prefix(self.domain, context, self.feedback, "ledger").prompt.digest
+        parts = [group, self.domain.hash, rules, asked.slice.hash, call.name, call.arguments]
         return hash_of(encode(["pin", *parts, self.feedback, self._asked_as]))[:32]
-
-    def _begun(self, context: StepContext) -> Prefix:
-        if self._prefix is None:
-            self._prefix = ledger_prefix(self.domain, context, self.feedback)
-        return self._prefix
 
     async def _ask(
         self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, recorded: Sequence[JsonObject] = ()
     ) -> Settled[_Accepted]:
-        """Ask the models; replies that are in the given events are reused."""
-        models = tuple(SharedReplies(recorded, model) for model in self._models) if recorded else self._models
-        question = self._question(asked, seed, scope, ordinal)
-        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)
-        self._requests += settled.asked
-        return settled
-
-    def _question(self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int) -> Question:
-        """Make the question about a call."""
-        prefix, call = self._begun(asked.context), asked.call
+        """Ask the models about a call; replies that are in the given events are reused."""
+        prefix, call = prompt_prefix(self.domain, asked.context, self.feedback, "ledger"), asked.call
         prompt = prefix.prompt.fork()
         state = encoded_block("state", prefix.nonce, asked.slice.encoded)
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
         prompt.add("user", f"{state}\n{said}{_AFTER}")
         drawn = (*seed, call.name, call.arguments)
-        return Question(call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal)
+        question = Question(call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal)
+        models = tuple(_SharedReplies(recorded, model) for model in self._models) if recorded else self._models
+        settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)
+        self._requests += settled.asked
+        return settled
 
     def _accept(self, data: Mapping[str, Any], asked: _Asked) -> _Accepted:
         """Check an answer, and write the observation if the tool has a rendering rule.
@@ -209,7 +198,7 @@ class CheckedSimulator:
             Rejected: The answer breaks rules.
         """
         spec, context = asked.spec, asked.context
-        removed = _removed(context) if data["reveals"] else frozenset()
+        removed = _removed(context) if data["reveals"] else set[str]()
         rows = asked.slice.tables if spec.reads else None  # a tool without reads may change any row
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows)
         failed = answer.outcome == "error"
@@ -246,9 +235,19 @@ class CheckedSimulator:
         )
 
 
-def _events(context: StepContext, since: int) -> list[Mapping[str, Any]]:
-    """The events from an index on."""
-    return list(context.ledger.events[since:])
+class _SharedReplies:
+    """Answers requests that another episode of the group made with the replies it got, and all others by a model."""
+
+    def __init__(self, events: Iterable[Mapping[str, Any]], model: ChatModel) -> None:
+        recorded = [event for event in events if event["type"] == MODEL_EVENT]
+        self._prompts = {event["ordinal"]: event["prompt"] for event in recorded}
+        self._recorded = RecordedModel()
+        self._recorded.load(recorded, None)
+        self._model = model
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        known = self._prompts.get(request.ordinal) == request.prompt.digest
+        return await (self._recorded if known else self._model).complete(request)
 
 
 def _append_events(context: StepContext, events: Iterable[Mapping[str, Any]]) -> None:
@@ -258,7 +257,7 @@ def _append_events(context: StepContext, events: Iterable[Mapping[str, Any]]) ->
         context.ledger.append(event["type"], **{**fields, "turn": context.turn})
 
 
-def _removed(context: StepContext) -> Set[str]:
+def _removed(context: StepContext) -> set[str]:
     """Pointers of the values that were removed in this episode."""
     return {
         op["path"]

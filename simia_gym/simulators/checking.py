@@ -14,12 +14,13 @@ import orjson
 
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
+from simia_gym.llm.types import ReplySchema
 from simia_gym.state import State, identical, make_pointer, pointer_parts
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
 from simia_gym.state.schema import StateSchema, values_at
 from simia_gym.state.state import Patching
-from simia_gym.types import Op, Outcome
+from simia_gym.types import JsonObject, Op, Outcome
 
 MAX_OBSERVATION = 40_000
 """Maximum length of an observation that a model writes, in characters."""
@@ -34,6 +35,44 @@ _MAX_LISTED = 12
 _MAX_LISTED_LENGTH = 300
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _MAX_CODE_LENGTH = 60
+
+_OUTCOME: JsonObject = {
+    "outcome": {"type": "string", "enum": ["ok", "error"]},
+    "error_code": {"type": ["string", "null"]},
+}
+_OPS: JsonObject = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "op": {"type": "string", "enum": ["add", "replace", "remove", "test"]},
+            "path": {"type": "string"},
+            "value": {},
+        },
+        "required": ["op", "path"],
+        "additionalProperties": False,
+    },
+}
+
+
+def _form(properties: JsonObject) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+LEDGER_REPLY = ReplySchema(
+    "transition", _form({**_OUTCOME, "reveals": _OPS, "ops": _OPS, "observation": {"type": "string"}})
+)
+"""The answer of the ledger strategy: operations on the state, and the observation."""
+
+REFERENCE_REPLY = ReplySchema(
+    "answer", _form({**_OUTCOME, "observation": {"type": "string"}, "done": {"type": "boolean"}})
+)
+"""The answer of the reference strategy, which keeps no state."""
 
 
 class Rejected(Exception):
@@ -51,7 +90,7 @@ class Rejected(Exception):
         super().__init__(self.violations)
 
 
-class Answer(NamedTuple):
+class CheckedAnswer(NamedTuple):
     """A valid answer.
 
     Attributes:
@@ -88,7 +127,7 @@ def check_answer(
     schema: StateSchema | None,
     removed: Container[str] = (),
     shown: Mapping[str, Container[str]] | None = None,
-) -> Answer:
+) -> CheckedAnswer:
     """Check an answer and compute the state after it.
 
     Args:
@@ -128,8 +167,8 @@ def check_answer(
             raise Rejected(broken)
     code, text = data["error_code"], data["observation"]
     if data["outcome"] == "ok":
-        return Answer("ok", None, text, tuple([_plain(op) for op in reveals]), kept, after)
-    return Answer("error", code, as_error(text), (), (), state)
+        return CheckedAnswer("ok", None, text, tuple([_plain(op) for op in reveals]), kept, after)
+    return CheckedAnswer("error", code, as_error(text), (), (), state)
 
 
 def as_error(text: str) -> str:

@@ -10,18 +10,11 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
 from simia_gym.state import State
-from simia_gym.types import Transition
+from simia_gym.types import Task, Transition
 
 
 def opening(domain: Domain, context: StepContext) -> Transition:
     """Return the first observation, from the domain's world, or from the domain and task if there is no world.
-
-    Args:
-        domain: The domain.
-        context: The step context at reset.
-
-    Returns:
-        The transition with the first observation.
 
     Raises:
         Fault: The domain's code raised an exception.
@@ -55,6 +48,16 @@ def world_opening(world: World, context: StepContext) -> Transition:
         raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
     after, ops = draft.commit()
     return Transition(text, ops, speaker="env", info=world.info(after), state=after)
+
+
+def opened_state(domain: Domain, task: Task) -> State:
+    """The state before the first call of an episode; without a user, the state after the world's opening."""
+    state = domain.prepare(task).initial
+    if domain.world is None or domain.user is not None:
+        return state
+    draft = state.draft()
+    domain.world.opening(draft, task)
+    return draft.commit()[0]
 
 
 def public_info(domain: Domain, state: State) -> Mapping[str, Any]:

@@ -17,12 +17,11 @@ from simia_gym.domain.world import error_transition
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel
-from simia_gym.simulators.checking import Rejected, as_error, words_wrong
+from simia_gym.simulators.checking import REFERENCE_REPLY, Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
 from simia_gym.simulators.gate import MAX_ARGUMENTS, gate
 from simia_gym.simulators.opening import opening
-from simia_gym.simulators.prefix import reference_prefix
-from simia_gym.simulators.replies import REFERENCE_REPLY
+from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 MAX_WRITTEN = 100_000
@@ -80,7 +79,7 @@ class ReferenceSimulator:
 
     def begin(self, context: StepContext) -> None:
         """Begin a new conversation."""
-        prefix = reference_prefix(self.domain, context, self.feedback)
+        prefix = prompt_prefix(self.domain, context, self.feedback, "reference")
         self._talk = _Talk(prefix.prompt.fork(), prefix.nonce)
 
     async def open(self, context: StepContext) -> Transition:

@@ -18,7 +18,7 @@ from simia_gym.oracle import OracleServer
 from simia_gym.oracle.obeying import orders
 from simia_gym.oracle.reading import read_request
 from simia_gym.rewards.judge.judge import REPLY as JUDGEMENT
-from simia_gym.simulators.replies import LEDGER_REPLY
+from simia_gym.simulators.checking import LEDGER_REPLY
 from simia_gym.types import JsonObject
 from simia_gym.users.llm import REPLY as CUSTOMER
 

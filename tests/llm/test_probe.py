@@ -13,7 +13,7 @@ from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, preflight, probe
 from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.structured import fits_strict
-from simia_gym.simulators.replies import LEDGER_REPLY
+from simia_gym.simulators.checking import LEDGER_REPLY
 from simia_gym.types import JsonObject
 
 from .server import SECRET, Answer, ChatServer, error, raw, says

@@ -358,9 +358,7 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
         (domain.folder / "prompts").mkdir()
         (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
         from simia_gym.domain.loading import load_domain
-        from simia_gym.simulators import prefix
 
-        prefix._ledger.cache_clear()
         domain = load_domain(domain.folder, fresh=True)
     asked_as = {"simulator": {"model": "other"}} if change == "model" else None
     feedback: Feedback = "explain" if change == "feedback" else "terse"
