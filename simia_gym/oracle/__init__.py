@@ -5,7 +5,6 @@ answers are correct. It injects transport faults and wrong answers on request.
 """
 
 from simia_gym.oracle.options import FAULTS, FaultKind, OracleOptions
-from simia_gym.oracle.server import OracleServer
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import OracleServer, serve_in_thread
 
 __all__ = ["FAULTS", "FaultKind", "OracleOptions", "OracleServer", "serve_in_thread"]

@@ -4,60 +4,45 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.judge import JudgePart
-from simia_gym.oracle.ledger import answer_ledger
 from simia_gym.oracle.mistakes import make_mistakes
 from simia_gym.oracle.obeying import obey, orders
 from simia_gym.oracle.options import FAULTS, OracleOptions
-from simia_gym.oracle.plain import instance_of, plain_text
 from simia_gym.oracle.prefixes import PrefixCache
-from simia_gym.oracle.reading import Asked, Refused, read_request
-from simia_gym.oracle.reference import Reference
+from simia_gym.oracle.reading import ParsedRequest, Refused, read_request
+from simia_gym.oracle.simulator import Reference, answer_ledger
 from simia_gym.oracle.user import UserPart
 
 _MOST_ATTEMPTS = 200_000
 _BYTES_A_TOKEN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Numbers of tokens, counted as four bytes each.
+class Completion(NamedTuple):
+    """A reply, with the model's name and the numbers of tokens, counted as four bytes each.
 
     Attributes:
-        prompt: Tokens of the prompt.
-        cached: Those of them in a prefix that an earlier prompt shared.
-        completion: Tokens of the reply.
+        text: The reply.
+        model: The model's name.
+        prompt_tokens: Tokens of the prompt.
+        cached_tokens: Those of them in a prefix that an earlier prompt shared.
+        completion_tokens: Tokens of the reply.
     """
-
-    prompt: int
-    cached: int
-    completion: int
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A reply: its text, the model's name and the token usage."""
 
     text: str
     model: str
-    usage: Usage
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """The random draws for one request.
-
-    Attributes:
-        chance: Random generator of this attempt at the request.
-        fault: The transport fault to inject; ``None`` for none.
-        delay: Latency in seconds.
-    """
+class Fate(NamedTuple):
+    """The random draws for one request: a generator for this attempt at it, the transport fault, seconds of latency."""
 
     chance: Random
     fault: str | None
@@ -66,9 +51,6 @@ class Fate:
 
 class Oracle:
     """Answers chat-completions requests correctly, except for configured mistakes.
-
-    Args:
-        options: The oracle's options.
 
     Attributes:
         counts: Numbers of ``requests`` by role, of injected ``faults`` and ``errors`` by kind, of ``refused`` requests
@@ -117,72 +99,83 @@ class Oracle:
             delay *= chance.lognormvariate(0.0, options.latency_sigma)
         return Fate(chance, fault, delay)
 
-    def answer(self, raw: bytes, chance: Random) -> Answer:
-        """Answer a request.
-
-        Args:
-            raw: The request's body.
-            chance: The request's random generator, from `fate`.
+    def answer(self, raw: bytes, chance: Random) -> Completion:
+        """Answer a request, given its body and its random generator from `fate`.
 
         Raises:
             Refused: The request cannot be answered; holds the HTTP status and the reason.
         """
-        asked = read_request(raw)
-        model = str(asked.body.get("model") or "oracle")
-        self._check(asked, model)
-        part = asked.part
-        self.count("requests", part)
-        text = self._text(asked, chance)
-        return Answer(text, model, self._usage(asked, text))
+        request = read_request(raw)
+        model = str(request.body.get("model") or "oracle")
+        self._check(request, model)
+        self.count("requests", request.part)
+        text = self._text(request, chance)
+        prompt, cached = self._prompt_tokens(request)
+        return Completion(text, model, prompt, cached, len(text.encode()) // _BYTES_A_TOKEN + 1)
 
-    def _check(self, asked: Asked, model: str) -> None:
+    def _check(self, request: ParsedRequest, model: str) -> None:
         options = self.options
         if options.model is not None and model != options.model:
             raise Refused(f"The model `{model}` does not exist.", status=404, code="model_not_found")
-        form = asked.body.get("response_format")
+        form = request.body.get("response_format")
         kind = form.get("type") if isinstance(form, dict) else None
         if kind is not None and (options.no_structured or (options.no_json_schema and kind == "json_schema")):
             raise Refused(f"'response_format' of type '{kind}' is not supported", code="unsupported_parameter")
-        if asked.body.get("stream"):
+        if request.body.get("stream"):
             raise Refused("'stream' is not supported", code="unsupported_parameter")
 
-    def _text(self, asked: Asked, chance: Random) -> str:
-        part = asked.part
+    def _text(self, request: ParsedRequest, chance: Random) -> str:
+        part = request.part
         if part == "plain":
-            return self._plain(asked)
+            return _plain_reply(request)
         if part == "ledger":
-            truth = answer_ledger(asked, self._domains)
+            truth = answer_ledger(request, self._domains)
             reply, mistakes = make_mistakes(truth, self.options, chance)
             for kind in mistakes:
                 self.count("errors", kind)
         elif part == "reference":
-            reply = self._reference.answer(asked)
+            reply = self._reference.answer(request)
         elif part == "user":
-            reply = self._user.answer(asked)
+            reply = self._user.answer(request)
         else:
-            reply = self._judge.answer(asked)
+            reply = self._judge.answer(request)
         if self.options.obedient:
-            reply, obeyed = obey(reply, orders(asked))
+            reply, obeyed = obey(reply, orders(request))
             if obeyed:
                 self._counts["obeyed"][part] += obeyed
         return encode(reply).decode()
 
-    def _plain(self, asked: Asked) -> str:
-        form: Any = asked.body.get("response_format")
-        kind = form.get("type") if isinstance(form, dict) else None
-        if kind == "json_schema":
-            return encode(instance_of((form.get("json_schema") or {}).get("schema") or {})).decode()
-        if kind == "json_object":
-            return '{"ok":true}'
-        said = "\0".join(item.text for item in asked.turns).encode()
-        return plain_text(asked.body.get("seed"), int.from_bytes(hashlib.sha256(said).digest()[:4]))
-
-    def _usage(self, asked: Asked, text: str) -> Usage:
-        whole = "\0".join((*asked.static.texts, *(item.text for item in asked.turns))).encode("utf-8", "replace")
+    def _prompt_tokens(self, request: ParsedRequest) -> tuple[int, int]:
+        """The number of tokens of the prompt, and how many of them are cached."""
+        whole = "\0".join((*request.static.texts, *(item.text for item in request.turns))).encode("utf-8", "replace")
         limit = self.options.context_tokens
         tokens = len(whole) // _BYTES_A_TOKEN + 1
         if limit is not None and tokens > limit:
             message = f"This model's maximum context length is {limit} tokens; your messages have {tokens}."
             raise Refused(message, code="context_length_exceeded")
-        cached = self._prefixes.cached(whole) // _BYTES_A_TOKEN
-        return Usage(tokens, cached, len(text.encode()) // _BYTES_A_TOKEN + 1)
+        return tokens, self._prefixes.cached(whole) // _BYTES_A_TOKEN
+
+
+def _plain_reply(request: ParsedRequest) -> str:
+    """The reply to a prompt that addresses none of the environment's roles, such as the probes of ``simia doctor``."""
+    form: Any = request.body.get("response_format")
+    kind = form.get("type") if isinstance(form, dict) else None
+    if kind == "json_schema":
+        return encode(_instance_of((form.get("json_schema") or {}).get("schema") or {})).decode()
+    if kind == "json_object":
+        return '{"ok":true}'
+    said = "\0".join(item.text for item in request.turns).encode()
+    key = int.from_bytes(hashlib.sha256(said).digest()[:4]) % 0xFFFF
+    return f"The oracle hears you ({key:04x}, seed {request.body.get('seed')})."
+
+
+def _instance_of(schema: Mapping[str, Any]) -> Any:
+    """A small value that is valid under a JSON Schema of the kind that this package's reply schemas are."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = kind[0]
+    if kind == "object":
+        return {name: _instance_of(schema["properties"][name]) for name in schema.get("required", ())}
+    return {"array": [], "string": "oo", "integer": 0, "number": 0, "boolean": False}.get(str(kind))

@@ -23,20 +23,11 @@ from simia_gym.types import Feedback, JsonObject, Task
 
 
 class KnownDomain:
-    """A domain with the options that a prompt names. Its parts are loaded on first use.
+    """A domain with the options (``given``) that a prompt names. Its parts are loaded on first use."""
 
-    Args:
-        folder: The domain's folder.
-        asked: The domain's options, from the prompt.
-        options: The oracle's options.
-
-    Attributes:
-        config: The domain's settings.
-    """
-
-    def __init__(self, folder: Path, asked: Mapping[str, Any], options: OracleOptions) -> None:
+    def __init__(self, folder: Path, given: Mapping[str, Any], options: OracleOptions) -> None:
         self.config = read_config(folder / "domain.yaml")
-        self._folder, self._asked, self._options = folder, dict(asked), options
+        self._folder, self._given, self._options = folder, dict(given), options
         self._tasks: dict[tuple[str, str], Task] = {}
 
     @cached_property
@@ -51,7 +42,7 @@ class KnownDomain:
             raise Refused(f"domain {name!r} has no world; start the oracle with a folder that has one")
         try:
             make = cast(type[World], load_object(self.config.world, folder=self._folder))
-            return make({**self.config.options, **self._asked})
+            return make({**self.config.options, **self._given})
         except (InputError, ValueError) as error:
             raise Refused(f"the world of {name!r} cannot be created: {error}") from error
 
@@ -65,7 +56,7 @@ class KnownDomain:
         if self._options.data_free:
             raise Refused("this oracle was started without data: it plays only the ledger simulator and the user")
         try:
-            return load_domain(self._folder, self._asked, None if self.config.data is None else self._options.data)
+            return load_domain(self._folder, self._given, None if self.config.data is None else self._options.data)
         except InputError as error:
             raise Refused(f"domain {self.config.name!r} cannot be loaded: {error}") from error
 
@@ -110,9 +101,6 @@ class KnownDomain:
 
 class Domains:
     """Finds the domains that prompts name.
-
-    Args:
-        options: The oracle's options: folders, data, and whether it is data-free.
 
     Raises:
         InputError: A folder is not a domain.

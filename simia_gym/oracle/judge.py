@@ -7,7 +7,7 @@ the final state is correct even if a simulator answered wrongly. The verdict on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.common.dotted_names import load_object
@@ -15,10 +15,10 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError
 from simia_gym.oracle.domains import Domains, KnownDomain
-from simia_gym.oracle.ledger import read_call, run
-from simia_gym.oracle.reading import Asked, Refused
-from simia_gym.oracle.reference import beginning
+from simia_gym.oracle.reading import ParsedRequest, Refused
+from simia_gym.oracle.simulator import read_call, run
 from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.simulators.opening import opened_state
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task
 
@@ -28,23 +28,18 @@ _MOST_QUOTES = 4
 
 
 class JudgePart:
-    """Answers whether a criterion is met.
-
-    Args:
-        domains: The domains, with their tasks and rubrics.
-        lenient: Whether to answer ``met`` to every criterion.
-    """
+    """Answers whether a criterion is met; a lenient judge answers ``met`` to every criterion."""
 
     def __init__(self, domains: Domains, *, lenient: bool = False) -> None:
         self._domains, self._lenient = domains, lenient
 
-    def answer(self, asked: Asked) -> JsonObject:
+    def answer(self, request: ParsedRequest) -> JsonObject:
         """Answer the last criterion of the prompt.
 
         Raises:
             Refused: The prompt lacks a block that judging needs, or a block is malformed.
         """
-        record, criterion = asked.last("record"), asked.last("criterion")
+        record, criterion = request.last("record"), request.last("criterion")
         if record is None or criterion is None:
             raise Refused("the prompt has no record with a criterion")
         entries, item = record[1], criterion[1]
@@ -52,8 +47,8 @@ class JudgePart:
             raise Refused("the block 'record' must be a list and the block 'criterion' an object")
         if self._lenient:
             return _reply("met", "it looks fine", _quotes(entries, (), item))
-        known = self._domains.named(asked.static)
-        task = known.task(asked.static.need("task"))
+        known = self._domains.named(request.static)
+        task = known.task(request.static.need("task"))
         check = _check_of(known, task, item)
         if check is None:
             return _reply("unsure", "no program answers this question", [])
@@ -82,21 +77,19 @@ def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
 
 
 def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[str, Any]]) -> FinishedEpisode:
-    """Reconstruct the finished episode from a record by executing its tool calls.
-
-    Args:
-        domain: The domain.
-        world: The domain's world, with the options of the prompt.
-        task: The episode's task.
-        entries: The value of the prompt's block ``record``.
+    """Reconstruct the finished episode from the block ``record`` of a prompt by executing its tool calls.
 
     Raises:
         Refused: The arguments of a call were truncated, so that it cannot be executed again.
     """
-    state = first = beginning(domain, world, task)
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        if isinstance(entry.get("event"), int):
+            groups.setdefault(entry["event"], []).append(entry)
+    state = first = opened_state(domain, task)
     events: list[JsonObject] = []
     turn, ended = 0, ""
-    for index, group in _grouped(entries):
+    for index, group in sorted(groups.items()):
         agent = next((entry for entry in group if entry.get("by") == "agent"), None)
         other = next((entry for entry in group if entry.get("by") != "agent"), None)
         event, state = _event(world, state, agent, other)
@@ -116,15 +109,6 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
         turns=turn,
         tools=domain.tool_entries,
     )
-
-
-def _grouped(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, list[Mapping[str, Any]]]]:
-    """The entries grouped by event number, in order."""
-    groups: dict[int, list[Mapping[str, Any]]] = {}
-    for entry in entries:
-        if isinstance(entry.get("event"), int):
-            groups.setdefault(entry["event"], []).append(entry)
-    yield from sorted(groups.items())
 
 
 def _event(

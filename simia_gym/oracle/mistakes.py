@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
-from simia_gym.oracle.ledger import LedgerAnswer
 from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.simulator import LedgerAnswer
 from simia_gym.state import make_pointer, pointer_parts, thaw
 from simia_gym.types import JsonObject, Op
 
@@ -20,16 +20,7 @@ KINDS = ("wrong_value", "missed_write", "spurious_write", "error_with_effects")
 
 
 def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) -> tuple[JsonObject, list[str]]:
-    """Inject mistakes into a reply at the rates that the options set.
-
-    Args:
-        answer: The correct reply.
-        options: The oracle's options, with the rates.
-        chance: Random generator.
-
-    Returns:
-        The reply, and the kinds of mistakes in it.
-    """
+    """Inject mistakes into a reply at the rates that the options set; return the reply and the kinds of mistakes."""
     reply = answer.reply
     drawn = {kind: chance.random() < getattr(options, f"{kind}_rate") for kind in KINDS}
     if answer.spec is None or not any(drawn.values()) or (answer.repair and not options.stubborn):

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from simia_gym.oracle.reading import Asked
+from simia_gym.oracle.reading import ParsedRequest
 from simia_gym.types import JsonObject
 
 _ORDER = re.compile(r"oracle\s*:\s*([^\n]+)", re.IGNORECASE)
@@ -24,10 +24,10 @@ _MARK = 80
 """Number of characters at the beginning of a line that are searched for a block marker."""
 
 
-def orders(asked: Asked) -> list[str]:
+def orders(request: ParsedRequest) -> list[str]:
     """All instructions outside the data blocks, in order."""
     found: list[str] = []
-    for said in asked.turns:
+    for said in request.turns:
         for line in _outside(said.text):
             found += (match.strip() for match in _ORDER.findall(line))
     return found
@@ -53,15 +53,7 @@ def _plain(text: str) -> str:
 
 
 def obey(reply: JsonObject, wanted: list[str]) -> tuple[JsonObject, int]:
-    """Change a reply as instructed; fields that the reply lacks are not added.
-
-    Args:
-        reply: The correct reply.
-        wanted: The instructions.
-
-    Returns:
-        The changed reply, and the number of recognised instructions.
-    """
+    """Change a reply as instructed, without adding fields; return it and the number of recognised instructions."""
     reply, count = dict(reply), 0
     for order in wanted:
         word, _, rest = order.partition(" ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from simia_gym.oracle.reading import Said
+from simia_gym.oracle.reading import Message
 
 T = TypeVar("T")
 
@@ -47,14 +47,12 @@ class Conversations(Generic[T]):
         self._nodes: dict[tuple[object, str], tuple[int, T]] = {}
         self._count = 0
 
-    def fold(self, root: object, first: Callable[[], T], turns: Sequence[Said], step: Callable[[T, Said], T]) -> T:
-        """The value after a conversation.
+    def fold(
+        self, root: object, first: Callable[[], T], turns: Sequence[Message], step: Callable[[T, Message], T]
+    ) -> T:
+        """The value after a conversation: ``step`` of each message but the model's own, from ``first`` on.
 
-        Args:
-            root: Key that separates conversations on different subjects; hashable.
-            first: Returns the value before the first message.
-            turns: The messages; those with role ``assistant`` are skipped.
-            step: Returns the value after one more message.
+        The key ``root`` separates conversations on different subjects.
         """
         if len(self._nodes) > _MOST_NODES:
             self._nodes.clear()

@@ -29,7 +29,7 @@ class Refused(Exception):
         super().__init__(message)
 
 
-class Said(NamedTuple):
+class Message(NamedTuple):
     """One message of a prompt."""
 
     role: str
@@ -38,12 +38,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Static:
-    """The system messages of a prompt.
-
-    Attributes:
-        texts: Their texts.
-        blocks: The value of the first block of each kind in them.
-    """
+    """The texts of the system messages of a prompt, and the value of the first block of each kind in them."""
 
     texts: tuple[str, ...]
     blocks: Mapping[str, Any]
@@ -60,18 +55,12 @@ class Static:
 
 
 @dataclass
-class Asked:
-    """A parsed request.
-
-    Attributes:
-        body: The decoded body.
-        static: The leading system messages.
-        turns: The messages after them.
-    """
+class ParsedRequest:
+    """A request: its decoded body, the leading system messages, and the messages after them."""
 
     body: Mapping[str, Any]
     static: Static
-    turns: tuple[Said, ...]
+    turns: tuple[Message, ...]
     _blocks: dict[int, tuple[Block, ...]] = field(default_factory=dict)
 
     def blocks(self, index: int) -> tuple[Block, ...]:
@@ -116,7 +105,7 @@ class Asked:
         return "plain"
 
 
-def blocks_of(said: Said) -> tuple[Block, ...]:
+def blocks_of(said: Message) -> tuple[Block, ...]:
     """The data blocks of a message; none for the model's own messages.
 
     Raises:
@@ -130,7 +119,7 @@ def blocks_of(said: Said) -> tuple[Block, ...]:
         raise Refused(f"the content of a block is not JSON: {error}") from None
 
 
-def read_request(raw: bytes) -> Asked:
+def read_request(raw: bytes) -> ParsedRequest:
     """Parse the body of a request.
 
     Raises:
@@ -148,7 +137,7 @@ def read_request(raw: bytes) -> Asked:
         raise Refused("the body has no list of messages", code="invalid_request_error")
     said = tuple(_said(message) for message in messages)
     count = next((i for i, item in enumerate(said) if item.role not in ("system", "developer")), len(said))
-    return Asked(body, _static(tuple(item.text for item in said[:count])), said[count:])
+    return ParsedRequest(body, _static(tuple(item.text for item in said[:count])), said[count:])
 
 
 @lru_cache(maxsize=512)
@@ -164,10 +153,10 @@ def _static(texts: tuple[str, ...]) -> Static:
     return Static(texts, found)
 
 
-def _said(message: Any) -> Said:
+def _said(message: Any) -> Message:
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         raise Refused("a message has no role", code="invalid_request_error")
     content = message.get("content")
     if isinstance(content, Sequence) and not isinstance(content, str):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return Said(message["role"], content if isinstance(content, str) else "")
+    return Message(message["role"], content if isinstance(content, str) else "")

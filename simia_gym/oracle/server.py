@@ -11,12 +11,14 @@ import asyncio
 import contextlib
 import socket
 import struct
+import threading
+from collections.abc import Iterator
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
-from simia_gym.oracle.answering import Answer, Fate, Oracle
+from simia_gym.oracle.answering import Completion, Fate, Oracle
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.reading import Refused
 
@@ -24,13 +26,11 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 _RESET = struct.pack("ii", 1, 0)
+_START_SECONDS = 30
 
 
 class OracleServer:
     """An HTTP server for an `Oracle`.
-
-    Args:
-        options: The oracle's options.
 
     Attributes:
         oracle: The oracle that answers.
@@ -140,7 +140,7 @@ class OracleServer:
                 await asyncio.wait_for(self._closing.wait(), self.options.hang)
         return self._drop(request, reset=fate.fault == "reset")
 
-    async def _spoil(self, request: web.BaseRequest, answer: Answer, fault: str) -> web.StreamResponse:
+    async def _spoil(self, request: web.BaseRequest, answer: Completion, fault: str) -> web.StreamResponse:
         """Inject a fault that makes the answer unusable."""
         if fault == "empty":
             return self._json(_completion(answer, ""))
@@ -189,11 +189,39 @@ class OracleServer:
         return self._response(body=encode(value), content_type="application/json")
 
 
+@contextlib.contextmanager
+def serve_in_thread(options: OracleOptions | None = None) -> Iterator[OracleServer]:
+    """Serve an oracle in a thread of its own while the ``with`` block runs, for callers without an event loop.
+
+    Args:
+        options: The oracle's options.
+
+    Yields:
+        The running server.
+
+    Raises:
+        InputError: The server cannot start.
+    """
+    server = OracleServer(options)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="oracle", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(_START_SECONDS)
+        try:
+            yield server
+        finally:
+            asyncio.run_coroutine_threadsafe(server.stop(), loop).result(_START_SECONDS)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_START_SECONDS)
+        loop.close()
+
+
 _WRONG_KEY = Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
 
 
-def _completion(answer: Answer, text: str) -> dict[str, Any]:
-    usage = answer.usage
+def _completion(answer: Completion, text: str) -> dict[str, Any]:
     return {
         "id": "chatcmpl-oracle",
         "object": "chat.completion",
@@ -203,10 +231,10 @@ def _completion(answer: Answer, text: str) -> dict[str, Any]:
             {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": None}
         ],
         "usage": {
-            "prompt_tokens": usage.prompt,
-            "completion_tokens": usage.completion,
-            "total_tokens": usage.prompt + usage.completion,
-            "prompt_tokens_details": {"cached_tokens": usage.cached},
+            "prompt_tokens": answer.prompt_tokens,
+            "completion_tokens": answer.completion_tokens,
+            "total_tokens": answer.prompt_tokens + answer.completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
         },
     }
 

@@ -16,7 +16,7 @@ from simia_gym.contracts import PreparedTask, StepContext, User
 from simia_gym.errors import InputError
 from simia_gym.oracle.domains import Domains, KnownDomain
 from simia_gym.oracle.prefixes import Conversations
-from simia_gym.oracle.reading import Asked, Refused, Said, blocks_of
+from simia_gym.oracle.reading import Message, ParsedRequest, Refused, blocks_of
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
@@ -38,31 +38,20 @@ class Moment(NamedTuple):
         turn: Number of messages so far.
     """
 
-    state: State
+    state: State = State.from_tables({})
     last: Transition | None = None
     agreed: bool = False
     turn: int = 0
 
 
 class Person:
-    """One customer.
-
-    Args:
-        kind: The kind of user simulator: ``scripted`` or ``brief``.
-        cues: The domain's cue patterns.
-        task: A task that holds only the customer.
-        seed: Random seed that picks the wordings.
-    """
+    """One customer, played by the user simulator ``scripted`` or ``brief`` from a task that holds only the customer."""
 
     def __init__(self, kind: str, cues: JsonObject, task: Task, seed: int) -> None:
         self._user: User = make_user(kind, cues)
         self._cues: Cues = load_cues(cues)
         self._script: Script | None = script_from_json(task.user, "customer") if kind == "scripted" else None
         self._task, self._seed = PreparedTask(task, State.from_tables({})), seed
-
-    def begin(self) -> Moment:
-        """The state before the first message."""
-        return Moment(State.from_tables({}))
 
     def open(self, moment: Moment) -> Moment:
         """The state after the customer's first message."""
@@ -77,11 +66,8 @@ class Person:
         for _ in range(0 if row is None else Memory.from_row(row).seen):
             ledger.append("heard")
         for call in settled:
-            ledger.append(
-                "transition",
-                call={"name": call.tool, "arguments": dict(call.arguments)},
-                outcome="ok",
-            )
+            done = {"name": call.tool, "arguments": dict(call.arguments)}
+            ledger.append("transition", call=done, outcome="ok")
         said = run_sync(self._user.reply(text, self._context(moment, ledger)), inline=True)
         acts = said.meta.get("acts", ())
         state = moment.state.apply(said.ops or ())
@@ -110,31 +96,26 @@ class Person:
 
 
 class UserPart:
-    """Answers requests that address the user simulator.
-
-    Args:
-        domains: The domains, with their cue patterns.
-        seed: Random seed that picks the wordings.
-    """
+    """Answers requests that address the user simulator; the seed picks the wordings."""
 
     def __init__(self, domains: Domains, seed: int) -> None:
         self._domains, self._seed = domains, seed
         self._people: dict[tuple[str, bytes], Person] = {}
         self._conversations: Conversations[Moment] = Conversations()
 
-    def answer(self, asked: Asked) -> JsonObject:
+    def answer(self, request: ParsedRequest) -> JsonObject:
         """Answer the last message of the prompt.
 
         Raises:
             Refused: The block ``customer`` is malformed, or the prompt has no message to answer.
         """
-        known, customer = self._domains.named(asked.static), asked.static.need("customer")
+        known, customer = self._domains.named(request.static), request.static.need("customer")
         key = known.config.name, encode(customer)
         person = self._people.get(key)
         if person is None:
-            person = self._people[key] = self._meet(known, customer, asked.static.blocks.get("task"))
+            person = self._people[key] = self._meet(known, customer, request.static.blocks.get("task"))
 
-        def step(moment: Moment, said: Said) -> Moment:
+        def step(moment: Moment, said: Message) -> Moment:
             for item in blocks_of(said):
                 if item.kind == "begin":
                     moment = person.open(moment)
@@ -142,7 +123,7 @@ class UserPart:
                     moment = person.reply(moment, _text(item.value))
             return moment
 
-        last = self._conversations.fold(key, person.begin, asked.turns, step).last
+        last = self._conversations.fold(key, Moment, request.turns, step).last
         if last is None:
             raise Refused("the prompt has neither a block 'begin' nor a block 'agent'")
         return {
@@ -159,7 +140,7 @@ class UserPart:
         task = Task(name, "train", "customer", user=dict(customer))
         try:
             person = Person(kind, known.cues, task, self._seed)
-            person.open(person.begin())
+            person.open(Moment())
         except InputError as error:
             raise Refused(f"the customer cannot be played: {error}") from error
         return person

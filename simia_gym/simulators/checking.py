@@ -128,7 +128,7 @@ def check_answer(
     removed: Container[str] = (),
     shown: Mapping[str, Container[str]] | None = None,
 ) -> CheckedAnswer:
-    """Check an answer and compute the state after it.
+    """Check an answer to a call of a tool and compute the state after it.
 
     Args:
         data: The decoded reply, which matches `LEDGER_REPLY`.
@@ -137,9 +137,6 @@ def check_answer(
         schema: The schema of the state; without one, no rows can be revealed.
         removed: Pointers of the rows that were removed in this episode; they cannot be revealed.
         shown: Keys of the rows in the model's prompt, by table; ``None`` if the model may change any row.
-
-    Returns:
-        The checked answer.
 
     Raises:
         Rejected: The answer breaks rules; it has all violations.
@@ -177,14 +174,7 @@ def as_error(text: str) -> str:
 
 
 def words_wrong(data: Mapping[str, Any]) -> list[str]:
-    """Check outcome, error code and text of an answer, and that all of it can be encoded as JSON.
-
-    Args:
-        data: The decoded reply.
-
-    Returns:
-        The violations.
-    """
+    """The violations in outcome, error code and text of a reply, and whether all of it can be encoded as JSON."""
     wrong: list[str] = []
     code, text = data["error_code"], data["observation"]
     if data["outcome"] == "ok":

@@ -69,16 +69,13 @@ class Settled(NamedTuple, Generic[T]):
 async def settle(
     models: Sequence[ChatModel], question: Question, accept: Callable[[Any], T], context: StepContext
 ) -> Settled[T]:
-    """Ask models until an answer is accepted.
+    """Ask the models in turn until an answer is accepted; requests and rejected answers are added to the ledger.
 
     Args:
         models: The model, and optionally stronger ones to fall back on.
         question: The question.
         accept: Checks the decoded reply; raises `Rejected` if it breaks rules.
-        context: The step context; requests and rejected answers are appended to its ledger.
-
-    Returns:
-        The accepted answer.
+        context: The step context.
 
     Raises:
         Fault: A request failed, or ``invalid_reply``: every answer was rejected.

@@ -14,17 +14,9 @@ MAX_ARGUMENTS = 10_000
 
 
 def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | None:
-    """Answer a call of an unknown tool or with invalid arguments.
+    """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid.
 
     If the domain's world has the tool, `World.refuse` decides, which a world may override.
-
-    Args:
-        domain: The domain.
-        call: The call.
-        feedback: ``terse`` or ``explain`` errors.
-
-    Returns:
-        The error transition with the route ``gate``; ``None`` if the call is valid.
     """
     world = domain.world
     if world is not None and (call.name in world.tools or call.name not in domain.specs):

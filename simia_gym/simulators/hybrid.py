@@ -17,7 +17,7 @@ Side = Literal["world", "llm"]
 
 
 class ModelSide(Simulator, Protocol):
-    """The interface of an LLM simulator for `HybridSimulator`."""
+    """An LLM simulator, as `HybridSimulator` uses it."""
 
     async def answer(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call that the argument gate has accepted."""
@@ -73,32 +73,30 @@ class HybridSimulator:
 def choose_routes(domain: Domain, asked: Mapping[str, str]) -> dict[str, Side]:
     """Choose the route of every tool of a domain.
 
-    Args:
-        domain: The domain.
-        asked: The requested routes, by tool name.
-
-    Returns:
-        Tool name to route: the requested one; by default the world, if it has the tool and the tool's declaration
-        does not say ``llm``.
+    A tool takes the requested route; by default the world, if it has the tool and the tool's declaration does not say
+    ``llm``.
 
     Raises:
         InputError: A requested route is impossible.
     """
     code = {} if domain.world is None else domain.world.tools
+    chosen: dict[str, Side] = {
+        name: "llm" if name not in code or spec.route == "llm" else "world" for name, spec in domain.specs.items()
+    }
     for name, side in asked.items():
         where = f"routes[{name!r}]"
         if name not in domain.specs:
             fix = f"The tools are: {', '.join(domain.specs)}."
             raise InputError(f"{domain.name} has no tool {name!r}", where=where, fix=fix)
-        if side not in ("world", "llm"):
+        if side == "world":
+            if name not in code:
+                raise InputError(f"{domain.name} has no code for {name!r}", where=where, fix="Route it to llm.")
+            chosen[name] = "world"
+        elif side != "llm":
             raise InputError(f"the route is {side!r}", where=where, fix="Use world or llm.")
-        if side == "world" and name not in code:
-            raise InputError(f"{domain.name} has no code for {name!r}", where=where, fix="Route it to llm.")
-        if side == "llm" and domain.specs[name].route == "world":
+        elif domain.specs[name].route == "world":
             fix = "Leave it to the world, or change x-simia.route of the tool."
             raise InputError(f"{name!r} is declared to be played by the world only", where=where, fix=fix)
-    chosen: dict[str, Side] = {}
-    for name, spec in domain.specs.items():
-        side = asked.get(name, "llm" if name not in code or spec.route == "llm" else "world")
-        chosen[name] = "world" if side == "world" else "llm"
+        else:
+            chosen[name] = "llm"
     return chosen

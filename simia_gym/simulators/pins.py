@@ -53,22 +53,16 @@ class MemoryPins:
 
     Attributes:
         made: Number of answers made.
-        shared: Number of times a caller got an answer that another had made.
     """
 
     def __init__(self, capacity: int = 50_000) -> None:
-        if capacity < 1:
-            raise InputError(f"capacity is {capacity}", where="pins", fix="Use 1 or more.")
         self._capacity = capacity
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
         # The keys being made; the future is created only when another caller waits, because futures are expensive.
         self._flights: dict[str, Future[None] | None] = {}
-        self.made = self.shared = 0
+        self.made = 0
         fresh_after_fork(self)
-
-    def __len__(self) -> int:
-        return len(self._answers)
 
     def clear(self) -> None:
         """Remove all answers."""
@@ -83,7 +77,6 @@ class MemoryPins:
                 held = self._answers.get(key)
                 if held is not None:
                     self._answers.move_to_end(key)
-                    self.shared += 1
                     return held, True
                 if key not in self._flights:
                     flights = self._flights

@@ -21,10 +21,7 @@ _SHOWN = 200
 
 
 class RecordedEpisodes:
-    """The episodes of a record file, by task and seed.
-
-    Args:
-        path: A file that `simia rollout` wrote.
+    """The episodes of a record file that `simia rollout` wrote, by task and seed.
 
     Raises:
         InputError: The file is missing or invalid; the message names file and line.
@@ -36,26 +33,13 @@ class RecordedEpisodes:
         for record in read_records(self.path):
             self._episodes.setdefault((record.task, record.seed), record.events)
 
-    def __len__(self) -> int:
-        return len(self._episodes)
-
     def find(self, task: str, seed: int) -> Sequence[Event] | None:
-        """The events of an episode, or ``None`` if it was not recorded.
-
-        Args:
-            task: The task's id.
-            seed: The episode's seed.
-        """
+        """The events of an episode, or ``None`` if it was not recorded."""
         return self._episodes.get((task, seed))
 
 
 class ReplaySimulator:
-    """Returns the recorded answers of an episode in order; every call must equal the recorded one.
-
-    Args:
-        domain: The domain.
-        recorded: The recorded episodes.
-    """
+    """Returns the recorded answers of an episode in order; every call must equal the recorded one."""
 
     name = "replay"
     io = False

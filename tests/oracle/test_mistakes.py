@@ -10,8 +10,8 @@ import pytest
 
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.oracle import OracleOptions, serve_in_thread
-from simia_gym.oracle.ledger import LedgerAnswer
 from simia_gym.oracle.mistakes import make_mistakes
+from simia_gym.oracle.simulator import LedgerAnswer
 from simia_gym.state import State, pointer_parts
 from simia_gym.types import JsonObject
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from simia_gym.oracle.options import OracleOptions
-from simia_gym.oracle.server import OracleServer
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import OracleServer, serve_in_thread
 
 
 @pytest.fixture(scope="module")

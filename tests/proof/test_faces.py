@@ -22,8 +22,7 @@ from simia_gym.errors import EpisodeOver, Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget
 from simia_gym.oracle.options import FaultKind, OracleOptions
-from simia_gym.oracle.server import OracleServer
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import OracleServer, serve_in_thread
 from simia_gym.record.records import read_records
 from simia_gym.rollout.replay import replay_file
 from simia_gym.simulators.pins import MemoryPins

@@ -13,7 +13,7 @@ from simia_gym.domain.registration import env_ids
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.cassette.cassette import Cassette
 from simia_gym.oracle.options import FAULTS, OracleOptions
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import serve_in_thread
 
 from .stage import Outcome, play_all, suite_of
 

@@ -12,8 +12,7 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.oracle.options import FaultKind, OracleOptions
-from simia_gym.oracle.server import OracleServer
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import OracleServer, serve_in_thread
 from simia_gym.policies import load_policy
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool

@@ -21,7 +21,7 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan

@@ -15,7 +15,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.common.json_encoding import decode
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.oracle.thread import serve_in_thread
+from simia_gym.oracle.server import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import record_from_json
 from simia_gym.rl.cluster.assignments import EpisodeSlot, slots_of
