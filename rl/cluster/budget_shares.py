@@ -79,7 +79,7 @@ class BudgetShare(Budget):
             except Fault:
                 if time.monotonic() - self._raised > _UNTIL_SURE:
                     with self._lock:
-                        self._check_without_others(role, tokens, cost)
+                        self._check_fits(role, tokens, cost)
             self._waiting += 1
             try:
                 await asyncio.sleep(_PAUSE)

@@ -37,16 +37,9 @@ class RoleModels:
 
     def configured(self) -> bool:
         """Whether the simulator's model and endpoint are both known."""
-        resources = self._resources
-        if "simulator" in resources.models:
+        if "simulator" in self._resources.models:
             return True
-        return configured(
-            "simulator",
-            model=self._named("simulator"),
-            base_url=resources.base_urls.get("simulator", resources.base_url),
-            api_key=resources.api_keys.get("simulator", resources.api_key),
-            client=resources.clients.get("simulator", resources.client),
-        )
+        return configured("simulator", self._named("simulator"), **self._place("simulator"))
 
     def settings(self, role: str) -> ModelSettings:
         """The settings of a role, including its model's name.
@@ -71,13 +64,15 @@ class RoleModels:
         Raises:
             InputError: There is neither an address nor a key.
         """
+        return resolve_endpoint(role, **self._place(role))
+
+    def _place(self, role: str) -> dict[str, Any]:
         resources = self._resources
-        return resolve_endpoint(
-            role,
-            base_url=resources.base_urls.get(role, resources.base_url),
-            api_key=resources.api_keys.get(role, resources.api_key),
-            client=resources.clients.get(role, resources.client),
-        )
+        return {
+            "base_url": resources.base_urls.get(role, resources.base_url),
+            "api_key": resources.api_keys.get(role, resources.api_key),
+            "client": resources.clients.get(role, resources.client),
+        }
 
     def get(self, role: str) -> ChatModel:
         """The model of a role.

@@ -26,7 +26,7 @@ from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
-from simia_gym.llm.probe import Found, probe, summary
+from simia_gym.llm.probe import Found, probe
 from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
 from simia_gym.policies import NullPolicy
 from simia_gym.rollout.play import play
@@ -101,7 +101,7 @@ def examine(
             "roles": list(target.roles),
             "model": target.settings.model,
             "host": target.endpoint.host,
-            "found": summary(found),
+            "found": {one.name: {"status": one.status, "text": one.text} for one in found},
         }
         for target, found in probed
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -37,11 +37,7 @@ class _Account:
     waits: Counter[int] = field(default_factory=Counter)
 
     def percentile(self, share: float) -> float | None:
-        """Latency percentile in milliseconds, to bin width; ``None`` without responses.
-
-        Args:
-            share: Share of the responses that are at most this slow, from 0 to 1.
-        """
+        """Latency in milliseconds, to bin width, that this share of the responses kept; ``None`` without responses."""
         total = sum(self.waits.values())
         reached = 0
         for index in sorted(self.waits):
@@ -80,41 +76,27 @@ class Accounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._roles: dict[str, _Account] = {}
+        self._roles: defaultdict[str, _Account] = defaultdict(_Account)
         fresh_after_fork(self)
 
     def after_fork(self) -> None:
         """Start with empty counts in a forked process."""
         self._lock = threading.Lock()
-        self._roles = {}
+        self._roles.clear()
 
     def asked(self, role: str, prompt_bytes: int, static_bytes: int) -> None:
-        """Count a new request.
-
-        Args:
-            role: Role that sends the request.
-            prompt_bytes: Size of its messages in bytes.
-            static_bytes: Size in bytes of the prompt's beginning that other requests share.
-        """
+        """Count a new request, with the size of its messages and of their beginning that other requests share."""
         with self._lock:
-            account = self._roles.get(role) or self._of(role)
+            account = self._roles[role]
             account.calls += 1
             account.prompt_bytes += prompt_bytes
             account.static_bytes += static_bytes
 
     def answered(self, role: str, usage: Usage, cost: float, seconds: float, *, counted: bool = True) -> None:
-        """Count an attempt that got a response, usable or not.
-
-        Args:
-            role: Role that sent the request.
-            usage: Tokens of the attempt.
-            cost: Cost in USD.
-            seconds: Time from sending the request to the end of the response.
-            counted: Whether the server reported the token counts; otherwise they are estimates.
-        """
+        """Count an attempt that got a response, usable or not; `counted` says whether the server counted the tokens."""
         index = math.ceil(math.log(seconds * 1000 / _FIRST_MS) / _STEP) if seconds * 1000 > _FIRST_MS else 0
         with self._lock:
-            account = self._roles.get(role) or self._of(role)
+            account = self._roles[role]
             account.tries += 1
             account.prompt += usage.prompt
             account.cached += usage.cached
@@ -125,22 +107,16 @@ class Accounts:
             account.waits[index] += 1
 
     def failed(self, role: str, kind: str, *, answered: bool = False) -> None:
-        """Count a failed attempt.
-
-        Args:
-            role: Role that sent the request.
-            kind: Kind of the failure, as in `Fault`.
-            answered: Whether `answered` has already counted this attempt.
-        """
+        """Count a failed attempt by the kind of its `Fault`; `answered` if that method has counted it already."""
         with self._lock:
-            account = self._of(role)
+            account = self._roles[role]
             account.tries += not answered
             account.failures[kind] += 1
 
     def gave_up(self, role: str, kind: str) -> None:
         """Count a request that ended in a fault of this kind."""
         with self._lock:
-            self._of(role).faults[kind] += 1
+            self._roles[role].faults[kind] += 1
 
     def snapshot(self) -> JsonObject:
         """All counts, by role, as JSON."""
@@ -150,41 +126,18 @@ class Accounts:
     def drain(self) -> dict[str, _Account]:
         """Return all counts and reset them, so that another process can `add` them to its own."""
         with self._lock:
-            drained, self._roles = self._roles, {}
+            drained = dict(self._roles)
+            self._roles.clear()
         return drained
 
     def add(self, taken: Mapping[str, _Account]) -> None:
         """Add counts that `drain` returned in another process."""
         with self._lock:
             for role, more in taken.items():
-                account = self._of(role)
+                account = self._roles[role]
                 for one in fields(_Account):
                     value = getattr(account, one.name)
                     setattr(account, one.name, value + getattr(more, one.name))
-
-    @property
-    def cost(self) -> float:
-        """Cost of all roles so far, in USD."""
-        with self._lock:
-            return sum(account.cost for account in self._roles.values())
-
-    @property
-    def calls(self) -> int:
-        """Number of requests of all roles so far."""
-        with self._lock:
-            return sum(account.calls for account in self._roles.values())
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens of all roles so far."""
-        with self._lock:
-            return sum(account.prompt + account.completion for account in self._roles.values())
-
-    def _of(self, role: str) -> _Account:
-        account = self._roles.get(role)
-        if account is None:
-            account = self._roles[role] = _Account()
-        return account
 
 
 _default = Accounts()
@@ -196,23 +149,18 @@ def accounts() -> Accounts:
 
 
 def in_short(accounts: Mapping[str, Any], *, short: bool = False) -> str:
-    """Summarise the usage of all roles in one line: requests, tokens, cost in USD, retries.
-
-    Args:
-        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
-        short: Leave the tokens out if the cost is known.
-    """
+    """Summarise a snapshot of `Accounts` in one line; `short` leaves the tokens out if the cost is known."""
     calls = sum(role["calls"] for role in accounts.values())
     tokens = sum(role["prompt_tokens"] + role["completion_tokens"] for role in accounts.values())
     cost = sum(role["cost_usd"] for role in accounts.values())
     words = [f"{compact(calls)} call{'' if calls == 1 else 's'}"]
     words += [] if short and cost else [f"{compact(tokens)} tokens"]
     words += [dollars(cost)] if cost else []
-    retries = 0
-    for (
-        role
-    ) in accounts.values():  # failed attempts minus abandoned requests: correct while requests are in flight, too
-        given_up = sum(count for kind, count in role["faults"].items() if kind != "budget")
-        retries += max(0, sum(role["failures"].values()) - given_up)
+    # Failed attempts without those of abandoned requests: correct while requests are in flight, too.
+    retries = sum(max(0, sum(role["failures"].values()) - _given_up(role)) for role in accounts.values())
     words += [counted(retries, "retry", "retries")] if retries else []
     return " · ".join(words)
+
+
+def _given_up(role: Mapping[str, Any]) -> int:
+    return sum(count for kind, count in role["faults"].items() if kind != "budget")

@@ -12,15 +12,6 @@ MODEL_EVENT = "model"
 async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int) -> Reply:
     """Send a request and record the raw reply, so that the episode can be replayed without the model.
 
-    Args:
-        model: The model.
-        request: The request.
-        ledger: The record of the episode.
-        turn: Number of the current turn.
-
-    Returns:
-        The reply.
-
     Raises:
         Fault: The model gave no valid reply.
     """
@@ -30,14 +21,7 @@ async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int)
 
 
 def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> None:
-    """Record a reply. Callers with several requests in flight use this to record the replies in a fixed order.
-
-    Args:
-        request: The request.
-        reply: The reply to it.
-        ledger: The record of the episode.
-        turn: Number of the current turn.
-    """
+    """Record a reply. Callers with several requests in flight use this to record the replies in a fixed order."""
     usage = reply.usage
     prompt = request.prompt
     fields = {

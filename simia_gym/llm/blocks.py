@@ -32,13 +32,7 @@ _ALIKE = frozenset("\ufe60\ufe64\ufe65\uff06\uff1c\uff1e\uff40\u1fef")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block of a prompt.
-
-    Attributes:
-        kind: Kind of content, such as ``call``.
-        nonce: The tag, 12 hex digits.
-        value: The decoded JSON.
-    """
+    """One block of a prompt: its kind, such as ``call``, its tag, and its decoded JSON."""
 
     kind: str
     nonce: str
@@ -46,36 +40,27 @@ class Block:
 
 
 def make_nonce(*secret: str) -> str:
-    """Derive the tag of an episode's blocks from texts that the agent does not see.
+    """The tag of an episode's blocks, 12 hex digits.
 
     Args:
         *secret: Texts that the agent does not see, such as the hashes of the domain and the task.
-
-    Returns:
-        12 hex digits.
     """
     return sha256("\0".join(("blocks", *secret)).encode()).hexdigest()[:12]
 
 
 def block(kind: str, nonce: str, value: Any) -> str:
-    """Format a block.
+    """Format a block of a JSON value.
 
     Args:
         kind: Kind of content, in lower-case letters and underscores.
         nonce: The tag from `make_nonce`.
-        value: A JSON value.
+        value: The value.
     """
     return encoded_block(kind, nonce, encode(value))
 
 
 def encoded_block(kind: str, nonce: str, value: bytes) -> str:
-    """Format a block whose value is already encoded.
-
-    Args:
-        kind: Kind of content, in lower-case letters and underscores.
-        nonce: The tag from `make_nonce`.
-        value: The value as encoded by `simia_gym.common.json_encoding.encode`.
-    """
+    """Like `block`, for a value that `simia_gym.common.json_encoding.encode` has encoded already."""
     return f"<<data:{kind} {nonce}>>\n{_safe(value.decode())}\n<<end:{kind} {nonce}>>"
 
 
@@ -107,14 +92,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def read_blocks(text: str) -> Iterator[Block]:
-    """Find the blocks of a text, in order.
-
-    Args:
-        text: A message of a prompt.
-
-    Yields:
-        The blocks.
-    """
+    """The blocks of a prompt's message, in order."""
     for match in _BLOCK.finditer(text):
         yield Block(match.group(1), match.group(2), decode(match.group(3).encode()))
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import threading
-from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from simia_gym.errors import Fault, InputError, Role
-from simia_gym.llm.transport.forks import fresh_after_fork
+from simia_gym.llm.transport.fair_queue import FairQueue
 from simia_gym.types import JsonObject
 
 FIRST_REPLY = 1000
 """Estimated tokens of a role's first reply if the request sets no ``max_tokens``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """Estimated usage of a request in flight.
-
-    Attributes:
-        role: Role that sends the request.
-        tokens: Tokens of prompt and reply.
-        cost: Cost in USD.
-    """
+class Reservation(NamedTuple):
+    """Estimated usage of a request in flight: its role, the tokens of prompt and reply, and the cost in USD."""
 
     role: Role
     tokens: int
@@ -33,12 +22,7 @@ class Reservation:
 
 
 class Guess(NamedTuple):
-    """Estimated usage of a reply that ``max_tokens`` does not limit.
-
-    Attributes:
-        tokens: Tokens of the reply.
-        cost: Cost in USD.
-    """
+    """Estimated tokens and cost in USD of a reply that ``max_tokens`` does not limit."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -47,21 +31,7 @@ class Guess(NamedTuple):
 NO_GUESS = Guess()
 
 
-@dataclass(eq=False, slots=True)
-class _Waiting:
-    """A request that waits until requests in flight are settled; it then gets a reservation or a fault."""
-
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[None]
-    role: Role
-    tokens: int
-    cost: float
-    guess: Guess
-    granted: Reservation | None = None
-    fault: Fault | None = None
-
-
-class Budget:
+class Budget(FairQueue[tuple[Role, int, float, Guess], Reservation]):
     """Usage limits of the whole process; safe to use from several threads and event loops.
 
     Every attempt counts, retries included, because every attempt can cost money. An attempt is allowed if past usage,
@@ -85,31 +55,24 @@ class Budget:
     def __init__(
         self, max_calls: int | None = None, max_tokens: int | None = None, max_cost: float | None = None
     ) -> None:
+        super().__init__()
         limits = {"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost}
         for name, limit in limits.items():
             if limit is not None and (isinstance(limit, bool) or not 0 < limit < math.inf):
                 raise InputError(f"{name} is {limit!r}", where="budget", fix="Give a number above 0.")
         self.max_calls, self.max_tokens, self.max_cost = max_calls, max_tokens, max_cost
-        self._lock = threading.Lock()
         self._calls = self._tokens = self._reserved_tokens = 0
         self._cost = self._reserved_cost = 0.0
         self._in_flight = 0
-        self._queue: deque[_Waiting] = deque()
         self._longest: dict[Role, int] = {}
-        fresh_after_fork(self)
 
     def after_fork(self) -> None:
         """Forget the requests that the parent process has in flight."""
-        self._lock = threading.Lock()
+        super().after_fork()
         self._reserved_tokens, self._reserved_cost, self._in_flight = 0, 0.0, 0
-        self._queue.clear()
 
     def reply_tokens(self, role: Role) -> int:
-        """Tokens of the longest reply of a role so far, which is the guess for its next reply.
-
-        Args:
-            role: Role that sends the request.
-        """
+        """Tokens of the longest reply of a role so far, which is the guess for its next reply."""
         return self._longest.get(role, FIRST_REPLY)
 
     def reserve(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
@@ -130,38 +93,10 @@ class Budget:
     async def admit(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
         """Like `reserve`, but wait if requests in flight may free enough budget; a cancelled wait reserves nothing.
 
-        Args:
-            role: Role that sends the request.
-            tokens: Estimated tokens.
-            cost: Estimated cost in USD.
-            guess: Further usage by a reply that ``max_tokens`` does not limit.
-
         Raises:
             Fault: ``budget``: the request does not fit even without the reservations of requests in flight.
         """
-        with self._lock:
-            if not self._queue:
-                try:
-                    return self._take(role, tokens, cost, guess)
-                except Fault:
-                    self._check_without_others(role, tokens, cost)
-            loop = asyncio.get_running_loop()
-            mine = _Waiting(loop, loop.create_future(), role, tokens, cost, guess)
-            self._queue.append(mine)
-        try:
-            await mine.future
-        except BaseException:
-            with self._lock:
-                if mine.granted is not None:
-                    self._give_back(mine.granted)
-                elif mine in self._queue:
-                    self._queue.remove(mine)
-                self._grant()
-            raise
-        if mine.granted is None:
-            assert mine.fault is not None
-            raise mine.fault
-        return mine.granted
+        return await self._wait((role, tokens, cost, guess))
 
     def settle(self, reservation: Reservation, tokens: int, cost: float, reply: int = 0) -> None:
         """Replace a reservation by the actual usage of its request; 0 if there was no response.
@@ -178,8 +113,7 @@ class Budget:
             if reply > self._longest.get(reservation.role, 0):
                 self._longest[reservation.role] = reply
             self._free(reservation)
-            if self._queue:
-                self._grant()
+            self._serve()
 
     def snapshot(self) -> JsonObject:
         """Usage so far and the limits, as JSON."""
@@ -204,17 +138,15 @@ class Budget:
         held = Reservation(role, tokens + guess.tokens, cost + guess.cost)
         if self._in_flight:
             tokens, cost = held.tokens, held.cost
-        self._check(role, "calls", self._calls + 1, self.max_calls)
-        self._check(role, "tokens", self._tokens + self._reserved_tokens + tokens, self.max_tokens)
-        self._check(role, "USD", self._cost + self._reserved_cost + cost, self.max_cost)
+        self._check_fits(role, self._reserved_tokens + tokens, self._reserved_cost + cost)
         self._calls += 1
         self._reserved_tokens += held.tokens
         self._reserved_cost += held.cost
         self._in_flight += 1
         return held
 
-    def _check_without_others(self, role: Role, tokens: int, cost: float) -> None:
-        """Refuse a request that does not fit even without reservations; the caller holds the lock."""
+    def _check_fits(self, role: Role, tokens: int, cost: float) -> None:
+        """Refuse a request if it, together with past usage, exceeds a limit; the caller holds the lock."""
         self._check(role, "calls", self._calls + 1, self.max_calls)
         self._check(role, "tokens", self._tokens + tokens, self.max_tokens)
         self._check(role, "USD", self._cost + cost, self.max_cost)
@@ -227,36 +159,17 @@ class Budget:
         if not self._in_flight:  # remove rounding errors
             self._reserved_cost = 0.0
 
-    def _give_back(self, reservation: Reservation) -> None:
-        """Undo the reservation of a request that was never sent; the caller holds the lock."""
-        self._free(reservation)
-        self._calls -= 1
+    def _grant(self, asked: tuple[Role, int, float, Guess]) -> Reservation | None:
+        try:
+            return self._take(*asked)
+        except Fault:
+            self._check_fits(*asked[:3])  # a fault if it does not fit without the requests in flight either
+            return None
 
-    def _grant(self) -> None:
-        """Serve waiting requests, first come, first served; the caller holds the lock."""
-        while self._queue:
-            one = self._queue[0]
-            asked = one.role, one.tokens, one.cost
-            try:
-                one.granted = self._take(*asked, one.guess)
-            except Fault:
-                try:
-                    self._check_without_others(*asked)
-                    return
-                except Fault as fault:
-                    one.fault = fault
-            self._queue.popleft()
-            try:
-                one.loop.call_soon_threadsafe(_wake, one.future)
-            except RuntimeError:  # the event loop of the request is closed
-                if one.granted is not None:
-                    self._give_back(one.granted)
+    def _take_back(self, permit: Reservation) -> None:
+        self._free(permit)
+        self._calls -= 1
 
     def _check(self, role: Role, what: str, wanted: float, most: float | None) -> None:
         if most is not None and wanted > most:
             raise Fault("budget", f"the budget of {most:g} {what} is used up", role=role)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -22,7 +22,7 @@ from simia_gym.llm.accounts import accounts as default_accounts
 from simia_gym.llm.budget import Budget, Guess, Reservation
 from simia_gym.llm.features import Features, features_of
 from simia_gym.llm.reading import BYTES_PER_TOKEN, Said, estimated, read_completion
-from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of, resolve_model
+from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
 from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.transport import http, sdk
 from simia_gym.llm.transport.connections import Answer
@@ -66,7 +66,7 @@ class EndpointModel:
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
         self._by_sdk = endpoint.client is not None and not sdk.is_plain(endpoint.client)
         self._made_target = sdk.Targets(endpoint.client, self.name)
-        self._target = Target(endpoint.address(sdk.CHAT), headers_of(endpoint)) if endpoint.client is None else None
+        self._target = Target(endpoint.address(sdk.CHAT), endpoint.headers) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Send a request, with retries, and return the checked reply.

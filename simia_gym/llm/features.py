@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from simia_gym.llm.settings import Structured
 from simia_gym.llm.transport.failures import Failure
-from simia_gym.llm.transport.forks import fresh_after_fork
 
 _LADDER = ("json_schema", "json_object", "none")
 _REFUSING = frozenset({400, 404, 415, 422, 501})
@@ -23,10 +21,7 @@ _DROPPABLE = ("temperature", "top_p", "seed")
 
 
 class Features:
-    """Known features of one model behind one endpoint.
-
-    Args:
-        structured: How structured replies are requested; ``auto`` to find out.
+    """Known features of one model behind one endpoint. Threads share it; a lost update is learned again.
 
     Attributes:
         mode: How structured replies are requested: ``json_schema``, ``json_object`` or ``none``.
@@ -36,25 +31,14 @@ class Features:
     """
 
     def __init__(self, structured: Structured) -> None:
-        fresh_after_fork(self)
         self._fixed = structured != "auto"
-        self._lock = threading.Lock()
         self.mode = "json_schema" if structured == "auto" else str(structured)
         self.dropped: frozenset[str] = frozenset()
         self.renamed = False
         self.sure = False
 
-    def after_fork(self) -> None:
-        """Keep what was learned; replace the lock, which the parent may have held."""
-        self._lock = threading.Lock()
-
     def learn(self, failure: Failure, sent: Mapping[str, Any], mode: str) -> bool:
-        """Learn from a refused request.
-
-        Args:
-            failure: The server's refusal.
-            sent: Fields of the refused request.
-            mode: How that request asked for a structured reply.
+        """Learn from a refused request with the fields `sent`.
 
         Returns:
             Whether the request would now be sent differently, so that a retry makes sense.
@@ -62,8 +46,7 @@ class Features:
         if failure.status not in _REFUSING or failure.kind not in ("bad_request", "not_found"):
             return False
         words = f"{failure.code} {failure.param} {failure.message}"
-        with self._lock:
-            return self._about_a_parameter(failure, words, sent) or self._about_the_form(failure, words, sent, mode)
+        return self._about_a_parameter(failure, words, sent) or self._about_the_form(failure, words, sent, mode)
 
     def _about_a_parameter(self, failure: Failure, words: str, sent: Mapping[str, Any]) -> bool:
         named = failure.param
@@ -95,20 +78,13 @@ class Features:
 
     def forget_doubt(self) -> None:
         """Return to the first mode: the server refused the request in every mode, so the mode was not the reason."""
-        with self._lock:
-            if not self.sure and not self._fixed:
-                self.mode = _LADDER[0]
+        if not self.sure and not self._fixed:
+            self.mode = _LADDER[0]
 
 
 _known: dict[tuple[str, str, str], Features] = {}
-_lock = threading.Lock()
 
 
 def features_of(url: str, model: str, structured: Structured) -> Features:
     """The known features of a model behind an address; one object for the whole process."""
-    key = (url, model, structured)
-    with _lock:
-        found = _known.get(key)
-        if found is None:
-            found = _known[key] = Features(structured)
-        return found
+    return _known.setdefault((url, model, structured), Features(structured))

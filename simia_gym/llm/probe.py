@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
@@ -13,11 +13,12 @@ from simia_gym.errors import Fault, InputError, Role
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.settings import Endpoint, ModelSettings, headers_of
+from simia_gym.llm.settings import Endpoint, ModelSettings, model_of
 from simia_gym.llm.transport import http, sdk
 from simia_gym.llm.transport.failures import Failure, no_credit, of_status, one_line
 from simia_gym.llm.types import ChatRequest, ReplySchema
 
+_READY = "Reply with the word: ready"
 _SHOWN = 8
 _SHORT = 40
 _ROUNDS = 3
@@ -33,52 +34,18 @@ _LEAST_ROOM = 16
 """``max_tokens`` for models whose context is too short for `_ROOM`."""
 _QUICK = 30.0
 _AGAIN = 3
-_OPEN = ReplySchema(
-    "changes",
+_FORM = ReplySchema(
+    "city",
     {
         "type": "object",
-        "properties": {
-            "city": {"type": "string"},
-            "code": {"type": ["string", "null"]},
-            "changes": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "op": {"type": "string", "enum": ["add", "replace", "remove"]},
-                        "path": {"type": "string"},
-                        "value": {},
-                    },
-                    "required": ["op", "path"],
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "required": ["city", "code", "changes"],
+        "properties": {"name": {"type": "string"}, "code": {"type": ["string", "null"]}, "mayor": {}},
+        "required": ["name", "code"],
         "additionalProperties": False,
     },
 )
 """Like the reply schema of simulators, with an optional value of any type. Some servers accept only ``strict`` schemas
 and refuse this one."""
-_CLOSED = ReplySchema(
-    "city",
-    {
-        "type": "object",
-        "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer"}},
-        "required": ["city", "inhabitants"],
-        "additionalProperties": False,
-    },
-)
-_FORMS = (
-    (
-        _OPEN,
-        "Name a city and one change to its record as JSON:"
-        ' {"city": "...", "code": null, "changes": [{"op": "add", "path": "/mayor", "value": "..."}]}.',
-    ),
-    (_CLOSED, 'Name a city and its inhabitants as JSON: {"city": "...", "inhabitants": 1}.'),
-)
-"""The reply schemas to try, each with its question. The simulator's comes first: after a refusal, the model client
-falls back to a weaker mode for all schemas."""
+_FORM_WORDS = 'Name a city as JSON: {"name": "...", "code": null, "mayor": "..."}. Reply with the JSON alone.'
 
 Status = Literal["ok", "warning", "error"]
 
@@ -99,22 +66,12 @@ class Found:
 
 
 async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list[Found]:
-    """Test an endpoint with a few short requests.
-
-    Args:
-        settings: The model and its parameters.
-        endpoint: The endpoint.
-        role: Role that uses the model.
-
-    Returns:
-        The findings; an ``error`` ends the test.
-    """
-    counted = Accounts()
-    settings = replace(settings, retries=min(settings.retries, 1), max_tokens=_room(settings))
-    model = EndpointModel(role, settings, endpoint, accounts=counted)
+    """Test an endpoint with a few short requests; an ``error`` ends the test."""
+    settings = _short(settings)
+    model = EndpointModel(role, settings, endpoint, accounts=Accounts())
     found: list[Found] = []
     try:
-        reply = await model.complete(_question(role, "Reply with the word: ready"))
+        reply = await model.complete(_question(role, _READY))
     except Fault as fault:
         found.append(Found("answers", "warning" if _is_cut_short(fault) else "error", advice(fault, endpoint)))
         if found[0].status == "error":
@@ -123,9 +80,9 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
         words = one_line(reply.text, endpoint.secrets, _SHORT)
         found.append(Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {words!r}"))
     found += await _listed(endpoint, model.name)
-    found.append(await _structured(role, settings, endpoint, counted))
-    found.append(await _seeds(role, settings, endpoint, counted))
-    found.append(await _latency(model, role))
+    found.append(await _structured(model))
+    found.append(await _seeds(role, settings, endpoint))
+    found.append(await _latency(model))
     return found
 
 
@@ -136,7 +93,7 @@ async def preflight(
 
     Args:
         settings: The model and its parameters.
-        endpoint: The endpoint.
+        endpoint: Its address and key.
         role: Role that uses the model.
         reading: Text that every request of the run will contain.
         name: Name of the role in settings and environment variables; default `role`.
@@ -148,15 +105,9 @@ async def preflight(
         InputError: The endpoint cannot be used; the error says how to fix it.
     """
     name = name or role
-    quick = replace(
-        settings,
-        retries=min(settings.retries, 1),
-        timeout=min(settings.timeout, _QUICK),
-        max_tokens=_room(settings),
-    )
+    quick = replace(_short(settings), timeout=min(settings.timeout, _QUICK))
     model = EndpointModel(role, quick, endpoint, accounts=Accounts())
-    words = "Reply with the word: ready"
-    question = _question(role, f"{reading}\n\n{words}" if reading else words)
+    question = _question(role, f"{reading}\n\n{_READY}".lstrip())
     for left in reversed(range(_AGAIN)):
         try:
             await model.complete(question)
@@ -166,26 +117,20 @@ async def preflight(
                 continue
             unlimited = settings.max_tokens is None
             if _is_cut_short(fault):
-                return None if unlimited else f"{_where(name)}: {advice(fault, endpoint, name)}"
+                return None if unlimited else f"{model_of(name)}: {advice(fault, endpoint, name)}"
             if left and unlimited and quick.max_tokens == _ROOM and _is_too_much(fault):
                 quick = replace(quick, max_tokens=_LEAST_ROOM)
                 model = EndpointModel(role, quick, endpoint, accounts=Accounts())
                 continue
             if fault.kind in _FINAL:
-                raise InputError(fault.message, where=_where(name), fix=_fix(fault, name)) from None
-            return f"{_where(name)}: {advice(fault, endpoint, name)}"
+                raise InputError(fault.message, where=model_of(name), fix=_fix(fault, name)) from None
+            return f"{model_of(name)}: {advice(fault, endpoint, name)}"
         break
     return None
 
 
 def advice(fault: Fault, endpoint: Endpoint, name: str | None = None) -> str:
-    """Describe a fault and its remedy in one line.
-
-    Args:
-        fault: The fault.
-        endpoint: The endpoint that caused it.
-        name: Name of the role in environment variables; default the fault's role.
-    """
+    """A fault of an endpoint and its remedy in one line; `name` is the role as in environment variables."""
     return one_line(f"{fault.message}. {_fix(fault, name or fault.role)}".strip(), endpoint.secrets, 500)
 
 
@@ -222,14 +167,16 @@ def _is_too_much(fault: Fault) -> bool:
     return about or fault.kind == "context_length"
 
 
-def _room(settings: ModelSettings) -> int:
-    return _ROOM if settings.max_tokens is None else settings.max_tokens
+def _short(settings: ModelSettings) -> ModelSettings:
+    """Settings for short requests that are hardly repeated."""
+    room = _ROOM if settings.max_tokens is None else settings.max_tokens
+    return replace(settings, retries=min(settings.retries, 1), max_tokens=room)
 
 
 async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
     """Whether the server lists the model, and its context length; not every server has a list."""
     try:
-        target = http.Target(endpoint.address("/models"), headers_of(endpoint))
+        target = http.Target(endpoint.address("/models"), endpoint.headers)
         if endpoint.client is not None:
             if not sdk.is_plain(endpoint.client):
                 return [Found("model", "warning", "the client object sends by itself: models are not listed")]
@@ -252,13 +199,12 @@ async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
     return found if size is None else [*found, Found("context", "ok", f"reads and writes up to {size:,} tokens")]
 
 
-async def _structured(role: Role, settings: ModelSettings, endpoint: Endpoint, counted: Accounts) -> Found:
-    model = EndpointModel(role, settings, endpoint, accounts=counted)
-    for form, words in _FORMS:
-        try:
-            await model.complete(_question(role, f"{words} Reply with the JSON alone.", reply=form))
-        except Fault as fault:
-            return Found("structured", "warning", f"replies are not in the form asked for: {advice(fault, endpoint)}")
+async def _structured(model: EndpointModel) -> Found:
+    try:
+        await model.complete(_question(model.role, _FORM_WORDS, reply=_FORM))
+    except Fault as fault:
+        text = f"replies are not in the form asked for: {advice(fault, model.endpoint)}"
+        return Found("structured", "warning", text)
     mode = model.structured_mode
     if mode == "json_schema":
         return Found("structured", "ok", "replies keep to a JSON Schema")
@@ -268,9 +214,9 @@ async def _structured(role: Role, settings: ModelSettings, endpoint: Endpoint, c
     return Found("structured", "warning", f"replies keep {text}")
 
 
-async def _seeds(role: Role, settings: ModelSettings, endpoint: Endpoint, counted: Accounts) -> Found:
+async def _seeds(role: Role, settings: ModelSettings, endpoint: Endpoint) -> Found:
     warm = replace(settings, temperature=max(1.0, settings.temperature or 0.0), seed=True)
-    model = EndpointModel(role, warm, endpoint, accounts=counted)
+    model = EndpointModel(role, warm, endpoint, accounts=Accounts())
     words = "Write a sentence of five unusual words."
     try:
         texts = [(await model.complete(_question(role, words, seed=seed))).raw for seed in (7, 7, 8)]
@@ -280,17 +226,16 @@ async def _seeds(role: Role, settings: ModelSettings, endpoint: Endpoint, counte
         return Found("seeds", "warning", "the server refuses seeds: runs are repeated with a cassette")
     if texts[0] != texts[1]:
         return Found("seeds", "warning", "the same seed gives different texts: runs are repeated with a cassette")
-    if texts[1] == texts[2]:
-        return Found("seeds", "ok", "the same seed gives the same text (and so does another one)")
-    return Found("seeds", "ok", "the same seed gives the same text")
+    more = " (and so does another one)" if texts[1] == texts[2] else ""
+    return Found("seeds", "ok", f"the same seed gives the same text{more}")
 
 
-async def _latency(model: EndpointModel, role: Role) -> Found:
+async def _latency(model: EndpointModel) -> Found:
     waits: list[float] = []
     try:
         for number in range(_ROUNDS):
             began = time.perf_counter()
-            await model.complete(_question(role, f"Reply with the number {number}."))
+            await model.complete(_question(model.role, f"Reply with the number {number}."))
             waits.append(time.perf_counter() - began)
     except Fault as fault:
         return Found("latency", "warning", advice(fault, model.endpoint))
@@ -301,12 +246,3 @@ def _question(role: Role, words: str, *, seed: int | None = None, reply: ReplySc
     prompt = Prompt()
     prompt.add("user", words)
     return ChatRequest(role, prompt, reply, seed=seed, scope="probe")
-
-
-def _where(name: str) -> str:
-    return f"the {name}'s model"
-
-
-def summary(found: list[Found]) -> dict[str, Any]:
-    """The findings as JSON."""
-    return {one.name: {"status": one.status, "text": one.text} for one in found}

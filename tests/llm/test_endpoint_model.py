@@ -357,10 +357,8 @@ async def test_a_query_in_an_address(server: ChatServer) -> None:
 
 
 async def test_keys_do_not_show(server: ChatServer) -> None:
-    endpoint = Endpoint(server.url, SECRET, headers={"X-Other": "another-secret"})
+    endpoint = Endpoint(server.url, SECRET)
     one = model(server, endpoint)
     await one.complete(request())
-    assert server.headers[0]["X-Other"] == "another-secret"
     for text in (repr(endpoint), str(endpoint), repr(one), repr(one.settings), str(one.settings.to_json())):
         assert SECRET not in text
-        assert "another-secret" not in text

@@ -315,10 +315,10 @@ async def ask():
 assert asyncio.run(ask()) == "Hello"
 child = os.fork()
 if child == 0:
-    good = asyncio.run(ask()) == "Hello" and accounts().calls == 1
+    good = asyncio.run(ask()) == "Hello" and accounts().snapshot()["user"]["calls"] == 1
     os._exit(0 if good else 1)
 assert os.waitpid(child, 0)[1] == 0
-assert asyncio.run(ask()) == "Hello" and accounts().calls == 2
+assert asyncio.run(ask()) == "Hello" and accounts().snapshot()["user"]["calls"] == 2
 """
 
 

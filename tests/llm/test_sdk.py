@@ -29,7 +29,7 @@ async def test_address_headers_query_and_key(server: ChatServer) -> None:
         default_headers={"X-Mine": "yes"},
         default_query={"q": "1"},
     )
-    endpoint = resolve_endpoint("simulator", client=client, environ={})
+    endpoint = resolve_endpoint("simulator", client=client)
     await model(server, endpoint).complete(request())
     assert server.paths == ["/v1/chat/completions?q=1"]
     headers = server.headers[0]

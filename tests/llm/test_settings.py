@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -65,22 +66,31 @@ def test_what_answers_depend_on() -> None:
     assert settings.to_answers() == {"model": "m", "temperature": 0.5}
 
 
-def test_the_most_specific_variable_counts() -> None:
-    env = {"OPENAI_BASE_URL": "http://a/v1", "OPENAI_API_KEY": "key-a"}
-    assert resolve_endpoint("user", environ=env) == Endpoint("http://a/v1", "key-a")
-    env |= {"SIMIA_BASE_URL": "http://b/v1", "SIMIA_API_KEY": "key-b", "SIMIA_MODEL": "b"}
-    assert resolve_endpoint("user", environ=env) == Endpoint("http://b/v1", "key-b")
-    assert resolve_model("user", environ=env) == "b"
-    env |= {"SIMIA_USER_BASE_URL": "http://c/v1", "SIMIA_USER_API_KEY": "key-c", "SIMIA_USER_MODEL": "c"}
-    assert resolve_endpoint("user", environ=env) == Endpoint("http://c/v1", "key-c")
-    assert resolve_model("user", environ=env) == "c"
-    assert resolve_endpoint("judge", environ=env) == Endpoint("http://b/v1", "key-b")
-    assert resolve_endpoint("user", base_url="http://d/v1", api_key="d", environ=env) == Endpoint("http://d/v1", "d")
-    assert resolve_model("user", "d", env) == "d"
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def set_all(**values: str) -> None:
+        for name, value in values.items():
+            monkeypatch.setenv(name, value)
+
+    return set_all
+
+
+def test_the_most_specific_variable_counts(variables: Callable[..., None]) -> None:
+    variables(OPENAI_BASE_URL="http://a/v1", OPENAI_API_KEY="key-a")
+    assert resolve_endpoint("user") == Endpoint("http://a/v1", "key-a")
+    variables(SIMIA_BASE_URL="http://b/v1", SIMIA_API_KEY="key-b", SIMIA_MODEL="b")
+    assert resolve_endpoint("user") == Endpoint("http://b/v1", "key-b")
+    assert resolve_model("user") == "b"
+    variables(SIMIA_USER_BASE_URL="http://c/v1", SIMIA_USER_API_KEY="key-c", SIMIA_USER_MODEL="c")
+    assert resolve_endpoint("user") == Endpoint("http://c/v1", "key-c")
+    assert resolve_model("user") == "c"
+    assert resolve_endpoint("judge") == Endpoint("http://b/v1", "key-b")
+    assert resolve_endpoint("user", base_url="http://d/v1", api_key="d") == Endpoint("http://d/v1", "d")
+    assert resolve_model("user", "d") == "d"
     # The policy is not a part of the environment.
-    assert resolve_endpoint("policy", environ=env) == Endpoint("http://a/v1", "key-a")
+    assert resolve_endpoint("policy") == Endpoint("http://a/v1", "key-a")
     with pytest.raises(InputError, match="--policy-model or SIMIA_POLICY_MODEL"):
-        resolve_model("policy", environ=env)
+        resolve_model("policy")
 
 
 def test_variables_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +113,15 @@ HOSTS = [
 
 @pytest.mark.parametrize("url", ["http://a/v1", "http://my_host./v1", "http://[::1]:80/v1", "http://\u00e9.example/v1"])
 def test_addresses(url: str) -> None:
-    assert resolve_endpoint("judge", base_url=url, environ={}).base_url == url
+    assert resolve_endpoint("judge", base_url=url).base_url == url
 
 
-@pytest.mark.parametrize("given", [{"api_key": f" {KEY}\n"}, {"environ": {"SIMIA_API_KEY": f"{KEY}\r\n"}}])
-def test_white_space_around_a_key_is_no_part_of_it(given: dict[str, Any]) -> None:
-    assert resolve_endpoint("judge", **{"environ": {}, **given}).api_key == KEY
+def test_white_space_around_a_key_is_no_part_of_it(variables: Callable[..., None]) -> None:
+    assert resolve_endpoint("judge", api_key=f" {KEY}\n").api_key == KEY
     with pytest.raises(InputError, match="neither an endpoint nor a key"):
-        resolve_endpoint("judge", api_key=" \n", environ={})
+        resolve_endpoint("judge", api_key=" \n")
+    variables(SIMIA_API_KEY=f"{KEY}\r\n")
+    assert resolve_endpoint("judge").api_key == KEY
 
 
 @pytest.mark.parametrize(
@@ -118,26 +129,26 @@ def test_white_space_around_a_key_is_no_part_of_it(given: dict[str, Any]) -> Non
 )
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InputError, match="not the URL"):
-        resolve_endpoint("judge", base_url=url, environ={})
+        resolve_endpoint("judge", base_url=url)
 
 
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(InputError, match=r"the judge's model: .*neither.*--judge-base-url or SIMIA_JUDGE_BASE_URL"):
-        resolve_endpoint("judge", environ={})
+        resolve_endpoint("judge")
     with pytest.raises(InputError, match="--model or SIMIA_SIMULATOR_MODEL"):
-        resolve_model("simulator", environ={})
+        resolve_model("simulator")
 
 
 def test_secrets_do_not_show() -> None:
-    endpoint = Endpoint(f"https://me:{KEY}@host:8443/v1/", "other-secret-key", {"X-Key": "third-secret"})
+    endpoint = Endpoint(f"https://me:{KEY}@host:8443/v1/", "other-secret-key")
     for text in (repr(endpoint), str(endpoint), endpoint.url, endpoint.host):
-        assert not any(secret in text for secret in (KEY, "other-secret-key", "third-secret"))
+        assert not any(secret in text for secret in (KEY, "other-secret-key"))
     assert (endpoint.url, endpoint.host) == ("https://host:8443/v1", "host:8443")
     assert Endpoint("https://host/v1", f"{KEY}\n").secrets == (KEY,)
-    assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "other-secret-key", "third-secret"}
+    assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "other-secret-key"}
     for address in (f"me:{KEY}@host/v1", f"host/v1?key={KEY}"):
         with pytest.raises(InputError) as caught:
-            resolve_endpoint("user", base_url=address, environ={})
+            resolve_endpoint("user", base_url=address)
         assert KEY not in str(caught.value)
 
 
