@@ -13,7 +13,7 @@ from simia_gym.common.formatting import one_line
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.errors import InputError
-from simia_gym.evaluation.check import IDLE, Report, check_folder, report_to_json
+from simia_gym.evaluation.check import IDLE, REFUSER, Report, check_folder
 
 
 def check_domain(
@@ -54,7 +54,7 @@ def check_domain(
     if not report.loaded:
         for problem in report.problems:
             complain(f"{folder} cannot be loaded: {problem}")
-        output.result(report_to_json(report))
+        output.result(report.to_json())
         return 2
     output.console.print(_table(report))
     for note in report.notes:
@@ -65,7 +65,7 @@ def check_domain(
     sound = "sound" if report.played else "its files are sound; nothing could be played"
     verdict = sound if report.ok else "1 problem" if count == 1 else f"{count} problems"
     output.say(f"{folder}: {verdict}")
-    output.result(report_to_json(report))
+    output.result(report.to_json())
     return 0 if report.ok else 1
 
 
@@ -77,11 +77,11 @@ def _table(report: Report) -> Table:
     table.add_row("rows in the initial state", str(report.rows))
     passed = sum(test.problem is None for test in report.selftests)
     table.add_row("self-tests", f"{passed} of {len(report.selftests)} pass")
-    gold = [item.gold for item in report.tasks if item.gold is not None]
+    gold = [item["gold"] for item in report.tasks if item["gold"] is not None]
     if gold:
         table.add_row("gold actions", f"{sum(gold)} of {len(gold)} reach their goal")
-    names = list(report.tasks[0].policies) if report.tasks else []
-    for name in names:
-        won = sum(item.policies[name] is True for item in report.tasks)
-        table.add_row(name, f"succeeds in {won} of {len(report.tasks)}{' (should be 0)' if name in IDLE else ''}")
+    for name in ("expert", *IDLE, REFUSER):
+        won = [item[name] is True for item in report.tasks if name in item]
+        if won:
+            table.add_row(name, f"succeeds in {sum(won)} of {len(won)}{' (should be 0)' if name in IDLE else ''}")
     return table

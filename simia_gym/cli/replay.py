@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from simia_gym.cli.options.generate import AsJson
-from simia_gym.common.formatting import one_line
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.formatting import one_line, shown
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rollout.replay import Proof, replay_file
@@ -45,7 +44,9 @@ def replay_record(
     output.say(f"{file}: proven {proven} of {records}")
     if first is not None:
         output.say(_describe(file, first))
-    output.result({"file": str(file), "records": records, "proven": proven, "divergence": _as_json(first)})
+    names = ("line", "task", "event", "path", "expected", "got", "reason")
+    divergence = None if first is None else {name: getattr(first, name) for name in names}
+    output.result({"file": str(file), "records": records, "proven": proven, "divergence": divergence})
     return 0 if first is None else 1
 
 
@@ -53,24 +54,5 @@ def _describe(file: Path, proof: Proof) -> str:
     place = f" at {proof.path}" if proof.event is None and proof.path else ""
     text = f"first divergence: {file}:{proof.line}, task {proof.task}{place}: {one_line(proof.reason)}"
     if proof.event is None:
-        text += f"\n  expected {_show(proof.expected)}\n  got      {_show(proof.got)}"
+        text += f"\n  expected {shown(proof.expected, _SHOWN)}\n  got      {shown(proof.got, _SHOWN)}"
     return text
-
-
-def _show(value: Any) -> str:
-    text = encode(value).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _as_json(proof: Proof | None) -> dict[str, Any] | None:
-    if proof is None:
-        return None
-    return {
-        "line": proof.line,
-        "task": proof.task,
-        "event": proof.event,
-        "path": proof.path,
-        "expected": proof.expected,
-        "got": proof.got,
-        "reason": proof.reason,
-    }

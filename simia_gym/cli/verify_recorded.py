@@ -9,8 +9,7 @@ import typer
 from rich.table import Table
 
 from simia_gym.cli.options.generate import AsJson
-from simia_gym.common.formatting import one_line
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.formatting import one_line, shown
 from simia_gym.common.output import Output
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
@@ -60,14 +59,10 @@ def _describe(item: dict[str, Any]) -> str:
     what = "outcome"
     expected, got = item["expected"], item["got"]
     if "call" in item:
-        what = f"{item['call']['name']} {_short(encode(item['call']['arguments']).decode())}"
+        what = f"{item['call']['name']} {shown(item['call']['arguments'], _LONGEST)}"
         # The common beginning of two long observations would fill the line: cut it.
         same = next((i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other), 0)
         begin = max(0, same - _LONGEST // 3)
         expected, got = (f"{'…' if begin else ''}{text[begin:]}" for text in (expected, got))
-    return f"differs: episode {item['episode']}, {what}: expected {_short(str(expected))}, got {_short(str(got))}"
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+    expected, got = (one_line(str(value), _LONGEST) for value in (expected, got))
+    return f"differs: episode {item['episode']}, {what}: expected {expected}, got {got}"

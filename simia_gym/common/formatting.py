@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from simia_gym.common.json_encoding import encode
 
 NONE = "–"
 """Shown instead of a missing value."""
@@ -46,3 +49,8 @@ def one_line(text: str, most: int | None = None) -> str:
     """A text without line breaks, cut to ``most`` characters if given."""
     line = " ".join(text.split())
     return line if most is None or len(line) <= most else f"{line[: most - 1]}…"
+
+
+def shown(value: Any, most: int = 120) -> str:
+    """A JSON value in one line, cut to ``most`` characters."""
+    return one_line(encode(value).decode(), most)

@@ -1,12 +1,14 @@
-"""Readable errors for values that are not valid under a JSON Schema.
+"""Readable errors for values that are not valid under a JSON Schema or a pydantic model.
 
-`jsonschema-rs` validates. Only for invalid values, `jsonschema` is imported to find the most relevant error.
+`jsonschema-rs` validates schemas. Only for invalid values, `jsonschema` is imported to find the most relevant error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 _LONGEST_VALUE = 80
 
@@ -69,6 +71,14 @@ def schema_mistake(schema: Any, error: Exception) -> str:
 
     found = next(schema_problems(Draft202012Validator.META_SCHEMA, schema), None)
     return str(error) if found is None else str(found)
+
+
+def first_mistake(error: ValidationError) -> str:
+    """The first error of a pydantic model in one line: the place, what is wrong, and the value."""
+    detail = error.errors(include_url=False)[0]
+    place = ".".join(map(str, detail["loc"]))
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}, got {detail['input']!r:.80}" if place else message
 
 
 def _problem(error: Any) -> SchemaProblem:

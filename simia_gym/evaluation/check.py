@@ -11,8 +11,9 @@ observation. For a domain without a world, only the files are checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.formatting import one_line
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
@@ -32,15 +33,15 @@ from simia_gym.evaluation.selftests import SelfTest, run_selftests
 from simia_gym.evaluation.slice_check import declaration_problems, gold_problems
 from simia_gym.policies import Policy, load_policy
 from simia_gym.prompts import prompt_problems
+from simia_gym.record.ledger import first_divergence
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play_new
 from simia_gym.state.schema import read_state_schema
-from simia_gym.types import Task
+from simia_gym.types import JsonObject, Task
 
 IDLE = ("null", "claimer")
 REFUSER = "refuser"
 _SHOWN = 5
-_LONGEST = 80
 _MARKS = {
     "effect": "'write', with nothing in its write set",
     "reads": "nothing, so that a model that plays it sees no state",
@@ -48,25 +49,7 @@ _MARKS = {
 }
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """The results of one task.
-
-    Attributes:
-        task: The task's id.
-        split: The task's split.
-        kind: The task's kind.
-        gold: Whether the gold actions reach the goal; ``None`` without a goal.
-        policies: Whether each policy succeeded; ``None`` if its episode was invalid.
-    """
-
-    task: str
-    split: str
-    kind: str
-    gold: bool | None
-    policies: Mapping[str, bool | None]
+Problems = Iterator[InputError]
 
 
 @dataclass
@@ -83,7 +66,8 @@ class Report:
         tools: Number of tools.
         rows: Number of rows in the initial state.
         selftests: Results of the self-tests.
-        tasks: Results of the tasks.
+        tasks: Per task its id, split and kind; whether its gold actions reach its goal (``None`` without a goal); and
+            per policy whether it succeeded (``None`` if its episode was invalid).
     """
 
     folder: Path
@@ -95,12 +79,39 @@ class Report:
     tools: int = 0
     rows: int = 0
     selftests: list[SelfTest] = field(default_factory=list)
-    tasks: list[TaskResult] = field(default_factory=list)
+    tasks: list[JsonObject] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         """Whether no mistake was found."""
         return not self.problems
+
+    def collect(self, found: Callable[[], Iterable[InputError]]) -> None:
+        """Run one check: add the mistakes that it yields, and the one that it raises."""
+        try:
+            with foreign_code(self.folder):
+                self.problems.extend(found())
+        except DomainError as error:
+            self.problems.extend(error.problems or (error,))
+        except InputError as error:
+            self.problems.append(error)
+
+    def to_json(self) -> JsonObject:
+        """The report as printed by ``simia check --json``."""
+        passed = sum(test.problem is None for test in self.selftests)
+        return {
+            "domain": self.name,
+            "folder": str(self.folder),
+            "ok": self.ok,
+            "loaded": self.loaded,
+            "played": self.played,
+            "tools": self.tools,
+            "rows": self.rows,
+            "selftests": {"total": len(self.selftests), "passed": passed},
+            "tasks": self.tasks,
+            "problems": [{"where": error.where, "what": error.what, "fix": error.fix} for error in self.problems],
+            "notes": self.notes,
+        }
 
 
 def check_folder(
@@ -119,111 +130,92 @@ def check_folder(
     """
     report = Report(path)
     progress("files")
-    try:
-        with foreign_code(path):
-            domain = load_domain(path)
-            domain.make_reward()
-            if write_goals and domain.world is not None:
-                report.notes += write_goals_of(domain)
-                domain = load_domain(path, fresh=True)
-    except DomainError as error:
-        report.problems.extend(error.problems or (error,))
+    report.collect(lambda: _load(path, report, write_goals))
+    if not report.ok:
         return report
-    except InputError as error:
-        report.problems.append(error)
-        return report
+    domain = load_domain(path)
     report.loaded, report.name, report.tools = True, domain.name, len(domain.specs)
-    _collect(report, lambda: _check_texts(domain))
-    report.problems += prompt_problems(domain.folder)
-    _collect(report, lambda: _check_task_files(domain, report))
-    if domain.endless:
-        report.notes.append(
-            "warning: every episode runs to the turn limit: there is no user, no terminal tool, no rule in ends and no "
-            "end action in the grammar, and ends_on_reply is false"
-        )
-    _collect(report, lambda: _check_tools(domain, report, write_tools))
+    report.collect(lambda: _check_files(domain, report))
+    report.collect(lambda: _check_tools(domain, report, write_tools))
     progress("state")
-    _collect(report, lambda: _check_state(domain, report))
-    _collect(report, lambda: _check_declarations(domain, report))
-    _collect(report, lambda: _check_setups(domain, report))
+    report.collect(lambda: _check_state(domain, report))
+    report.collect(lambda: _check_declarations(domain, report))
+    report.collect(lambda: _check_task_files(domain))
     if domain.world is None:
         report.notes.append(
             "there is no world: only a model could answer the tools' calls (`simia rollout PATH --simulator llm`), and "
             "tools, self-tests and tasks were not tried"
         )
-        _collect(report, lambda: _check_rubrics(domain, report))
         return report
     report.played = True
     progress("self-tests")
-    _collect(report, lambda: _check_selftests_file(domain))
     report.selftests = list(run_selftests(domain.folder, domain.world, domain.base))
     report.problems += [test.problem for test in report.selftests if test.problem is not None]
     untested = sorted(set(domain.specs) - {test.tool for test in report.selftests})
     if untested:
         report.notes.append(f"tools without a self-test in {SELFTESTS}: {', '.join(untested)}")
-    _collect(report, lambda: _check_tasks(domain, report, progress))
+    report.collect(lambda: _check_tasks(domain, report, progress))
     return report
 
 
-def _collect(report: Report, part: Callable[[], None]) -> None:
-    """Run one check; add an error that it raises to the report's problems."""
-    try:
-        with foreign_code(report.folder):
-            part()
-    except DomainError as error:
-        report.problems.extend(error.problems or (error,))
-    except InputError as error:
-        report.problems.append(error)
+def _load(path: Path, report: Report, write_goals: bool) -> Problems:
+    domain = load_domain(path)
+    domain.make_reward()
+    if write_goals and domain.world is not None:
+        report.notes += write_goals_of(domain)
+        load_domain(path, fresh=True)
+    yield from ()
 
 
-def _check_texts(domain: Domain) -> None:
-    """Raise an error if the policy text is empty."""
+def _check_files(domain: Domain, report: Report) -> Problems:
+    config = domain.config
     if not domain.policy.strip():
         fix = "Write what the agent is to do and what it must not."
-        raise DomainError("the policy text is empty", where=str(domain.folder / domain.config.policy), fix=fix)
-
-
-def _check_task_files(domain: Domain, report: Report) -> None:
+        yield DomainError("the policy text is empty", where=str(domain.folder / config.policy), fix=fix)
+    yield from prompt_problems(domain.folder)
     fix = "Write a task into it, or leave the split out of domain.yaml."
-    for split, name in domain.config.tasks.items():
+    for split, name in config.tasks.items():
         if not domain.tasks.get(split):
-            report.problems.append(DomainError("holds no task", where=str(domain.folder / name), fix=fix))
+            yield DomainError("holds no task", where=str(domain.folder / name), fix=fix)
+    if domain.endless:
+        report.notes.append(
+            "warning: every episode runs to the turn limit: there is no user, no terminal tool, no rule in ends and no "
+            "end action in the grammar, and ends_on_reply is false"
+        )
 
 
-def _check_selftests_file(domain: Domain) -> None:
-    path = domain.folder / SELFTESTS
-    if path.exists() and not path.is_file():
-        raise DomainError("is not a file", where=str(path), fix="Write one self-test a line, or remove it.")
-
-
-def _check_tools(domain: Domain, report: Report, write: bool) -> None:
+def _check_tools(domain: Domain, report: Report, write: bool) -> Problems:
+    """Compare ``tools.json`` with the world's declarations; note the tools that get defaults for their simulation."""
     path = domain.folder / domain.config.tools
     declared = [spec.entry for spec in domain.specs.values()]
     if domain.world is not None and write:
         path.write_text(json.dumps(declared, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         report.notes.append(f"{path} was written: {len(declared)} tools")
-    fix = "Run `simia check PATH --write-tools`."
+    mistake = partial(DomainError, where=str(path), fix="Run `simia check PATH --write-tools`.")
     if not path.is_file():
-        raise DomainError("there is no such tools file", where=str(path), fix=fix)
+        raise mistake("there is no such tools file")
     written = read_json(path, what="tools file")
     if not isinstance(written, list):
-        raise DomainError("is not a list of tools", where=str(path), fix=fix)
-    if domain.world is None:
-        report.notes += _defaults(written, path)
-        return
+        raise mistake("is not a list of tools")
     by_name = {_name(entry): entry for entry in written}
-    for entry in declared:
-        name = _name(entry)
-        if name not in domain.world.tools:
+    for name, entry in by_name.items():
+        marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
+        missing = [f"{key} ({value})" for key, value in _MARKS.items() if key not in marks]
+        if missing:
+            report.notes.append(f"{path}: tool {name!r} gets the default of x-simia {', '.join(missing)}")
+    if domain.world is None:
+        return
+    for spec in domain.specs.values():
+        if spec.name not in domain.world.tools:
             continue  # tools that only a model plays are declared in the file itself
-        if name not in by_name:
-            report.problems.append(DomainError(f"lacks the tool {name!r} of the world", where=str(path), fix=fix))
-        elif encode(by_name[name]) != encode(entry):
-            what = f"tool {name!r} is not as the world declares it: {_difference(by_name[name], entry)}"
-            report.problems.append(DomainError(what, where=str(path), fix=fix))
+        if spec.name not in by_name:
+            yield mistake(f"lacks the tool {spec.name!r} of the world")
+        elif differs := first_divergence([spec.entry], [by_name[spec.name]]):
+            expected, got = (one_line(repr(value), 80) for value in (differs.expected, differs.got))
+            where = f"{differs.path} is {got}, declared is {expected}"
+            yield mistake(f"tool {spec.name!r} is not as the world declares it: {where}")
     for name in sorted(by_name.keys() - domain.specs.keys()):
-        report.problems.append(DomainError(f"the world has no tool {name!r}", where=str(path), fix=fix))
-    report.notes += _defaults(written, path)
+        yield mistake(f"the world has no tool {name!r}")
 
 
 def _name(entry: Any) -> str:
@@ -231,112 +223,79 @@ def _name(entry: Any) -> str:
     return str(function.get("name", "?")) if isinstance(function, dict) else "?"
 
 
-def _difference(written: Any, declared: Any, place: str = "") -> str:
-    """Describe the first difference between two JSON values."""
-    if isinstance(written, dict) and isinstance(declared, dict):
-        for name in [*declared, *(name for name in written if name not in declared)]:
-            if name not in written:
-                return f"{place}/{name} is missing"
-            if name not in declared:
-                return f"{place}/{name} is not declared"
-            if encode(written[name]) != encode(declared[name]):
-                return _difference(written[name], declared[name], f"{place}/{name}")
-        return f"{place or '/'} has its keys in another order"
-    return f"{place} is {_short(written)}, declared is {_short(declared)}"
-
-
-def _short(value: Any) -> str:
-    text = encode(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _defaults(entries: Iterable[Any], path: Path) -> list[str]:
-    """A note on each tool whose ``x-simia`` lacks keys, naming their defaults."""
-    notes = []
-    for entry in entries:
-        marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
-        missing = [f"{name} ({value})" for name, value in _MARKS.items() if name not in marks]
-        if missing:
-            notes.append(f"{path}: tool {_name(entry)!r} gets the default of x-simia {', '.join(missing)}")
-    return notes
-
-
-def _check_state(domain: Domain, report: Report) -> None:
+def _check_state(domain: Domain, report: Report) -> Problems:
     report.rows = sum(domain.base.count(table) for table in domain.base.tables)
     if domain.config.state_schema is None:
         report.notes.append("there is no state schema, so that the initial state is not checked")
         return
     schema = read_state_schema(domain.folder / domain.config.state_schema)
-    fix = "Mend the row, or the schema."
     where = str(domain.folder / (domain.config.state or "domain.yaml"))
-    report.problems += [DomainError(text, where=where, fix=fix) for text in schema.problems(domain.base)]
+    for text in schema.problems(domain.base):
+        yield DomainError(text, where=where, fix="Mend the row, or the schema.")
     for table in schema.tables:
         if table not in domain.base.tables:
             report.notes.append(f"{schema.path}: the initial state has no table {table!r}")
 
 
-def _check_declarations(domain: Domain, report: Report) -> None:
+def _check_declarations(domain: Domain, report: Report) -> Problems:
     """Check that the tables and arguments that tools declare exist."""
-    path = domain.folder / domain.config.tools
-    fix = "Mend its declaration."
     for name, text in declaration_problems(domain):
-        report.problems.append(DomainError(text, where=f"{path}: tool {name!r}", fix=fix))
+        yield _declaration(domain, name, text)
     for name, spec in domain.specs.items():
         for key, needed in (("reads", spec.effect != "none"), ("writes", spec.effect == "write")):
             if needed and not getattr(spec, key):
-                report.notes.append(f"{path}: tool {name!r} {key} {_MARKS[key]}")
+                report.notes.append(f"{domain.folder / domain.config.tools}: tool {name!r} {key} {_MARKS[key]}")
 
 
-def _check_setups(domain: Domain, report: Report) -> None:
-    """Check the rows of each task's initial state against the schema."""
-    schema = domain.state_schema
-    for split, tasks in domain.tasks.items():
-        for task in tasks:
-            where = f"{domain.folder / domain.config.tasks[split]}: task {task.id}"
-            try:
-                state = domain.base.apply(task.setup)
-            except PatchError as error:
-                fix = "Mend its setup operations."
-                report.problems.append(DomainError(f"the setup does not fit: {error}", where=where, fix=fix))
-                continue
+def _declaration(domain: Domain, tool: str, text: str) -> DomainError:
+    where = f"{domain.folder / domain.config.tools}: tool {tool!r}"
+    return DomainError(text, where=where, fix="Mend its declaration.")
+
+
+def _place(domain: Domain, task: Task) -> str:
+    return f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"
+
+
+def _check_task_files(domain: Domain) -> Problems:
+    """Check each task's rubric, and the rows of its initial state against the schema."""
+    schema, rubric_problems = domain.state_schema, getattr(domain.make_reward(), "problems", None)
+    for task in (task for tasks in domain.tasks.values() for task in tasks):
+        where = _place(domain, task)
+        try:
+            state = domain.base.apply(task.setup)
             found = () if schema is None else schema.problems(state, state.touched_since(domain.base))
-            report.problems += [DomainError(text, where=where, fix="Mend the setup, or the schema.") for text in found]
+            for text in found:
+                yield DomainError(text, where=where, fix="Mend the setup, or the schema.")
+        except PatchError as error:
+            yield DomainError(f"the setup does not fit: {error}", where=where, fix="Mend its setup operations.")
+        try:
+            yield from () if rubric_problems is None else rubric_problems(task, domain.tool_entries)
+        except Exception as error:
+            what = f"the reward's problems() raised {type(error).__name__}: {error}"
+            yield DomainError(what, where=where, fix="Mend the reward.")
 
 
-def _check_rubrics(domain: Domain, report: Report) -> None:
-    """Check the rubric of every task of a domain without a world."""
-    problems = getattr(domain.make_reward(), "problems", None)
-    for split, tasks in domain.tasks.items():
-        for task in tasks if problems is not None else ():
-            where = f"{domain.folder / domain.config.tasks[split]}: task {task.id}"
-            report.problems += _rubric(problems, domain, task, where)
-
-
-def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
+def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems:
+    """Check the declarations on each task's gold calls; play each task with every policy and with its gold actions."""
     suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all"))
     names = [*(name for name in ("expert",) if name in domain.config.policies), *IDLE, REFUSER]
     if "expert" not in names:
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
-    rubric_problems = getattr(domain.make_reward(), "problems", None)
     tasks = list(suite.tasks)
-    path = domain.folder / domain.config.tools
     for name, text in gold_problems(domain, tasks):
-        report.problems.append(DomainError(text, where=f"{path}: tool {name!r}", fix="Mend its declaration."))
+        yield _declaration(domain, name, text)
     for number, task in enumerate(tasks, start=1):
         progress(f"task {number} of {len(tasks)}")
-        where = f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"
-        if rubric_problems is not None:
-            report.problems += _rubric(rubric_problems, domain, task, where)
-        results: dict[str, bool | None] = {}
+        results: JsonObject = {}
         for name, make in factories.items():
-            results[name], problem = _try_policy(suite, task, name, make, where)
+            results[name], problem = _try_policy(suite, task, name, make)
             if problem is not None:
-                report.problems.append(problem)
-        gold, problems = try_gold(domain, task, where)
-        report.problems += problems
-        report.tasks.append(TaskResult(task.id, task.split, task.kind, gold, results))
-    refused = [item.task for item in report.tasks if item.policies[REFUSER]]
+                yield problem
+        gold, problems = try_gold(domain, task, _place(domain, task))
+        yield from problems
+        report.tasks.append({"task": task.id, "split": task.split, "kind": task.kind, "gold": gold, **results})
+    refused = [item["task"] for item in report.tasks if item[REFUSER]]
     if refused:
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
         report.notes.append(
@@ -345,22 +304,13 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> None:
         )
 
 
-def _rubric(problems: Any, domain: Domain, task: Task, where: str) -> list[InputError]:
-    """The problems that the reward finds in a task; an exception that it raises is a problem, too."""
-    try:
-        return list(problems(task, domain.tool_entries))
-    except Exception as error:
-        what = f"the reward's problems() raised {type(error).__name__}: {error}"
-        return [DomainError(what, where=where, fix="Mend the reward.")]
-
-
 def _try_policy(
-    suite: Suite, task: Task, name: str, make: Callable[[], Policy], where: str
+    suite: Suite, task: Task, name: str, make: Callable[[], Policy]
 ) -> tuple[bool | None, InputError | None]:
     episode = suite.episode()
     running = play_new(episode, task, seed=0, make_policy=make, env=suite.config.env)
     run_sync(running, inline=episode.inline)
-    verdict = episode.verdict
+    verdict, where = episode.verdict, _place(suite.domain, task)
     if verdict is None or not verdict.valid:
         reason = "" if verdict is None else verdict.reason
         return None, DomainError(f"the episode of {name} is invalid: {reason}", where=where, fix="Mend what it names.")
@@ -373,26 +323,3 @@ def _try_policy(
         what += f": {'; '.join(missed)}" if missed else ""
         return False, DomainError(what, where=where, fix="Mend the task, its goal, or the expert.")
     return verdict.success, None
-
-
-def report_to_json(report: Report) -> dict[str, Any]:
-    """The report as a JSON object."""
-    return {
-        "domain": report.name,
-        "folder": str(report.folder),
-        "ok": report.ok,
-        "loaded": report.loaded,
-        "played": report.played,
-        "tools": report.tools,
-        "rows": report.rows,
-        "selftests": {
-            "total": len(report.selftests),
-            "passed": sum(test.problem is None for test in report.selftests),
-        },
-        "tasks": [
-            {"task": item.task, "split": item.split, "kind": item.kind, "gold": item.gold, **item.policies}
-            for item in report.tasks
-        ],
-        "problems": [{"where": error.where, "what": error.what, "fix": error.fix} for error in report.problems],
-        "notes": report.notes,
-    }

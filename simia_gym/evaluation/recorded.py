@@ -13,12 +13,14 @@ nothing should change or that the recording lost the actions. It counts as known
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, Json, ValidationError
 
 from simia_gym.common.files import read_jsonl
+from simia_gym.common.schema_errors import first_mistake
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.world import World
@@ -31,51 +33,84 @@ SHOWN = 5
 """How many mismatches are shown in full."""
 
 _OWN_END = ("user_stop", "agent_stop")
+_LAYOUT = "A line is an object with id, messages, reward and gold_actions."
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """One recorded episode.
+class _Call(BaseModel):
+    """A call in the format ``{id, name, arguments}`` or in OpenAI's format."""
 
-    Attributes:
-        id: The episode's id.
-        pairs: The answered tool calls with the recorded results, in the order of the calls.
-        said: The agent's messages to the user.
-        gold: The gold actions; empty if there are none or if they are unknown.
-        required: Strings that the agent had to tell the user.
-        reward: The recorded reward; ``None`` if not recorded.
-        db_match: The recorded result of the database comparison; ``None`` if not recorded.
-        ended: Whether the user or the agent ended the episode, as opposed to a limit or a failure.
-    """
+    id: Any = None
+    name: str = Field(validation_alias=AliasChoices("name", AliasPath("function", "name")))
+    arguments: dict[str, Any] | Json[dict[str, Any]] | Literal[""] | None = Field(
+        None, validation_alias=AliasChoices("arguments", AliasPath("function", "arguments"))
+    )
+
+
+class _Message(BaseModel):
+    """A chat message; a tool's message names its call as ``tool_call_id`` or ``id``."""
+
+    role: str = ""
+    content: Any = None
+    tool_calls: list[_Call] | None = None
+    call_id: Any = Field(None, validation_alias=AliasChoices("tool_call_id", "id"))
+
+
+class Recording(BaseModel):
+    """One recorded episode, as a line of the file holds it. Gold actions may be unknown; see the module."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
     id: str
-    pairs: tuple[tuple[ToolCall, str], ...]
-    said: tuple[str, ...]
-    gold: tuple[JsonObject, ...]
-    required: tuple[str, ...]
-    reward: float | None
-    db_match: bool | None
-    ended: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The components of the reward on the basis ``database*communicate``.
-
-    Attributes:
-        database: Whether the final database equals the database after the gold actions.
-        told: Whether the agent said every required string.
-        ended: Whether the user or the agent ended the episode.
-    """
-
-    database: bool
-    told: bool
-    ended: bool
+    domain: str | None = None
+    messages: list[_Message]
+    gold_actions: list[_Call] | None = None
+    communicate_info: list[str] | None = None
+    outputs: list[str] | None = None
+    reward: float | None = Field(None, strict=True)
+    db_match: bool | None = None
+    termination: str | None = None
 
     @property
-    def reward(self) -> float:
-        """1 if all components hold, else 0."""
-        return float(self.database and self.told and self.ended)
+    def gold(self) -> list[JsonObject]:
+        """The gold actions; empty if there are none or if they are unknown."""
+        return [{"name": call.name, "arguments": call.arguments or {}} for call in self.gold_actions or ()]
+
+    @property
+    def told(self) -> bool:
+        """Whether the agent said every string that it had to tell the user."""
+        contents = [message.content for message in self.messages if message.role == "assistant"]
+        said = [text.lower().replace(",", "") for text in contents if isinstance(text, str)]
+        required = self.communicate_info or self.outputs or ()
+        return all(any(wanted.lower() in text for text in said) for wanted in required)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the user or the agent ended the episode, as opposed to a limit or a failure."""
+        return (self.termination or _OWN_END[0]) in _OWN_END
+
+    def pairs(self) -> list[tuple[ToolCall, str]]:
+        """The answered calls with their results: matched by id if possible, else with the first unanswered call.
+
+        Raises:
+            ValueError: A tool message answers no call.
+        """
+        calls: list[ToolCall] = []
+        answers: dict[int, str] = {}
+        open_calls: list[int] = []
+        for index, message in enumerate(self.messages):
+            for call in message.tool_calls or ():
+                open_calls.append(len(calls))
+                calls.append(ToolCall(call.name, call.arguments or {}, call.id))
+            if message.role != "tool":
+                continue
+            if not open_calls:
+                raise ValueError(f"message {index}: a tool message answers no call")
+            wanted = message.call_id
+            fitting = [number for number in open_calls if wanted is not None and calls[number].id == wanted]
+            number = (fitting or open_calls)[0]
+            open_calls.remove(number)
+            answers[number] = message.content if isinstance(message.content, str) else ""
+        return [(calls[number], answers[number]) for number in sorted(answers)]
 
 
 def verify_recorded(domain: str, *, data: Path | str, rollouts: Path | str) -> JsonObject:
@@ -113,28 +148,31 @@ def verify(world: World, base: State, rollouts: Path, *, domain: str | None = No
     pairs = identical = episodes = checked = agree = unknown = 0
     mismatches: list[JsonObject] = []
     disagreements: list[JsonObject] = []
-    for recording in read_recordings(rollouts, domain):
+    for recording, answered in read_recordings(rollouts, domain):
         episodes += 1
         state = base
-        for call, expected in recording.pairs:
+        for call, expected in answered:
             got, state = _execute(world, state, call)
             pairs += 1
             identical += got == expected
             if got != expected and len(mismatches) < SHOWN:
                 shown = {"name": call.name, "arguments": call.arguments}
                 mismatches.append({"episode": recording.id, "call": shown, "expected": expected, "got": got})
-        outcome = judge(recording, base, state, world.replay(base, recording.gold))
-        if recording.reward is None or not _gold_known(recording, outcome):
+        parts = {
+            "database": same_database(base, state, world.replay(base, recording.gold)),
+            "told": recording.told,
+            "ended": recording.ended,
+        }
+        reward = float(all(parts.values()))
+        recorded, db_match = recording.reward, recording.db_match
+        gold_known = recording.gold or (recorded == reward if db_match is None else db_match == parts["database"])
+        if recorded is None or not gold_known:
             unknown += 1
             continue
         checked += 1
-        if outcome.reward == recording.reward:
-            agree += 1
-        elif len(disagreements) < SHOWN:
-            parts = {"database": outcome.database, "told": outcome.told, "ended": outcome.ended}
-            disagreements.append(
-                {"episode": recording.id, "expected": recording.reward, "got": outcome.reward, **parts}
-            )
+        agree += recorded == reward
+        if recorded != reward and len(disagreements) < SHOWN:
+            disagreements.append({"episode": recording.id, "expected": recorded, "got": reward, **parts})
     if not episodes:
         raise InputError("holds no recorded episode", where=str(rollouts), fix=_LAYOUT)
     return {
@@ -159,20 +197,6 @@ def _execute(world: World, state: State, call: ToolCall) -> tuple[str, State]:
     return transition.observation, state if transition.state is None else transition.state
 
 
-def judge(recording: Recording, base: State, final: State, gold: State) -> Outcome:
-    """Score an episode on the basis ``database*communicate``.
-
-    Args:
-        recording: The episode.
-        base: The episode's initial state.
-        final: The episode's final state.
-        gold: The state after the gold actions.
-    """
-    said = [text.lower().replace(",", "") for text in recording.said]
-    told = all(any(wanted.lower() in text for text in said) for wanted in recording.required)
-    return Outcome(same_database(base, final, gold), told, recording.ended)
-
-
 def same_database(base: State, one: State, other: State) -> bool:
     """Whether two states derived from the same base have the same JSON text, in which ``1`` and ``1.0`` differ.
 
@@ -186,16 +210,8 @@ def same_database(base: State, one: State, other: State) -> bool:
     )
 
 
-def _gold_known(recording: Recording, outcome: Outcome) -> bool:
-    if recording.gold:
-        return True
-    if recording.db_match is not None:
-        return recording.db_match == outcome.database
-    return recording.reward == outcome.reward
-
-
-def read_recordings(path: Path, domain: str | None = None) -> Iterator[Recording]:
-    """Read recorded episodes.
+def read_recordings(path: Path, domain: str | None = None) -> Iterator[tuple[Recording, list[tuple[ToolCall, str]]]]:
+    """Read recorded episodes, each with its answered calls.
 
     Args:
         path: The JSONL file.
@@ -206,79 +222,16 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[Recording
     """
     for number, value in read_jsonl(path, what="file of rollouts"):
         where = f"{path}:{number}"
-        if domain is not None and isinstance(value, dict) and value.get("domain", domain) != domain:
-            what = f"is an episode of the domain {value['domain']!r}, not {domain!r}"
-            raise InputError(what, where=where, fix="Name the rollouts of this domain.")
-        yield _read_recording(value, where)
-
-
-_LAYOUT = "A line is an object with id, messages, reward and gold_actions."
-
-
-def _read_recording(value: Any, where: str) -> Recording:
-    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
-        raise InputError("is no recorded episode: it has no list of messages", where=where, fix=_LAYOUT)
-    gold = value.get("gold_actions") or []
-    if not isinstance(gold, list) or not all(isinstance(action, dict) and "name" in action for action in gold):
-        raise InputError("gold_actions is not a list of calls", where=where, fix=_LAYOUT)
-    messages = value["messages"]
-    for index, message in enumerate(messages):
-        calls = message.get("tool_calls") or [] if isinstance(message, dict) else None
-        if not isinstance(calls, list):
-            fix = "Write {role, content, tool_calls: [...]}."
-            raise InputError("is no chat message", where=f"{where}, message {index}", fix=fix)
-    contents = [message.get("content") for message in messages if message.get("role") == "assistant"]
-    required = value.get("communicate_info") or value.get("outputs") or []
-    reward = value.get("reward")
-    if isinstance(reward, bool) or not isinstance(reward, int | float | None):
-        raise InputError(f"reward is {reward!r}, not a number", where=where, fix=_LAYOUT)
-    db_match = value.get("db_match")
-    return Recording(
-        id=str(value.get("id", where)),
-        pairs=tuple(_pair(messages, where)),
-        said=tuple(text for text in contents if isinstance(text, str) and text.strip()),
-        gold=tuple({"name": action["name"], "arguments": action.get("arguments") or {}} for action in gold),
-        required=tuple(str(text) for text in required),
-        reward=None if reward is None else float(reward),
-        db_match=db_match if isinstance(db_match, bool) else None,
-        ended=(value.get("termination") or _OWN_END[0]) in _OWN_END,
-    )
-
-
-def _pair(messages: Sequence[Mapping[str, Any]], where: str) -> list[tuple[ToolCall, str]]:
-    """Match every tool message with its call: by id if possible, else with the first unanswered call."""
-    calls: list[ToolCall] = []
-    answers: dict[int, str] = {}
-    open_calls: list[int] = []
-    for index, message in enumerate(messages):
-        for raw in message.get("tool_calls") or ():
-            open_calls.append(len(calls))
-            calls.append(_read_call(raw, f"{where}, message {index}"))
-        if message.get("role") != "tool":
-            continue
-        wanted = message.get("tool_call_id", message.get("id"))
-        fitting = [number for number in open_calls if wanted is not None and calls[number].id == wanted]
-        if not open_calls:
-            what = "a tool message answers no call"
-            raise InputError(what, where=f"{where}, message {index}", fix="Each needs a call before it.")
-        number = (fitting or open_calls)[0]
-        open_calls.remove(number)
-        content = message.get("content")
-        answers[number] = content if isinstance(content, str) else ""
-    return [(calls[number], answers[number]) for number in sorted(answers)]
-
-
-def _read_call(raw: Any, where: str) -> ToolCall:
-    """Read a call in the format ``{id, name, arguments}`` or in OpenAI's format."""
-    inner = raw.get("function", raw) if isinstance(raw, dict) else raw
-    if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
-        raise InputError("a tool call has no name", where=where, fix="Write {id, name, arguments}.")
-    arguments = inner.get("arguments") or {}
-    if isinstance(arguments, str):
+        if not isinstance(value, dict):
+            raise InputError("is no recorded episode", where=where, fix=_LAYOUT)
         try:
-            arguments = json.loads(arguments)
+            recording = Recording.model_validate({"id": where, **value})
+            answered = recording.pairs()
+        except ValidationError as error:
+            raise InputError(first_mistake(error), where=where, fix=_LAYOUT) from error
         except ValueError as error:
-            raise InputError("a call's arguments are not JSON", where=where, fix="Write them as an object.") from error
-    if not isinstance(arguments, dict):
-        raise InputError("a call's arguments are not an object", where=where, fix="Write them as an object.")
-    return ToolCall(inner["name"], arguments, raw.get("id"))
+            raise InputError(str(error), where=where, fix="Each needs a call before it.") from error
+        if domain is not None and (recording.domain or domain) != domain:
+            what = f"is an episode of the domain {recording.domain!r}, not {domain!r}"
+            raise InputError(what, where=where, fix="Name the rollouts of this domain.")
+        yield recording, answered

@@ -10,25 +10,49 @@ these operations).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from simia_gym.common.files import read_jsonl
+from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.schema_errors import first_mistake
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.state import State
-from simia_gym.types import ToolCall
+from simia_gym.types import JsonObject, ToolCall
 
 FILE = "selftests.jsonl"
-_EXPECT = ("outcome", "error_code", "observation", "contains", "ops")
 _FIX = "Mend the tool, or what the example expects."
 
 
-@dataclass(frozen=True, slots=True)
-class SelfTest:
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Call(_Part):
+    name: str
+    arguments: JsonObject = {}
+
+
+class _Expected(_Part):
+    outcome: Any = None
+    error_code: Any = None
+    observation: Any = None
+    contains: str = ""
+    ops: Any = None
+
+
+class _Example(_Part):
+    setup: list[JsonObject] | None = None
+    call: _Call
+    expect: _Expected
+
+
+class SelfTest(NamedTuple):
     """The result of one self-test.
 
     Attributes:
@@ -41,18 +65,13 @@ class SelfTest:
 
 
 def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]:
-    """Run a domain's self-tests, each on its own copy of the initial state.
-
-    Args:
-        folder: The domain's folder; may lack ``selftests.jsonl``.
-        world: The domain's world.
-        base: The initial state.
+    """Run a domain's self-tests, each on its own copy of the initial state; the folder may lack the file.
 
     Yields:
         One result per self-test.
     """
     path = folder / FILE
-    if not path.is_file():
+    if not path.exists():
         return
     try:
         lines = list(read_jsonl(path))
@@ -60,49 +79,27 @@ def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]
         yield SelfTest("", error)
         return
     for number, item in lines:
-        where = f"{path}:{number}"
+        wrong: str | None
         try:
-            name, arguments, expect = _read(item, where)
-            state = base.apply(item["setup"]) if item.get("setup") else base
-            given = world.call(state, ToolCall(name, arguments))
-        except InputError as error:
-            yield SelfTest("", error)
-            continue
-        except (Fault, PatchError) as error:
-            yield SelfTest("", DomainError(str(error), where=where, fix=_FIX))
-            continue
-        got = {
-            "outcome": given.outcome,
-            "error_code": given.error_code,
-            "observation": given.observation,
-            "ops": list(given.ops or ()),
-        }
-        wrong = _compare(expect, got)
-        yield SelfTest(name, None if wrong is None else DomainError(f"{name}: {wrong}", where=where, fix=_FIX))
+            example = _Example.model_validate(item)
+            tool, wrong = example.call.name, _run(example, world, base)
+        except ValidationError as error:
+            tool, wrong = "", first_mistake(error)
+        except (Fault, PatchError, InputError) as error:
+            tool, wrong = "", str(error)
+        yield SelfTest(tool, None if wrong is None else DomainError(wrong, where=f"{path}:{number}", fix=_FIX))
 
 
-def _read(item: Any, where: str) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
-    if not isinstance(item, dict) or not isinstance(item.get("call"), dict) or not isinstance(item.get("expect"), dict):
-        raise DomainError("a self-test needs 'call' and 'expect'", where=where, fix="Write both as objects.")
-    unknown = sorted(set(item) - {"setup", "call", "expect"}) + sorted(set(item["expect"]) - set(_EXPECT))
-    if unknown:
-        raise DomainError(f"there is no key {unknown[0]!r}", where=where, fix=f"'expect' has: {', '.join(_EXPECT)}.")
-    call = item["call"]
-    if not isinstance(call.get("name"), str) or not isinstance(call.get("arguments", {}), dict):
-        raise DomainError("'call' needs a name and arguments", where=where, fix='Write {"name": "x", "arguments": {}}.')
-    return call["name"], call.get("arguments", {}), item["expect"]
-
-
-def _compare(expect: Mapping[str, Any], got: Mapping[str, Any]) -> str | None:
-    for name, want in expect.items():
+def _run(example: _Example, world: World, base: State) -> str | None:
+    """Execute a self-test; return its first mismatch."""
+    call = example.call
+    given = world.call(base.apply(example.setup or ()), ToolCall(call.name, call.arguments))
+    for name, want in example.expect.model_dump(exclude_unset=True).items():
         if name == "contains":
-            if want not in got["observation"]:
-                return f"observation lacks {want!r}: {got['observation'][:200]!r}"
-        elif encode(want) != encode(got[name]):
-            return f"{name} is {_short(got[name])}, expected {_short(want)}"
+            if want not in given.observation:
+                return f"{call.name}: observation lacks {want!r}: {given.observation[:200]!r}"
+            continue
+        got = getattr(given, name) or () if name == "ops" else getattr(given, name)
+        if encode(want) != encode(got):
+            return f"{call.name}: {name} is {shown(got, 200)}, expected {shown(want, 200)}"
     return None
-
-
-def _short(value: Any) -> str:
-    text = encode(value).decode()
-    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -7,15 +7,13 @@ observation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition
-
-_SHOWN = 120
 
 
 def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
@@ -101,7 +99,7 @@ def _slice_problems(domain: Domain, state: State, call: ToolCall, whole: Transit
     for name in ("outcome", "error_code", "observation", "ops", "end"):
         before, after = getattr(whole, name), getattr(part, name)
         if encode(before) != encode(after):
-            yield f"on the slice that its reads give, {name} is {_short(after)} and not {_short(before)}"
+            yield f"on the slice that its reads give, {name} is {shown(after)} and not {shown(before)}"
             return
 
 
@@ -115,9 +113,4 @@ def _render_problems(domain: Domain, call: ToolCall, whole: Transition) -> Itera
         yield f"its rendering rule fails: {error.message}"
         return
     if text != whole.observation:
-        yield f"its rendering rule writes {_short(text)}, the world {_short(whole.observation)}"
-
-
-def _short(value: Any) -> str:
-    text = encode(value).decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        yield f"its rendering rule writes {shown(text)}, the world {shown(whole.observation)}"
