@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from simia_gym.cli.commands import INTERRUPTED, Commands, commands
+from simia_gym.cli.commands import Commands, commands
 from simia_gym.common.output import complain, tell
 from simia_gym.errors import SimiaError
 
 EXIT_INVALID = 1
 EXIT_INPUT = 2
-EXIT_INTERRUPTED = INTERRUPTED
+EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     name="simia",
@@ -29,10 +29,7 @@ app = typer.Typer(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command.
-
-    Args:
-        arguments: Arguments after the program's name.
+    """Run one command, given the arguments after the program's name.
 
     Returns:
         The exit code: 0, 1 (some episodes invalid, some check failed), 2 (bad input), 130 (interrupted), 143 (SIGTERM).
@@ -42,7 +39,12 @@ def run(arguments: list[str]) -> int:
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
     try:
-        code = typer.main.get_command(app).main(args=arguments, prog_name="simia", standalone_mode=False)
+        # Not the command's `main`: it would print texts of its own at an interrupt.
+        command = typer.main.get_command(app)
+        with command.make_context("simia", list(arguments)) as context:
+            code = command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
     except SimiaError as error:
         complain(str(error))
         return EXIT_INPUT

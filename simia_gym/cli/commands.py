@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -20,11 +18,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from simia_gym.common.output import tell
 from simia_gym.errors import InputError
 
 GROUP = "simia_gym.commands"
-INTERRUPTED = 130
 OWN = {
     "list": "list_envs:list_environments",
     "rollout": "rollout:rollout",
@@ -64,25 +60,6 @@ class Commands(TyperGroup):
         super().__init__(**declared)
         self.commands = {name: _Unloaded(name, points) for name, points in commands().items()}
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command; report an interrupt that the command does not handle."""
-        with _report_interrupt():
-            return super().invoke(ctx)
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Parse the arguments; report an interrupt, because loading a command takes time."""
-        with _report_interrupt():
-            return super().make_context(info_name, args, parent, **extra)
-
-
-@contextmanager
-def _report_interrupt() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        tell("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
-
 
 class _Unloaded(TyperCommand):
     """A placeholder that loads its command when it runs."""
@@ -121,22 +98,20 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> Any:
         raise InputError(f"it is offered by {names}", where=where, fix="Uninstall one of them.")
     point = points[0]
     package = _package(point)
+    fix = f"Mend, update or uninstall {package}."
     try:
         found: object = point.load()
-        app = found if isinstance(found, typer.Typer) else None
-        if app is None and callable(found):
-            app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            app.command(name, help=inspect.cleandoc(found.__doc__ or "").partition("\n\n")[0])(found)
-        command = None if app is None else typer.main.get_command(app)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         what = f"{package} cannot load it from {point.value}: {type(error).__name__}: {error}"
-        raise InputError(what, where=where, fix=f"Mend, update or uninstall {package}.") from error
-    if command is None:
+        raise InputError(what, where=where, fix=fix) from error
+    if not callable(found):
         what = f"{package} gives a {type(found).__name__} ({point.value}), neither a Typer app nor a function"
-        raise InputError(what, where=where, fix=f"Mend, update or uninstall {package}.")
-    return command
+        raise InputError(what, where=where, fix=fix)
+    if not isinstance(found, typer.Typer):
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(name, help=inspect.cleandoc(found.__doc__ or "").partition("\n\n")[0])(found)
+        found = app
+    return typer.main.get_command(found)
 
 
 def _package(point: EntryPoint) -> str:

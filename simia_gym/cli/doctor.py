@@ -8,10 +8,11 @@ import platform
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.table import Table
@@ -48,15 +49,10 @@ VARIABLES = (
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?[^;]*(?:;.*?extra\s*==\s*['\"]([^'\"]+)['\"])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check.
+class Finding(NamedTuple):
+    """The result of one check: of a part of the installation, such as ``package`` or ``model``, the item's name.
 
-    Attributes:
-        part: Part of the installation, such as ``package`` or ``model``.
-        name: Name of the checked item.
-        ok: Whether the item is in order; ``None`` if both states are fine.
-        says: What was found.
+    ``ok`` says whether it is in order (``None`` if both states are fine), ``says`` what was found.
     """
 
     part: str
@@ -75,11 +71,6 @@ def examine(
 ) -> int:
     """Check this installation, and what the endpoints of models can do.
 
-    Args:
-        json: Whether to print one JSON value for scripts.
-        model: The model to test; by default those that environment variables name.
-        base_url: The model's endpoint; by default those that environment variables name.
-
     Returns:
         The exit code: 0, or 1 if a check failed.
 
@@ -87,9 +78,8 @@ def examine(
         InputError: The given model or endpoint is incomplete.
     """
     output = Output(json)
-    asked = _targets(model, base_url)
-    probed = [(target, asyncio.run(_probed(target))) for target in asked]
-    findings = [*_packages(), *_extras(), *_variables(), *_domains(), *_episodes(), *_models(probed)]
+    probed = [(target, asyncio.run(_probed(target))) for target in _targets(model, base_url)]
+    findings = [*_packages(), *_variables(), *_environments(), *_models(probed)]
     wrong = [item for item in findings if item.ok is False]
     output.say(f"{counted(len(wrong), 'problem')}:" if wrong else "no problem found")
     for item in wrong:
@@ -105,7 +95,7 @@ def examine(
         }
         for target, found in probed
     ]
-    output.result({"ok": not wrong, "findings": [asdict(item) for item in findings], "models": models})
+    output.result({"ok": not wrong, "findings": [item._asdict() for item in findings], "models": models})
     return 1 if wrong else 0
 
 
@@ -113,16 +103,15 @@ def _table(findings: Sequence[Finding]) -> Table:
     """The table of findings; packages, extras and variables share one row per state."""
     marks = {True: "", False: "problem: ", None: "note: "}
     lines: dict[tuple[str, str], list[str]] = {}
-    for item in findings:
-        if item.part == "package":
-            lines.setdefault((item.part, ""), []).append(f"{item.name} {item.says if item.ok else '(missing)'}")
-        elif item.part == "extra":
-            lines.setdefault((item.part, "installed: " if item.ok else "not installed: "), []).append(item.name)
-        elif item.part == "variable":
-            lines.setdefault((item.part, "set: "), []).extend([item.name] if item.says == "set" else [])
+    for part, name, ok, says in findings:
+        if part == "package":
+            lines.setdefault((part, ""), []).append(f"{name} {says if ok else '(missing)'}")
+        elif part == "extra":
+            lines.setdefault((part, "installed: " if ok else "not installed: "), []).append(name)
+        elif part == "variable":
+            lines.setdefault((part, "set: "), []).extend([name] if says == "set" else [])
         else:
-            name = f"{item.name}: " if item.name else ""
-            lines.setdefault((item.part, name), []).append(marks[item.ok] + item.says)
+            lines.setdefault((part, f"{name}: " if name else ""), []).append(marks[ok] + says)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -165,35 +154,27 @@ def _models(probed: Sequence[tuple[Target, list[Found]]]) -> Iterator[Finding]:
 
 def _requirements() -> Iterator[tuple[str, str]]:
     """Required packages, each with the extra that requires it, or ``""``."""
-    try:
-        lines = requires(DISTRIBUTION) or []
-    except PackageNotFoundError:
-        return
-    for line in lines:
-        found = _REQUIREMENT.match(line)
-        if found is not None:
-            yield found.group(1), found.group(2) or ""
+    with suppress(PackageNotFoundError):
+        for line in requires(DISTRIBUTION) or ():
+            if found := _REQUIREMENT.match(line):
+                yield found.group(1), found.group(2) or ""
 
 
 def _packages() -> Iterator[Finding]:
+    """Findings on Python, the required packages and the extras."""
     least = ".".join(map(str, LEAST_PYTHON))
     enough = sys.version_info >= LEAST_PYTHON
     says = platform.platform() if enough else f"too old: simia-gym needs Python {least} or newer"
     yield Finding("python", platform.python_version(), enough, says)
     yield Finding("package", DISTRIBUTION, True, __version__)
+    extras: dict[str, list[str]] = {}
     for name, extra in _requirements():
         if not extra:
             found = _version(name)
             yield Finding("package", name, found is not None, found or "not installed: pip install simia-gym")
-
-
-def _extras() -> Iterator[Finding]:
-    extras: dict[str, list[str]] = {}
-    for name, extra in _requirements():
-        if extra and name != DISTRIBUTION:
-            extras.setdefault(extra, []).append(name)
-    for extra, names in extras.items():
-        missing = [name for name in names if _version(name) is None]
+        elif name != DISTRIBUTION:
+            extras.setdefault(extra, []).extend([] if _version(name) else [name])
+    for extra, missing in extras.items():
         says = f"not installed: {', '.join(missing)}; pip install '{DISTRIBUTION}[{extra}]'" if missing else "installed"
         yield Finding("extra", extra, None if missing else True, says)
 
@@ -211,29 +192,25 @@ def _variables() -> Iterator[Finding]:
         yield Finding("variable", name, None, "set" if os.environ.get(name) else "not set")
 
 
-def _domains() -> Iterator[Finding]:
+def _environments() -> Iterator[Finding]:
+    """Findings on every environment, and on one short episode of the first that loads, with the ``null`` policy."""
+    first: str | None = None
     for env in env_ids():
         try:
             row = describe_environment(env)
         except InputError as error:
             yield Finding("environment", env, False, str(error))
             continue
+        first = first or env
         tasks = ", ".join(f"{count} {split}" for split, count in row["tasks"].items())
         yield Finding("environment", env, True, f"{row['tools']} tools, tasks: {tasks}")
-
-
-def _episodes() -> Iterator[Finding]:
-    """Play one short episode: the first environment that loads, with the ``null`` policy."""
-    for env in env_ids():
-        try:
-            suite = load_suite(EnvConfig(env=env, split="all", max_turns=2))
-        except InputError:
-            continue
-        episode = suite.episode()
-        run_sync(play(episode, suite.tasks[0], seed=0, policy=NullPolicy(), env=env), inline=episode.inline)
-        verdict = episode.verdict
-        valid = verdict is not None and verdict.valid
-        says = f"{episode.turn} turns, ended by {episode.ended}" if valid else str(verdict and verdict.reason)
-        yield Finding("episode", env, valid, says)
+    if first is None:
+        yield Finding("episode", "", False, "no environment loads")
         return
-    yield Finding("episode", "", False, "no environment loads")
+    suite = load_suite(EnvConfig(env=first, split="all", max_turns=2))
+    episode = suite.episode()
+    run_sync(play(episode, suite.tasks[0], seed=0, policy=NullPolicy(), env=first), inline=episode.inline)
+    verdict = episode.verdict
+    valid = verdict is not None and verdict.valid
+    says = f"{episode.turn} turns, ended by {episode.ended}" if valid else str(verdict and verdict.reason)
+    yield Finding("episode", first, valid, says)

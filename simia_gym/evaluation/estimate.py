@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from ipaddress import ip_address
+from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_inline
@@ -36,25 +38,12 @@ _FORM = 90
 """Assumed bytes of a simulator's reply besides its operations and its observation."""
 
 
-@dataclass
-class _Sample:
-    """The model usage of one sampled episode.
-
-    Attributes:
-        calls: Number of requests by role.
-        prompt: Total bytes of the prompts by role.
-        reply: Total bytes of the replies by role.
-    """
-
-    calls: dict[str, float] = field(default_factory=dict)
-    prompt: dict[str, float] = field(default_factory=dict)
-    reply: dict[str, float] = field(default_factory=dict)
+class _Sample(dict[str, NDArray[np.float64]]):
+    """The model usage of one sampled episode: by role the number of requests, and the bytes of prompts and replies."""
 
     def add(self, role: str, size: float, reply: float | None = None, calls: float = 1) -> None:
         reply_size = _REPLY_TOKENS[role] * _BYTES_PER_TOKEN if reply is None else reply
-        self.calls[role] = self.calls.get(role, 0) + calls
-        self.prompt[role] = self.prompt.get(role, 0) + size * calls
-        self.reply[role] = self.reply.get(role, 0) + reply_size * calls
+        self[role] = self.get(role, np.zeros(3)) + calls * np.array([1, size, reply_size])
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,6 @@ class Estimate:
     """The estimated model usage of a run.
 
     Attributes:
-        episodes: Number of episodes.
         calls: Number of requests by role.
         prompt_tokens: Tokens of the prompts by role.
         reply_tokens: Tokens of the replies by role, without reasoning tokens.
@@ -71,7 +59,6 @@ class Estimate:
         unpriced: Roles without a price whose endpoint is on another machine.
     """
 
-    episodes: int
     calls: Mapping[str, int]
     prompt_tokens: Mapping[str, int]
     reply_tokens: Mapping[str, int]
@@ -131,46 +118,34 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
     basis = f"as {player} plays"
     if not samples:
         samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
-    shared = _pinned(suite) and group > 1 and "simulator" in roles
+    shared = suite.config.pins and suite.strategy == "ledger" and group > 1 and "simulator" in roles
     if shared:
         basis += f"; groups of {group} share the simulator's answers"
-    share = {role: episodes / len(samples) / (group if shared and role == "simulator" else 1) for role in roles}
-
-    def total(name: str, role: str) -> float:
-        return share[role] * sum(float(getattr(sample, name).get(role, 0)) for sample in samples)
-
-    calls = {role: round(total("calls", role)) for role in roles}
-    prompt = {role: round(total("prompt", role) / _BYTES_PER_TOKEN) for role in roles}
-    reply = {role: round(total("reply", role) / _BYTES_PER_TOKEN) for role in roles}
+    calls, prompt, reply = {}, {}, {}
+    for role in roles:
+        share = episodes / len(samples) / (group if shared and role == "simulator" else 1)
+        used = share * sum((sample[role] for sample in samples if role in sample), np.zeros(3))
+        calls[role] = round(used[0])
+        prompt[role], reply[role] = (round(size / _BYTES_PER_TOKEN) for size in used[1:])
     settings = {role: suite.models.settings(role) for role in roles if role != "policy"}
     if policy is not None:
         settings["policy"] = ModelSettings(price_in=policy.price_in, price_out=policy.price_out)
     without = [role for role, one in settings.items() if one.price_in is None or one.price_out is None]
     cost = None if without else sum(settings[role].price(prompt[role], 0, reply[role]) for role in roles)
-    unpriced = tuple(role for role in without if calls[role] and _is_elsewhere(suite, role, policy))
-    return Estimate(episodes, calls, prompt, reply, cost, basis, unpriced)
+    unpriced = tuple(role for role in without if calls[role] and not _is_here(suite, role, policy))
+    return Estimate(calls, prompt, reply, cost, basis, unpriced)
 
 
-def _is_elsewhere(suite: Suite, role: str, policy: PolicyOptions | None) -> bool:
-    """Whether a role's endpoint is on another machine; models on this machine cost nothing per token."""
+def _is_here(suite: Suite, role: str, policy: PolicyOptions | None) -> bool:
+    """Whether a role's endpoint is on this machine, where tokens cost nothing."""
     if role == "policy" and policy is not None:
         from simia_gym.policies.llm import endpoint_of
 
         places = [endpoint_of(policy)]
     else:
         places = [endpoint for _, endpoint in suite.models.places([role]).values()]
-    return not all(_is_here(urlsplit(place.url).hostname or "") for place in places)
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _pinned(suite: Suite) -> bool:
-    return suite.config.pins and suite.strategy == "ledger"
+    hosts = [urlsplit(place.url).hostname or "" for place in places]
+    return all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts)
 
 
 class _Watching(WorldSimulator):
@@ -267,15 +242,12 @@ def _at_most(suite: Suite, task: Task) -> _Sample:
 
 def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> None:
     size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
-    majority = suite.config.votes // 2 + 1  # further votes are requested only if these disagree
-    calls = sum(majority if _is_gating(item) else 1 for item in judged(suite, task))
-    sample.add("judge", size, calls=calls)
+    for item in judged(suite, task):
+        kind = item.get("kind")
+        votes = kind == "forbidden" or item.get("required", kind != "format")
+        # A majority of the votes; further ones are requested only if these disagree.
+        sample.add("judge", size, calls=suite.config.votes // 2 + 1 if votes else 1)
 
 
 def _size_of_prompt(suite: Suite, name: str) -> int:
     return len(load_prompt(name, suite.domain.folder).text)
-
-
-def _is_gating(item: Mapping[str, object]) -> bool:
-    kind = item.get("kind")
-    return kind == "forbidden" or bool(item.get("required", kind != "format"))
