@@ -57,7 +57,7 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        complain(f"{error.filename}: {error.strerror}. Check the path and what you may do there.")
+        complain(f"{error.filename}: cannot be read or written ({error.strerror}). Check the path and its permissions.")
         return EXIT_INPUT
     except Exception as error:
         if not hasattr(error, "format_message"):

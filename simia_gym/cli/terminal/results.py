@@ -1,25 +1,28 @@
-"""Formats the results of a rollout: a table by kind of task, lines on faults, and the JSON value."""
+"""Formats the results of a rollout: a table by kind of task, lines on faults, the JSON value, a picture."""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
 
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import counted, interval, number, one_line, percent
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _MOST_ROWS = 12
+_PER_KIND = ("episodes", "valid", "success_rate", "mean_reward", "mean_turns")
+_PICTURE_WIDTH = 92
+_FONTS = re.compile(r"\s*@font-face \{.*?\}(?=\s)", re.DOTALL)
 
 
 def results_table(title: str, summary: Summary) -> FittingTable:
-    """Success, reward and length by kind of task and in total.
-
-    Args:
-        title: The table's title.
-        summary: The results.
-    """
+    """Success, reward and length by kind of task and in total."""
     table = FittingTable("task kind", title=title, dispensable=("turns", "reward"), total=True)
     for kind, tally in [*_rows(summary.kinds), ("all", summary.all)]:
         bounds = wilson(tally.successes, tally.valid) if tally.valid else None
@@ -66,12 +69,19 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
         "faults": summary.invalid,
         "fault_kinds": dict(sorted(summary.faults.items())),
         "reused": summary.reused,
-        "kinds": {kind: _tally_json(tally) for kind, tally in sorted(summary.kinds.items())},
+        "kinds": {
+            kind: {name: getattr(tally, name) for name in _PER_KIND} for kind, tally in sorted(summary.kinds.items())
+        },
         "seconds": round(seconds, 3),
         "record": str(record),
     }
 
 
-def _tally_json(tally: Tally) -> dict[str, Any]:
-    names = ("episodes", "valid", "success_rate", "mean_reward", "mean_turns")
-    return {name: getattr(tally, name) for name in names}
+def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
+    """Write terminal output as SVG."""
+    console = Console(
+        record=True, file=io.StringIO(), width=_PICTURE_WIDTH, force_terminal=True, color_system="truecolor"
+    )
+    console.print(Group(Text(f"$ {command}", style="bold green"), *parts))
+    # Remove rich's links to web fonts: the viewer uses its own monospace font.
+    path.write_text(_FONTS.sub("", console.export_svg(title="simia")), encoding="utf-8")
