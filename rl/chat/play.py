@@ -23,26 +23,19 @@ T = TypeVar("T")
 
 
 class Conversation(Protocol):
-    """The tokens of one episode, append-only.
-
-    Attributes:
-        ids: All token ids, those of the prompt first.
-        mask: 1 for each token that the policy sampled, else 0; as long as ``ids``.
-        logprobs: Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``.
-        prompt_length: Number of tokens of the prompt.
-    """
+    """The tokens of one episode, append-only."""
 
     @property
     def ids(self) -> list[int]:
-        """All token ids."""
+        """All token ids, those of the prompt first."""
 
     @property
     def mask(self) -> list[int]:
-        """1 for each sampled token."""
+        """1 for each token that the policy sampled, else 0; as long as ``ids``."""
 
     @property
     def logprobs(self) -> list[float]:
-        """Log-probabilities of the sampled tokens."""
+        """Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``."""
 
     @property
     def prompt_length(self) -> int:
@@ -56,25 +49,28 @@ class Conversation(Protocol):
 
 
 class Sampled(Protocol):
-    """A sampled turn.
-
-    Attributes:
-        token_ids: The tokens, including the one that ended the turn, if it was sampled.
-        logprobs: Their log-probabilities under the sampling temperature.
-        stop: ``stop``, ``length`` (the limit was reached) or ``aborted``.
-    """
+    """A sampled turn."""
 
     @property
     def token_ids(self) -> list[int]:
-        """The tokens."""
+        """The tokens, including the one that ended the turn, if it was sampled."""
 
     @property
     def logprobs(self) -> list[float] | None:
-        """Their log-probabilities."""
+        """Their log-probabilities under the sampling temperature."""
 
     @property
     def stop(self) -> str:
-        """Why sampling stopped."""
+        """``stop``, ``length`` (the limit was reached) or ``aborted``."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A `Sampled` turn of the engines of this package."""
+
+    token_ids: list[int]
+    logprobs: list[float] | None
+    stop: str
 
 
 Begin = Callable[[Sequence[Message]], Conversation | Awaitable[Conversation]]
@@ -111,7 +107,7 @@ class Limits:
                 raise InputError(f"the limit of tokens is {value}", where=name, fix="Give at least 1.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Played:
     """A finished episode in tokens.
 
@@ -133,20 +129,20 @@ class Played:
         trace: The traceback of an unexpected exception.
     """
 
-    prompt_ids: list[int]
-    response_ids: list[int]
-    response_mask: list[int]
-    response_logprobs: list[float]
-    reward: float | None
-    valid: bool
-    fault: FaultInfo | None
-    success: bool
-    turns: int
-    tokens: int
-    ended: str
     task: str
     kind: str
-    messages: int
+    prompt_ids: list[int] = field(default_factory=list)
+    response_ids: list[int] = field(default_factory=list)
+    response_mask: list[int] = field(default_factory=list)
+    response_logprobs: list[float] = field(default_factory=list)
+    reward: float | None = None
+    valid: bool = False
+    fault: FaultInfo | None = None
+    success: bool = False
+    turns: int = 0
+    tokens: int = 0
+    ended: str = "fault"
+    messages: int = 0
     trace: str | None = field(default=None, repr=False)
 
 

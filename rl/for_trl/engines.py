@@ -10,39 +10,13 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, TypeAlias
 
 from simia_gym.errors import InputError
-from simia_gym.rl.chat.play import Sampled
+from simia_gym.rl.chat.play import Sampled, Turn
 
 Sample = Callable[[str, list[int], int], Awaitable[Sampled]]
 """Samples a turn: takes the episode's id, its tokens so far, and the maximum number of new tokens."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One sampled turn."""
-
-    token_ids: list[int]
-    logprobs: list[float]
-    stop: Literal["stop", "length", "aborted"]
-
-
-class Engine(Protocol):
-    """Samples the turns of one batch of episodes."""
-
-    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
-        """Sample one turn."""
-        ...
-
-    def ended(self) -> None:
-        """Note that an episode of the batch has ended."""
-        ...
-
-    async def finish(self) -> None:
-        """Wait for the other processes after all episodes of this process have ended."""
-        ...
 
 
 class ModelEngine:
@@ -143,6 +117,9 @@ class VllmEngine:
         mine = torch.tensor([[count, most]], device=self._accelerator.device)
         greatest = self._accelerator.gather(mine).max(dim=0).values.tolist()
         return int(greatest[0]), int(greatest[1])
+
+
+Engine: TypeAlias = ModelEngine | VllmEngine
 
 
 @asynccontextmanager

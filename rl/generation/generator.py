@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from simia_gym.rl.generation.packed import PackedRunner, own_copy, supports_pack
 from simia_gym.rl.generation.plain import PlainRunner
 from simia_gym.rl.generation.sampling import Sampled, Sampling
 from simia_gym.rl.generation.scheduler import Request, Runner, Scheduler, Statistics
-from simia_gym.rl.generation.weights import WeightUpdate, weights_sum
+from simia_gym.rl.generation.weights import WeightUpdate
 
 _Outcome: TypeAlias = Sampled | BaseException
 _News: TypeAlias = tuple["asyncio.Future[Sampled]", _Outcome]
@@ -39,7 +39,7 @@ class Generator:
     number falls on the edge between two).
 
     Args:
-        model: A causal language model of transformers, on any device. Only `load_weights` changes it: sampling uses a
+        model: A causal language model of transformers, on any device. Only `begin_update` changes it: sampling uses a
             copy in evaluation mode that shares its parameters. After training them in place, call `clear`.
         end_ids: Tokens that end every turn.
         max_length: Maximum tokens of a conversation, prompt and turn together.
@@ -136,25 +136,6 @@ class Generator:
         )
         self._put(lambda: self._scheduler.add(request))
         return await waiter
-
-    async def load_weights(self, named: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> int:
-        """Load new weights; cached keys and values are dropped.
-
-        Args:
-            named: Parameters by the names of the model's ``state_dict``.
-
-        Returns:
-            Number of parameters that were copied.
-
-        Raises:
-            InputError: A name or a shape is not the model's, or one is missing.
-        """
-        return int(await self.call(lambda: self._load(named)))
-
-    async def checksum(self) -> dict[str, int]:
-        """A checksum of each parameter; see `weights_sum`."""
-        found: dict[str, int] = await self.call(lambda: weights_sum(self._model.state_dict().items()))
-        return found
 
     async def abort(self) -> list[str]:
         """End all current turns with the tokens sampled so far.
@@ -286,15 +267,6 @@ class Generator:
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(_settle, news)
         self._outbox = {}
-
-    def _load(self, named: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> int:
-        update = self.begin_update()
-        try:
-            update.copy(named.items() if isinstance(named, Mapping) else named)
-            update.finish()
-        finally:
-            self.stale()
-        return update.count
 
     def _set_paused(self, paused: bool) -> None:
         self._paused = paused

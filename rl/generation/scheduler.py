@@ -6,34 +6,17 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from simia_gym.rl.generation.attention import Segment
+from simia_gym.rl.generation.packed import PackedRunner
+from simia_gym.rl.generation.plain import PlainRunner
 from simia_gym.rl.generation.sampling import Sampled, Sampling, Stop, chance, draw
 from simia_gym.rl.generation.slots import SlotTable
 
-
-class Runner(Protocol):
-    """Computes tokens of conversations that live in slots."""
-
-    @property
-    def shares(self) -> bool:
-        """Whether a prefix can be copied from one slot to another."""
-
-    def forward(self, segments: Sequence[Segment]) -> Any:
-        """Compute new tokens; return the requested logits."""
-
-    def copy(self, source: int, target: int, count: int) -> None:
-        """Copy the first tokens of a slot to another."""
-
-    def forget(self, slot: int) -> None:
-        """Drop a slot's content."""
-
-    def clear(self) -> None:
-        """Drop the content of all slots."""
-
-    def free(self) -> None:
-        """Free the memory."""
+Runner: TypeAlias = PackedRunner | PlainRunner
+_MOST_CONVERSATIONS = 100_000
+"""Maximum number of conversations whose number of turns is remembered."""
 
 
 @dataclass(eq=False)
@@ -255,7 +238,3 @@ class Scheduler:
             request.finish(Sampled(request.tokens, request.logprobs, stop))
         if done:
             self._active = [request for request in self._active if request.slot >= 0]
-
-
-_MOST_CONVERSATIONS = 100_000
-"""Maximum number of conversations whose number of turns is remembered."""

@@ -12,7 +12,6 @@ import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -21,10 +20,9 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutp
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import SimiaError
-from simia_gym.rl.chat.play import Limits, Played, play
+from simia_gym.rl.chat.play import Limits, Played, Turn, play
 from simia_gym.rl.grpo.dataset import Row
-from simia_gym.rl.grpo.episodes import EpisodeLine, training_job
-from simia_gym.rl.grpo.models_used import taken
+from simia_gym.rl.grpo.episodes import EpisodeLine, models_used, training_job
 from simia_gym.rl.grpo.worlds import Worlds, worlds_of
 from simia_gym.rollout.jobs import world_group
 from simia_gym.types import FaultInfo, JsonObject, Message
@@ -78,7 +76,9 @@ class EpisodeLoop(AgentLoopBase):
             engine.seed_by(group, sample)
             episode = suite.episode()
         except SimiaError as error:
-            played = _unplayed(row, FaultInfo("episode", "bad_environment", str(error)))
+            played = Played(
+                task=row.task.id, kind=row.task.kind, fault=FaultInfo("episode", "bad_environment", str(error))
+            )
         else:
             played = await play(
                 episode,
@@ -149,15 +149,6 @@ class EpisodeLoop(AgentLoopBase):
         )
 
 
-@dataclass(frozen=True)
-class _Turn:
-    """A sampled turn."""
-
-    token_ids: list[int]
-    logprobs: list[float] | None
-    stop: str
-
-
 class _Engine:
     """Samples the turns of one episode with verl's client of its inference engines."""
 
@@ -172,7 +163,7 @@ class _Engine:
         """Derive the seeds of the turns from group and sample, since verl's request ids differ from run to run."""
         self._origin = [group, sample]
 
-    async def sample(self, ids: list[int], most: int) -> _Turn:
+    async def sample(self, ids: list[int], most: int) -> Turn:
         """Sample one turn."""
         ends = self._loop.end_ids
         digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
@@ -193,7 +184,7 @@ class _Engine:
         if out.stop_reason in ("abort", "aborted"):
             stop = "aborted"
         given = out.log_probs if self.wants_logprobs else None
-        return _Turn(tokens, None if given is None else [float(item) for item in given], stop)
+        return Turn(tokens, None if given is None else [float(item) for item in given], stop)
 
     def _note(self, out: Any) -> None:
         if out.num_preempted is not None:
@@ -253,25 +244,6 @@ def worker_number() -> int:
     return int(found.group(1)) if found else 0
 
 
-def _unplayed(row: Row, fault: FaultInfo) -> Played:
-    return Played(
-        prompt_ids=[],
-        response_ids=[],
-        response_mask=[],
-        response_logprobs=[],
-        reward=None,
-        valid=False,
-        fault=fault,
-        success=False,
-        turns=0,
-        tokens=0,
-        ended="fault",
-        task=row.task.id,
-        kind=row.task.kind,
-        messages=0,
-    )
-
-
 def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str, began: float) -> EpisodeLine:
     fault: JsonObject | None = None
     if played.fault is not None:
@@ -296,5 +268,5 @@ def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str
         prompt_tokens=len(played.prompt_ids),
         ended=played.ended,
         seconds=round(time.monotonic() - began, 3),
-        models=taken(),
+        models=models_used(),
     )

@@ -8,11 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from simia_gym.errors import InputError
 from simia_gym.rl.grpo.run_folder import write_whole
 
 MARK = "complete.json"
-LATEST = "latest_checkpointed_iteration.txt"
 _NAME = re.compile(r"global_step_(\d+)")
 
 
@@ -34,20 +32,6 @@ class MarkComplete:
         mark_complete(folder, global_step)
         if self._keep:
             thin_out(folder.parent, int(self._keep))
-
-
-def check_saving(config: Any) -> None:
-    """Refuse asynchronous saving: verl would report a checkpoint while it is still being written.
-
-    Args:
-        config: verl's configuration.
-
-    Raises:
-        InputError: The configuration saves asynchronously.
-    """
-    if config.actor_rollout_ref.actor.checkpoint.get("async_save"):
-        what = "with asynchronous saving it is not known when a checkpoint is complete"
-        raise InputError(what, where="actor_rollout_ref.actor.checkpoint.async_save", fix="Leave it at false.")
 
 
 def mark_complete(folder: Path, step: int) -> None:

@@ -8,7 +8,8 @@ and a prompt that is too long is refused: verl would truncate its beginning, whi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.episodes import Purpose
 from simia_gym.rl.grpo.initial_prompts import InitialPrompts
-from simia_gym.rl.grpo.order import evenly, mixed
 from simia_gym.rl.grpo.worlds import AGENT
 from simia_gym.rl.labels import labels
 from simia_gym.types import JsonObject, Message, Task
 
 _CHUNK = 2_000
+Weighted = Sequence[tuple[Suite, float]]
+"""Environments with their weights."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Row:
 
 def write_dataset(
     path: Path,
-    sources: Sequence[tuple[Suite, float]],
+    sources: Weighted,
     tokenizer: Any,
     *,
     purpose: Purpose,
@@ -131,7 +133,7 @@ def write_dataset(
     prompts = [InitialPrompts(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
     names = labels([suite.config for suite, _ in sources])
     configs = [encode(played_config(suite).to_json()).decode() for suite, _ in sources]
-    chosen = list(evenly(sources, rows)) if purpose == "val" else list(mixed(sources, rows, seed))
+    chosen = list(_evenly(sources, rows)) if purpose == "val" else list(_mixed(sources, rows, seed))
     path.parent.mkdir(parents=True, exist_ok=True)
     longest: tuple[int, Suite, Task] | None = None
     partial = path.with_name(f".{path.name}.partial")
@@ -201,3 +203,33 @@ def _too_long(length: int, suite: Suite, task: Task, limit: int) -> InputError:
         fix += ", or --prompt compact"
     what = f"the prompt of task {task.id} has {length} tokens, and at most {limit} are allowed (prompts are never cut)"
     return InputError(what, where=str(suite.config.domain or suite.config.env), fix=f"{fix}.")
+
+
+def _evenly(sources: Weighted, rows: int | None) -> Iterator[tuple[int, int]]:
+    """Every task once as indices of environment and task, alternating between the environments; weights are ignored."""
+    sizes = [len(suite.tasks) for suite, _ in sources]
+    left = sum(sizes) if rows is None else min(rows, sum(sizes))
+    for position in range(max(sizes)):
+        for source, size in enumerate(sizes):
+            if position < size and left:
+                left -= 1
+                yield source, position
+
+
+def _mixed(sources: Weighted, rows: int | None, seed: int) -> Iterator[tuple[int, int]]:
+    """Shuffled tasks as indices of environment and task: the environment furthest behind its weight's share is next."""
+    total = sum(weight for _, weight in sources)
+    orders = [_shuffled(len(suite.tasks), f"{seed}/{suite.config.env}/{n}") for n, (suite, _) in enumerate(sources)]
+    given = [0] * len(sources)
+    for number in range(sum(len(suite.tasks) for suite, _ in sources) if rows is None else rows):
+        behind = [(number + 1) * weight / total - have for (_, weight), have in zip(sources, given, strict=True)]
+        source = max(range(len(sources)), key=lambda one: (behind[one], -one))
+        given[source] += 1
+        yield source, next(orders[source])
+
+
+def _shuffled(size: int, seed: str) -> Iterator[int]:
+    """All indices, repeatedly, each time in another order."""
+    chance = random.Random(seed)
+    while True:
+        yield from chance.sample(range(size), size)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,8 @@ from simia_gym.common.formatting import compact, counted
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
-from simia_gym.rl.grpo.checkpoints import check_saving
-from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate
 from simia_gym.rl.grpo.memory import FORMULA, Memory, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
-from simia_gym.rl.grpo.overrides import overrides
 from simia_gym.rl.grpo.prepare import (
     Weighted,
     has_plain_head,
@@ -27,8 +26,9 @@ from simia_gym.rl.grpo.prepare import (
     names_of,
     training_rows,
 )
+from simia_gym.rl.grpo.process import variables
 from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
-from simia_gym.rl.grpo.variables import variables
+from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
 
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
@@ -60,8 +60,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         plan, run=folder.path, policy=policy, rows=training_rows(plan), environment=environment, plain_head=plain
     )
     config = compose(words)
-    check_saving(config)
-    check_filter(config)
+    check_supported(config)
     with _quiet():
         validate(config)
     text = as_yaml(config)
@@ -189,38 +188,34 @@ def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[s
         yield f"{env}, {counted(episodes, 'episode')}: {expected}"
 
 
-@contextlib.contextmanager
-def _offline() -> Iterator[None]:
+def _offline() -> contextlib.AbstractContextManager[None]:
     """Load tokenizers and configurations only from this machine."""
-    before = os.environ.get("HF_HUB_OFFLINE")
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["HF_HUB_OFFLINE"]
-        else:
-            os.environ["HF_HUB_OFFLINE"] = before
+    return _variables(HF_HUB_OFFLINE="1")
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Import verl without GPU detection, log lines and warnings."""
-    import logging
-    import warnings
-
-    given = {"VERL_PLATFORM": "cpu", "VERL_LOGGING_LEVEL": "ERROR"}
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
+    logging.disable(logging.WARNING)
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
-            warnings.simplefilter("ignore")
-            logging.disable(logging.WARNING)
+        with (
+            _variables(VERL_PLATFORM="cpu", VERL_LOGGING_LEVEL="ERROR"),
+            warnings.catch_warnings(action="ignore"),
+            contextlib.redirect_stdout(None),
+            contextlib.redirect_stderr(None),
+        ):
             yield
     finally:
         logging.disable(logging.NOTSET)
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _variables(**given: str) -> Iterator[None]:
+    """Set environment variables for the length of the context."""
+    before = dict(os.environ)
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

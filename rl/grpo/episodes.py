@@ -10,7 +10,8 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -21,6 +22,7 @@ from simia_gym.common.locks import take_lock
 from simia_gym.domain.naming import slug
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
+from simia_gym.llm.accounts import accounts
 from simia_gym.rollout.jobs import Job, Plan, make_job
 from simia_gym.rollout.pool import make_record
 from simia_gym.types import JsonObject, Task
@@ -32,6 +34,8 @@ EPISODES, ROLLOUTS = "episodes", "rollouts"
 _POLICY = "grpo@"
 TRAIN: Purpose = "train"
 VAL: Purpose = "val"
+_NUMBERS = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
+_COUNTS = ("failures", "faults")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class EpisodeLine:
         prompt_tokens: Tokens of the prompt.
         ended: Why the episode ended.
         seconds: Wall time of the episode.
-        models: Model usage of this process since its previous episode, by role; see `simia_gym.rl.grpo.models_used`.
+        models: Model usage of this process since its previous episode, by role; see `models_used`.
     """
 
     step: int
@@ -112,6 +116,25 @@ def training_job(
         policy_hash=f"{purpose}-{sample}",
     )
     return plan, make_job(plan, task, 0)
+
+
+def models_used() -> JsonObject:
+    """Usage of this process since the last call, by role; empty if no model was called."""
+    found = {role: account.to_json() for role, account in sorted(accounts().drain().items())}
+    return {role: {name: values[name] for name in (*_NUMBERS, *_COUNTS)} for role, values in found.items()}
+
+
+def added_models(parts: Iterable[Mapping[str, Any]]) -> JsonObject:
+    """The sum of several results of `models_used`, or of this function."""
+    out: JsonObject = {}
+    for part in parts:
+        for role, values in part.items():
+            sums = out.setdefault(role, {**dict.fromkeys(_NUMBERS, 0), **{name: {} for name in _COUNTS}})
+            for name in _NUMBERS:
+                sums[name] += values[name]
+            for name in _COUNTS:
+                sums[name] = dict(sorted((Counter(sums[name]) + Counter(values[name])).items()))
+    return dict(sorted(out.items()))
 
 
 class EpisodeLog:

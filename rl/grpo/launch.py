@@ -21,12 +21,9 @@ from simia_gym.errors import InputError
 from simia_gym.llm.accounts import in_short
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo import checkpoints
-from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose
-from simia_gym.rl.grpo.curve import draw_curve
 from simia_gym.rl.grpo.episodes import TRAIN, forget_after, forget_validation
-from simia_gym.rl.grpo.metrics import Episodes, Metrics, go_back, make_up, read_metrics, summed, totals
+from simia_gym.rl.grpo.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan, make_plan
-from simia_gym.rl.grpo.overrides import overrides
 from simia_gym.rl.grpo.prepare import (
     addresses,
     has_plain_head,
@@ -36,11 +33,11 @@ from simia_gym.rl.grpo.prepare import (
     write_agent_loops,
     write_data,
 )
-from simia_gym.rl.grpo.process import Training, end_marked
+from simia_gym.rl.grpo.process import Training, end_marked, make_ray_folder, variables
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import TrainingDisplay
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings, write_whole
-from simia_gym.rl.grpo.variables import make_ray_folder, variables
+from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides
 from simia_gym.rl.small.card import Card, read_card, write_card
 
 NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
@@ -156,8 +153,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
                 plain_head=has_plain_head(policy),
             )
             config = compose(words)
-            checkpoints.check_saving(config)
-            check_filter(config)
+            check_supported(config)
             write_whole(folder.path / "verl.yaml", as_yaml(config))
             write_agent_loops(folder, asked, plan, int(config.actor_rollout_ref.rollout.agent.num_workers))
             write_settings(folder, plan.to_json())
@@ -241,7 +237,7 @@ def _watch(
             display.step(line)
             step = int(line["step"])
         if metrics.written and time.monotonic() - drawn > _DRAW_EVERY and not ended:
-            draw_curve(metrics.written, folder.curve, title=plan.name)
+            draw(folder, plan.name)
             drawn = time.monotonic()
         if ended:
             return
@@ -251,7 +247,7 @@ def _watch(
 
 def _finish(output: Output, plan: RunPlan, folder: RunFolder, began: float | None) -> int:
     lines = read_metrics(folder.metrics)
-    draw_curve(lines, folder.curve, title=plan.name)
+    draw(folder, plan.name)
     latest = checkpoints.latest_complete(folder.checkpoints)
     if latest is None:
         tell(f"the training has ended without a complete checkpoint in {folder.checkpoints}")
@@ -318,7 +314,7 @@ def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: 
     kept = "no checkpoint yet" if latest is None else f"the last complete checkpoint is {latest}"
     lines = read_metrics(folder.metrics)
     if lines:
-        draw_curve(lines, folder.curve, title=plan.name)
+        draw(folder, plan.name)
     tell(f"the training ended early: {reason} (see {folder.log}; {kept})")
     step = int(lines[-1]["step"]) + 1 if lines else 1
     if faults := _faults(folder, step):

@@ -21,7 +21,6 @@ KNOWN: dict[str, dict[str, Any]] = {
         "intermediate_size": inner,
         "vocab_size": 151_936,
         "tie_word_embeddings": tied,
-        "max_position_embeddings": 40_960,
     }
     for name, hidden, layers, heads, inner, tied in (
         ("qwen3-0.6b", 1024, 28, 16, 3072, True),
@@ -48,7 +47,6 @@ class Shape:
         inner: Inner width of the feed-forward layers.
         vocabulary: Number of tokens.
         tied: Whether input and output embeddings share their weights.
-        positions: Context length in tokens.
     """
 
     hidden: int
@@ -59,7 +57,6 @@ class Shape:
     inner: int
     vocabulary: int
     tied: bool
-    positions: int
 
     @property
     def layer_parameters(self) -> int:
@@ -109,7 +106,6 @@ def _shape(config: Mapping[str, Any]) -> Shape:
         inner=int(config["intermediate_size"]),
         vocabulary=int(config["vocab_size"]),
         tied=bool(config.get("tie_word_embeddings", False)),
-        positions=int(config.get("max_position_embeddings") or 0),
     )
 
 

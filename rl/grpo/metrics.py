@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simia_gym.rl.grpo.episodes import EPISODES, TRAIN, VAL, EpisodeLine
-from simia_gym.rl.grpo.models_used import added
+from simia_gym.rl.curve import Points, draw_curve
+from simia_gym.rl.grpo.episodes import EPISODES, TRAIN, VAL, EpisodeLine, added_models
 from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
 
 
@@ -93,7 +93,7 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
     out["ended"] = dict(sorted(Counter(line.ended for line in lines).items()))
     if len({line.uid for line in lines}) < len(lines):
         out["groups"] = _groups(lines)
-    if models := added(line.models for line in lines):
+    if models := added_models(line.models for line in lines):
         out["models"] = models
     by_env: dict[str, list[EpisodeLine]] = defaultdict(list)
     for line in lines:
@@ -239,7 +239,7 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if train:
         out |= {name: train[-1][name] for name in ("reward", "success", "prompt") if name in train[-1]}
     looks = [line for line in lines if VAL in line]
-    if models := added(sums.get("models", {}) for sums in (*train, *(line[VAL] for line in looks))):
+    if models := added_models(sums.get("models", {}) for sums in (*train, *(line[VAL] for line in looks))):
         out["models"] = models
     if looks:
         out["validation"] = {"step": looks[-1]["step"], **_shown(looks[-1][VAL])}
@@ -248,3 +248,23 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _shown(sums: Mapping[str, Any]) -> dict[str, Any]:
     return {name: sums[name] for name in ("episodes", "masked", "reward", "success", "prompt") if name in sums}
+
+
+def draw(folder: RunFolder, title: str) -> None:
+    """Draw the learning curve of a run; a step without a valid episode has no value.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    lines = read_metrics(folder.metrics)
+    names = {"reward": "mean reward", "success": "success", "valid_share": "valid episodes"}
+    draw_curve(
+        {label: (_points(lines, TRAIN, name), _points(lines, VAL, name)) for name, label in names.items()},
+        folder.curve,
+        title=title,
+    )
+
+
+def _points(lines: Sequence[Mapping[str, Any]], purpose: str, name: str) -> Points:
+    found = [(line["step"], line[purpose].get(name)) for line in lines if purpose in line]
+    return [(step, value) for step, value in found if value is not None]

@@ -22,7 +22,7 @@ from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.v1.replay_buffer import FILTER_GROUPS_REWARD_METRIC, ReplayBuffer, ReplayBufferAsync
 
-from simia_gym.rl.grpo.worker_watch import WorkerWatch
+from simia_gym.rl.grpo.workers import WorkerWatch
 
 logger = logging.getLogger("simia_gym")
 

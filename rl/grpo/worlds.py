@@ -6,12 +6,9 @@ secret: API keys are read from the environment variables of the process that cal
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-import math
 import threading
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +16,7 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.json_encoding import encode
-from simia_gym.errors import InputError
+from simia_gym.common.settings import Settings, setting
 from simia_gym.rl.grpo.episodes import EpisodeLog
 from simia_gym.rollout.foreign import foreign_code
 from simia_gym.types import JsonObject
@@ -31,72 +28,24 @@ AGENT = "simia"
 """Name of the agent loop in verl."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """Settings of a run that its rollout workers need.
-
-    Attributes:
-        run: The folder of the run.
-        seed: Random seed of the episodes.
-        workers: Number of rollout workers; budgets are divided among them.
-        base_url: The endpoint of all roles; by default read from environment variables.
-        max_calls: Maximum number of model calls, over all workers.
-        max_tokens: Maximum number of tokens of those calls.
-        max_cost: Maximum cost of those calls in USD.
-        turn_tokens: Maximum tokens of one turn of the policy; ``None``: as many as the episode has left.
-        timeout: Seconds that one episode may take.
-        records: Whether to write the whole record of every episode, as ``simia rollout`` does.
-
-    Raises:
-        InputError: A value is out of range.
-    """
+class RunSettings(Settings):
+    """Settings of a run that its rollout workers need."""
 
     run: str
-    seed: int = 0
-    workers: int = 1
-    base_url: str | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    turn_tokens: int | None = None
-    timeout: float | None = None
-    records: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        for name in ("workers", "turn_tokens", "max_calls", "max_tokens"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}", where=name, fix="Give at least 1.")
-        if self.timeout is not None and not 0 < self.timeout < math.inf:
-            raise InputError(f"timeout is {self.timeout}", where="timeout", fix="Give a number of seconds above 0.")
-
-    def to_json(self) -> str:
-        """Encode as one line of JSON, without settings that have their default."""
-        default = {item.name: item.default for item in dataclasses.fields(self)}
-        given = {name: getattr(self, name) for name in default}
-        given = {name: value for name, value in given.items() if value != default[name]}
-        return encode(given).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> RunSettings:
-        """Decode the result of `to_json`.
-
-        Raises:
-            InputError: The text holds no settings of a run.
-        """
-        try:
-            return cls(**json.loads(text))
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"these are no settings of a run: {error}", where="settings", fix="Start it anew."
-            ) from None
+    seed: int = setting(0, "Random seed of the episodes.")
+    workers: int = setting(1, "Number of rollout workers; budgets are divided among them.", ge=1)
+    max_calls: int | None = setting(None, "Maximum number of model calls, over all workers.", ge=1)
+    max_tokens: int | None = setting(None, "Maximum number of tokens of those calls.", ge=1)
+    max_cost: float | None = setting(None, "Maximum cost of those calls in USD.")
+    turn_tokens: int | None = setting(None, "Maximum tokens of a turn; else as many as the episode has left.", ge=1)
+    timeout: float | None = setting(None, "Seconds that one episode may take.", gt=0)
+    records: bool = setting(False, "Whether to write the whole record of every episode, as `simia rollout` does.")
 
 
 def agent_loop_config(settings: RunSettings) -> list[JsonObject]:
     """Content of verl's ``rollout.agent.agent_loop_config_path``, which names our agent loop."""
     target = "simia_gym.rl.grpo.agent_loop.EpisodeLoop"
-    return [{"name": AGENT, "_target_": target, "settings": settings.to_json()}]
+    return [{"name": AGENT, "_target_": target, "settings": encode(settings.to_json()).decode()}]
 
 
 class Worlds:
@@ -134,10 +83,8 @@ class Worlds:
                 read = EnvConfig.from_json(json.loads(config))
                 if self._resources is None:
                     self._resources = self._make_resources()
-                # An endpoint for an environment without models has no effect and would be refused.
-                resources = replace(self._resources, base_url=self._resources.base_url if read.roles else None)
                 with foreign_code(read.domain or read.env):
-                    self._suites[config] = load_suite(read, resources)
+                    self._suites[config] = load_suite(read, self._resources)
             return self._suites[config]
 
     def _make_resources(self) -> Resources:
@@ -150,7 +97,7 @@ class Worlds:
             calls, tokens = (None if limit is None else max(1, limit // given.workers) for limit in limits[:2])
             cost = None if given.max_cost is None else given.max_cost / given.workers
             budget = Budget(max_calls=calls, max_tokens=tokens, max_cost=cost)
-        return Resources(base_url=given.base_url, budget=budget, pins=self._pins())
+        return Resources(budget=budget, pins=self._pins())
 
     def _pins(self) -> PinStore | None:
         """The store of pinned answers that all workers share; a single worker keeps them in memory."""
@@ -188,5 +135,5 @@ def worlds_of(settings: str, worker: int = 0) -> Worlds:
     """
     with _lock:
         if settings not in _worlds:
-            _worlds[settings] = Worlds(RunSettings.from_json(settings), worker)
+            _worlds[settings] = Worlds(RunSettings.from_json(json.loads(settings)), worker)
         return _worlds[settings]

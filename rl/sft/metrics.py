@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from simia_gym.rl.curve import Points, draw_curve
 
 METRICS = "metrics.jsonl"
 CURVE = "curve.png"
@@ -42,41 +45,18 @@ def forget_after(folder: Path, step: int) -> float:
     return float(kept[-1].get("seconds", 0.0)) if kept else 0.0
 
 
-def draw(folder: Path, title: str) -> Path | None:
-    """Draw loss and accuracy over the steps.
-
-    Args:
-        folder: The run's folder.
-        title: Title of the picture.
-
-    Returns:
-        The picture; ``None`` if there are no metrics or matplotlib is not installed.
-    """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        return None
+def draw(folder: Path, title: str) -> None:
+    """Draw loss and accuracy over the steps, if there are metrics and matplotlib is installed."""
     lines = read_lines(folder)
-    if not lines:
-        return None
-    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(1, 2)
-    for panel, learned, evaluated, label in (
-        (panels[0], "loss", "eval_loss", "loss (nats per token)"),
-        (panels[1], "mean_token_accuracy", "eval_mean_token_accuracy", "accuracy on the policy's tokens"),
-    ):
-        for name, style, legend in ((learned, "-", "training"), (evaluated, "o-", "held out")):
-            points = [(line["step"], line[name]) for line in lines if name in line]
-            if points:
-                panel.plot(*zip(*points, strict=True), style, label=legend, markersize=3, linewidth=1.2)
-        panel.set_xlabel("step")
-        panel.set_ylabel(label)
-        panel.grid(alpha=0.3)
-        panel.legend(frameon=False)
-    panels[0].set_ylim(bottom=0)
-    panels[1].set_ylim(0, 1)
-    figure.suptitle(title, fontsize=10)
-    figure.savefig(folder / CURVE, dpi=130)
-    return folder / CURVE
+    if not lines or find_spec("matplotlib") is None:
+        return
+
+    def points(name: str) -> Points:
+        return [(line["step"], line[name]) for line in lines if name in line]
+
+    accuracy = "mean_token_accuracy"
+    panels = {
+        "loss (nats per token)": (points("loss"), points("eval_loss")),
+        "accuracy on the policy's tokens": (points(accuracy), points(f"eval_{accuracy}")),
+    }
+    draw_curve(panels, folder / CURVE, title=title)

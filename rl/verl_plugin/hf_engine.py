@@ -244,10 +244,6 @@ class HFServer:
     async def stop_profile(self) -> None:
         """Not supported; see `start_profile`."""
 
-    async def checksum(self) -> dict[str, int]:
-        """A checksum of each parameter."""
-        return await self.generator.checksum()
-
     async def statistics(self) -> dict[str, int]:
         """Counts of the generator."""
         return dataclasses.asdict(self.generator.statistics)

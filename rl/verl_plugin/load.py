@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-from simia_gym.rl.verl_plugin import trl_patch
+from simia_gym.rl.verl_plugin import patches
 from simia_gym.rl.verl_plugin.after_import import after_import
 
 CPU = "cpu"
@@ -50,14 +50,13 @@ def _advantages(module: ModuleType) -> None:
     import simia_gym.rl.grpo.advantage  # noqa: F401 - registers itself
 
 
-trl_patch.install()
+patches.install(on_cpu=on_cpu())
 after_import("verl.workers.rollout.replica", _replicas)
 after_import("verl.workers.rollout.base", _adapters)
 after_import("verl.trainer.ppo.core_algos", _advantages)
 
 if on_cpu():
-    from simia_gym.rl.verl_plugin import cpu_patches, cpu_platform, scored_positions
+    from simia_gym.rl.verl_plugin import cpu_platform, scored_positions
 
     cpu_platform.register()
-    cpu_patches.install()
     scored_positions.install()

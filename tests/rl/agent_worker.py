@@ -195,7 +195,7 @@ def prepare(
     """
     from verl.utils.dataset.rl_dataset import RLHFDataset
 
-    from simia_gym.rl.grpo.compose import compose
+    from simia_gym.rl.grpo.verl_config import compose
 
     run, policy, data = folder / "run", policy_folder(folder / "policy"), folder / f"{purpose}.parquet"
     words = tokenizer()

@@ -1,12 +1,22 @@
-"""What `simia train grpo` was asked for, from flat keyword arguments."""
+"""What the tests of GRPO share: options from flat keyword arguments, and lines of an episode log."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.rl.grpo.episodes import EpisodeLine
 from simia_gym.rl.grpo.options import GrpoOptions
 from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings
+
+LINE = EpisodeLine(
+    step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",
+    kind="cancel", reward=1.0, valid=True, success=True, fault=None, turns=3, tokens=10, length=30, prompt_tokens=5,
+    ended="user_stop", seconds=1.0,
+)  # fmt: skip
+FAULT = {"role": "simulator", "kind": "timeout", "message": "no answer"}
+MASKED = replace(LINE, reward=None, valid=False, success=False, fault=FAULT, ended="fault")
 
 
 def grpo_options(env: tuple[str, ...] = ("simia/retail-v0",), **given: Any) -> GrpoOptions:

@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,8 +20,6 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.record.records import read_records
-from simia_gym.rl.chat.play import Limits, play
-from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.grpo.episodes import read_episodes, training_job
 from simia_gym.rollout.jobs import world_group
 from simia_gym.rollout.replay import replay_file
@@ -98,37 +95,11 @@ def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(
     assert all(proof.proven for proof in proofs), proofs
 
 
-def test_our_own_tokens_are_those_of_verl(tmp_path: Path) -> None:
-    suites = [suite_of(RETAIL), suite_of(WEBSHOP)]
-    played = play_rows(tmp_path, suites, rows=2)
-    for number, (row, suite) in enumerate(zip(played.rows, suites, strict=True)):
-        plan, job = training_job(suite, row.task, seed=0, purpose="train", step=5, index=row.index, sample=0)
-        own = next(ids for ids in played.engine.said.values() if chain(*ids) == played.own(number))
-        turns = iter(own)
-
-        async def sample(ids: list[int], most: int) -> Any:
-            return SimpleNamespace(token_ids=next(turns), logprobs=None, stop="stop")  # noqa: B023
-
-        again = asyncio.get_event_loop().run_until_complete(
-            play(
-                suite.episode(),
-                job.task,
-                seed=job.seed,
-                group=world_group(plan.seed, job.group),
-                begin=lambda messages: Conversation(tokenizer(), messages),
-                sample=sample,
-                limits=Limits(response=6000),
-            )
-        )
-        assert again.prompt_ids == played.prompt(number)
-        assert again.response_ids == played.response(number)
-        assert again.response_mask == played.mask(number)
-
-
-def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path) -> None:
+def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_in_thread(OracleOptions(fault_rate=1.0, faults=("server_error",))) as broken:
+        monkeypatch.setenv("SIMIA_SIMULATOR_BASE_URL", broken.base_url)
         suites = [simulated(broken.base_url), suite_of(WEBSHOP)]
-        played = play_rows(tmp_path, suites, rows=4, settings={"base_url": broken.base_url, "records": True})
+        played = play_rows(tmp_path, suites, rows=4, settings={"records": True})
     lines = {line.uid: line for line in read_episodes(played.run)}
     for number, row in enumerate(played.rows):
         line = lines[f"uid-{number}"]
@@ -147,20 +118,6 @@ def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path) -> None:
     assert played.batch.non_tensor_batch["success"].tolist() == [None, 1.0, None, 1.0]
 
 
-def test_faults_now_and_then_are_neither_zeros_nor_failures_of_verl(tmp_path: Path) -> None:
-    with serve_in_thread(OracleOptions(fault_rate=0.1, faults=("server_error",), seed=3)) as shaky:
-        played = play_rows(
-            tmp_path, [simulated(shaky.base_url, pins=False)], rows=6, group=2, settings={"base_url": shaky.base_url}
-        )
-    rewards = [played.reward(number) for number in range(len(played.rows))]
-    assert len(rewards) == 12
-    faults = [number for number, reward in enumerate(rewards) if math.isnan(reward)]
-    assert 0 < len(faults) < 12
-    assert {reward for reward in rewards if not math.isnan(reward)} == {1.0}
-    assert all(any(played.mask(number)) == (number not in faults) for number in range(12))
-    assert sum(not line.valid for line in read_episodes(played.run)) == len(faults)
-
-
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[OracleServer]:
     """A perfect simulator."""
@@ -171,12 +128,16 @@ def oracle() -> Iterator[OracleServer]:
 @pytest.mark.parametrize(
     "world", [{}, {"simulator": "hybrid", "routes": {"find_user_id_by_name_zip": "llm", "get_user_details": "llm"}}]
 )
-def test_a_group_shares_its_world_and_its_answers(tmp_path: Path, oracle: OracleServer, world: dict[str, Any]) -> None:
+def test_a_group_shares_its_world_and_its_answers(
+    tmp_path: Path, oracle: OracleServer, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIMIA_SIMULATOR_BASE_URL", oracle.base_url)
+
     def calls(run: Path) -> int:
         return sum(int(line.models["simulator"]["calls"]) for line in read_episodes(run) if line.models)
 
     accounts().drain()
-    settings = {"base_url": oracle.base_url, "records": True}
+    settings = {"records": True}
     suite = simulated(oracle.base_url, **world)
     alone = play_rows(tmp_path / "alone", [suite], rows=1, settings=settings)
     asked = calls(alone.run)
@@ -233,9 +194,12 @@ def test_a_prompt_that_is_too_long_after_all_is_a_fault_and_never_cut(tmp_path: 
     assert not played.engine.asked
 
 
-def test_an_environment_that_cannot_be_loaded_is_a_fault_of_its_own_rows(tmp_path: Path) -> None:
+def test_an_environment_that_cannot_be_loaded_is_a_fault_of_its_own_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     suites = [simulated("http://127.0.0.1:9"), suite_of(WEBSHOP)]
-    played = play_rows(tmp_path, suites, rows=2, settings={"base_url": "no address"})
+    monkeypatch.setenv("SIMIA_SIMULATOR_BASE_URL", "no address")
+    played = play_rows(tmp_path, suites, rows=2)
     for line in read_episodes(played.run):
         assert (line.fault and line.fault["kind"]) == ("bad_environment" if line.env == RETAIL else None)
     assert [math.isnan(played.reward(number)) for number in range(2)] == [True, False]

@@ -17,12 +17,10 @@ from .trl_parts import LIBRARY
 
 need("torch", "verl", "hydra")
 
-from simia_gym.rl.grpo.checkpoints import check_saving
-from simia_gym.rl.grpo.compose import as_yaml, check_filter, compose, validate
 from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
 from simia_gym.rl.grpo.options import make_plan
-from simia_gym.rl.grpo.overrides import overrides
 from simia_gym.rl.grpo.profile import flat, load_profile, profile_names, quoted
+from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
 
 from .grpo_options import grpo_options
 
@@ -58,25 +56,15 @@ def test_a_run_stands_in_the_configuration() -> None:
     assert (actor.ppo_mini_batch_size, actor.optim.lr) == (3, 2e-4)
     assert (rollout.prompt_length, rollout.response_length, rollout.max_model_len) == (900, 300, 1200)
     assert config.data.seed == rollout.seed == 11
+    assert actor.optim.lr_warmup_steps == 0
+    assert compose(words_of(steps=25)).actor_rollout_ref.actor.optim.lr_warmup_steps == 2
     assert config.trainer.logger == ["console", "file"]
     assert config.actor_rollout_ref.actor.checkpoint.save_contents == ["model", "optimizer", "extra", "hf_model"]
 
 
-@pytest.mark.parametrize(("steps", "rising"), [(3, 0), (25, 2), (50, 5), (1000, 5)])
-def test_the_learning_rate_rises_in_the_first_steps(steps: int, rising: int) -> None:
-    optim = compose(words_of(steps=steps)).actor_rollout_ref.actor.optim
-    assert (optim.lr_warmup_steps, optim.lr_scheduler_type) == (rising, "constant")
-
-
-@pytest.mark.parametrize(
-    ("profile", "engine", "name"),
-    [("cpu", None, "hf_server"), ("cpu", "vllm", "vllm_cpu"), ("gpu_1x8", None, "vllm"), ("multi_node", None, "vllm")],
-)
-def test_the_engine_has_verls_name(profile: str, engine: str | None, name: str) -> None:
-    assert (
-        compose(words_of(profile=profile, **({"engine": engine} if engine else {}))).actor_rollout_ref.rollout.name
-        == name
-    )
+def test_the_engine_has_verls_name() -> None:
+    for profile, engine, name in (("cpu", "hf", "hf_server"), ("cpu", "vllm", "vllm_cpu"), ("gpu_1x8", "vllm", "vllm")):
+        assert compose(words_of(profile=profile, engine=engine)).actor_rollout_ref.rollout.name == name
 
 
 def test_validation_samples_as_training_does_unless_it_is_said_otherwise() -> None:
@@ -95,13 +83,6 @@ def test_validation_samples_as_training_does_unless_it_is_said_otherwise() -> No
             words_of(temperature=temperature)
 
 
-def test_checkpoints_that_cannot_be_known_to_be_whole_are_refused() -> None:
-    check_saving(compose(words_of()))
-    config = compose(words_of(overrides=("actor_rollout_ref.actor.checkpoint.async_save=true",)))
-    with pytest.raises(InputError, match="async_save"):
-        check_saving(config)
-
-
 def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
     for name in profile_names():
         assert not compose(words_of(profile=name)).trainer.v1.sampler.sampler_kwargs.dynamic
@@ -109,15 +90,18 @@ def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
     for options in ({"dynamic_sampling": True}, {"overrides": (f"{key}.enable=true",)}):
         assert make_plan(grpo_options(env=(RETAIL,), **options), load_profile("cpu")).dynamic_sampling
         config = compose(words_of(groups=6, **options))
-        check_filter(config)
+        check_supported(config)
         asked = dict(config.trainer.v1.sampler.sampler_kwargs)
         del asked["poll_interval"]
         assert asked == {"dynamic": True, "groups": 6, "at_once": 1, "most": 20}
     typed = grpo_options(env=(RETAIL,), overrides=(f"{key}.enable=perhaps",))
     with pytest.raises(InputError, match="perhaps"):
         make_plan(typed, load_profile("cpu"))
-    with pytest.raises(InputError, match="by their rewards"):
-        check_filter(compose(words_of(dynamic_sampling=True, overrides=(f"{key}.metric=success",))))
+    other_metric = {"dynamic_sampling": True, "overrides": (f"{key}.metric=success",)}
+    saves_later = {"overrides": ("actor_rollout_ref.actor.checkpoint.async_save=true",)}
+    for wrong, what in ((other_metric, "by their rewards"), (saves_later, "async_save")):
+        with pytest.raises(InputError, match=what):
+            check_supported(compose(words_of(**wrong)))
 
 
 def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
@@ -128,20 +112,13 @@ def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
         assert compose(words).actor_rollout_ref.model.use_fused_kernels is plain
 
 
-def test_typed_overrides_come_last() -> None:
-    config = compose(words_of(overrides=("actor_rollout_ref.actor.use_kl_loss=true", "+trainer.mine=1")))
+def test_typed_overrides_come_last_and_the_sampler_fits_the_mode_that_they_set() -> None:
+    assert compose(words_of()).trainer.v1.sampler.custom_sampler.name == "EpisodeSampler"
+    typed = ("actor_rollout_ref.actor.use_kl_loss=true", "+trainer.mine=1", "trainer.v1.trainer_mode=colocate_async")
+    config = compose(words_of(overrides=typed))
     assert config.actor_rollout_ref.actor.use_kl_loss is True
     assert config.trainer.mine == 1
-
-
-@pytest.mark.parametrize(
-    ("typed", "name"), [((), "EpisodeSampler"), (("trainer.v1.trainer_mode=colocate_async",), "EpisodeSamplerAsync")]
-)
-def test_the_sampler_fits_the_trainers_mode(typed: tuple[str, ...], name: str) -> None:
-    assert compose(words_of(overrides=typed)).trainer.v1.sampler.custom_sampler.name == name
-
-
-def test_an_unknown_key_is_named() -> None:
+    assert config.trainer.v1.sampler.custom_sampler.name == "EpisodeSamplerAsync"
     with pytest.raises(InputError, match=r"trainer\.stepss"):
         compose(words_of(overrides=("trainer.stepss=1",)))
 
@@ -176,32 +153,20 @@ def test_values_come_through_hydra_as_they_are(value: Any) -> None:
 
 def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text("inherits: cpu\nlaunch: {groups: 2}\nset: {trainer: {n_gpus_per_node: 2}}\n", encoding="utf-8")
-    profile = load_profile(str(path))
-    assert profile.launch["groups"] == 2
-    assert profile.launch["steps"] == load_profile("cpu").launch["steps"]
-    assert compose(words_of(profile=str(path))).trainer.n_gpus_per_node == 2
-
-
-def test_what_a_profile_may_say_of_the_options(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text("inherits: cpu\nlaunch: {turn_tokens: 48}\n", encoding="utf-8")
+    path.write_text("inherits: cpu\nlaunch: {turn_tokens: 48}\nset: {trainer: {n_gpus_per_node: 2}}\n")
     asked = grpo_options(env=(RETAIL,))
     assert make_plan(asked, load_profile(str(path))).turn_tokens == 48
     assert make_plan(replace(asked, training={"turn_tokens": 9}), load_profile(str(path))).turn_tokens == 9
     assert make_plan(asked, load_profile("cpu")).turn_tokens is None
-    path.write_text("inherits: cpu\nlaunch: {turn_token: 48, group: 2}\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"unknown group, turn_token below launch.*turn_tokens"):
-        load_profile(str(path))
-    path.write_text("inherits: cpu\nlaunch: {turn_tokens: 0}\n", encoding="utf-8")
-    with pytest.raises(InputError, match="turn_tokens is 0"):
-        make_plan(asked, load_profile(str(path)))
-
-
-@pytest.mark.parametrize(("name", "what"), [("gpu", "there is no profile"), ("none.yaml", "cannot be read")])
-def test_a_profile_that_is_not_there(name: str, what: str) -> None:
-    with pytest.raises(InputError, match=what):
-        load_profile(name)
+    assert compose(words_of(profile=str(path))).trainer.n_gpus_per_node == 2
+    path.write_text("inherits: cpu\nlaunch: {turn_token: 48, group: 2}\n")
+    for name, what in (
+        (str(path), "unknown group, turn_token"),
+        ("none.yaml", "cannot be read"),
+        ("gpu", "no profile"),
+    ):
+        with pytest.raises(InputError, match=what):
+            load_profile(name)
 
 
 @pytest.mark.parametrize(
@@ -253,11 +218,8 @@ def test_the_sizes_of_a_known_model() -> None:
 
 def test_memory_by_hand() -> None:
     """A model of round numbers, so that every line of the formula can be followed."""
-    shape = Shape(
-        hidden=1024, layers=10, heads=8, kv_heads=2, head=128, inner=4096, vocabulary=1000, tied=True, positions=4096
-    )
-    layer = 2 * 1024 * 128 * 10 + 3 * 1024 * 4096
-    total = 10 * layer + 1000 * 1024
+    shape = Shape(hidden=1024, layers=10, heads=8, kv_heads=2, head=128, inner=4096, vocabulary=1000, tied=True)
+    total = 10 * (2 * 1024 * 128 * 10 + 3 * 1024 * 4096) + 1000 * 1024
     assert shape.parameters == total
     config = compose(words_of(profile="gpu_1x8", overrides=("actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1000",)))
     memory = memory_of(shape, config, limit=80.0)
@@ -265,11 +227,6 @@ def test_memory_by_hand() -> None:
     assert memory.weights == pytest.approx(4 * total / 8 / gib)
     assert memory.optimizer == pytest.approx(8 * total / 8 / gib)
     assert memory.gradients == memory.weights
-    assert memory.gathered == pytest.approx(2 * (2 * layer + 1000 * 1024) / gib)
-    kept = 2 * 1000 * 1024 * 10 + 1000 * (16 * 1024 + 6 * 4096)
-    logits = 4 * 2048 * 1000 if config.actor_rollout_ref.actor.entropy_from_logits_with_chunking else 6 * 1000 * 1000
-    assert memory.activations == pytest.approx((kept + logits) / gib)
-    assert memory.training == pytest.approx((16 * total / 8 + 2 * (2 * layer + 1_024_000) + kept + logits) / gib)
     assert memory.rollout_weights == pytest.approx(2 * total / gib)
     assert memory.kv_cache == pytest.approx(0.6 * 80 - 2 * total / gib - 2)
     assert memory.kv_tokens == int(memory.kv_cache * gib / (4 * 10 * 2 * 128))

@@ -154,16 +154,3 @@ def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyP
     }
     assert b"sk-n" not in path.read_bytes()
     assert "sk-n" not in json.dumps(rows_of(path))
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])
-def test_a_weight_that_is_none_is_refused(weight: float, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="weight"):
-        write_dataset(
-            tmp_path / "x.parquet", [(suite_of(RETAIL), weight)], tokenizer(), purpose="train", max_prompt_length=4096
-        )
-
-
-def test_a_row_of_somebody_else_is_refused() -> None:
-    with pytest.raises(InputError, match="not written by this package"):
-        Row.of({"index": 3})

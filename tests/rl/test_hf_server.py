@@ -27,6 +27,7 @@ with warnings.catch_warnings():
 import torch
 from verl.workers.config import RolloutConfig
 
+from simia_gym.rl.generation.weights import WeightUpdate
 from simia_gym.rl.verl_plugin import hf_server
 from simia_gym.rl.verl_plugin.hf_engine import HFServer, pack, unpack
 from simia_gym.rl.verl_plugin.hf_server import HFServerAdapter, HFServerReplica
@@ -125,9 +126,6 @@ async def test_new_weights_arrive_bit_for_bit(
     assert turn.extra_fields["global_steps"] == 7
     assert turn.log_probs == pytest.approx(trainers_logprobs(model, PROMPT, turn.token_ids), abs=1e-5)
     assert turn.log_probs[:4] != before.log_probs
-    own = await server.checksum()
-    await adapter_of(server).update_weights(iter(weights.items()), global_steps=8)
-    assert await server.checksum() == own
 
 
 async def test_an_update_that_fails_is_no_model_to_sample_with(server: HFServer, folder: Path) -> None:
@@ -232,8 +230,9 @@ def test_two_replicas_as_actors_of_ray(folder: Path, cluster: Cluster) -> None:
     async def run() -> None:
         model = SimpleNamespace(local_path=str(folder), path=str(folder))
         replicas = [HFServerReplica(rank, config(), model, gpus_per_node=1) for rank in range(2)]
+        worker = trainer.remote()
         for replica in replicas:
-            replica.workers = [trainer.remote()]
+            replica.workers = [worker]
         await asyncio.gather(*(replica.launch_servers() for replica in replicas))  # as verl does
         assert replicas[0].server_address != replicas[1].server_address
         asked = {**VERLS, "max_tokens": 6, "temperature": 0}
@@ -242,8 +241,6 @@ def test_two_replicas_as_actors_of_ray(folder: Path, cluster: Cluster) -> None:
             await replica.abort_all_requests()
             await replica.resume_generation()
         handles = [replica.server_handle for replica in replicas]
-        sums = await asyncio.gather(*(handle.checksum.remote() for handle in handles))
-        assert sums[0] == sums[1]
         turns = await asyncio.gather(
             *(handle.generate.remote(prompt_ids=PROMPT, sampling_params=asked, request_id="a") for handle in handles)
         )
@@ -251,3 +248,10 @@ def test_two_replicas_as_actors_of_ray(folder: Path, cluster: Cluster) -> None:
         assert turns[0].extra_fields["global_steps"] == 3
 
     asyncio.run(run())
+
+
+def test_weights_of_another_model_are_refused() -> None:
+    update = WeightUpdate(make_model())
+    for named, what in (({"other": torch.zeros(1)}, "no parameter"), ({"model.norm.weight": torch.zeros(3)}, "shape")):
+        with pytest.raises(InputError, match=what):
+            update.copy(named.items())

@@ -20,11 +20,11 @@ from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import cores
 from simia_gym.rl.grpo import checkpoints
-from simia_gym.rl.grpo.curve import draw_curve, points
-from simia_gym.rl.grpo.episodes import EPISODES, ROLLOUTS, EpisodeLine, forget_validation
-from simia_gym.rl.grpo.launch import failed, last_error, last_words, run_grpo
+from simia_gym.rl.grpo.episodes import ROLLOUTS, EpisodeLine, EpisodeLog, forget_validation
+from simia_gym.rl.grpo.launch import failed, last_error, run_grpo
 from simia_gym.rl.grpo.metrics import (
     Metrics,
+    draw,
     go_back,
     make_up,
     read_metrics,
@@ -32,29 +32,19 @@ from simia_gym.rl.grpo.metrics import (
     totals,
 )
 from simia_gym.rl.grpo.options import make_plan
-from simia_gym.rl.grpo.process import MARK, end_marked, mark_of, marked
+from simia_gym.rl.grpo.process import MARK, PLUG_IN, end_marked, make_ray_folder, mark_of, marked, variables
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import facts_of
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
-from simia_gym.rl.grpo.variables import PLUG_IN, make_ray_folder, variables
 
-from .grpo_options import grpo_options
-
-LINE = EpisodeLine(
-    step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",
-    kind="cancel", reward=1.0, valid=True, success=True, fault=None, turns=3, tokens=10, length=30, prompt_tokens=5,
-    ended="user_stop", seconds=1.0,
-)  # fmt: skip
-FAULT = {"role": "simulator", "kind": "timeout", "message": "no answer"}
-MASKED = replace(LINE, reward=None, valid=False, success=False, fault=FAULT, ended="fault")
+from .grpo_options import LINE, MASKED, grpo_options
 
 
 def write_episodes(run: Path, *lines: EpisodeLine, worker: int = 0) -> None:
-    (run / EPISODES).mkdir(exist_ok=True)
-    with (run / EPISODES / f"worker-{worker}.jsonl").open("a", encoding="utf-8") as file:
-        for line in lines:
-            values = {name: getattr(line, name) for name in EpisodeLine.__dataclass_fields__}
-            file.write(json.dumps(values) + "\n")
+    log = EpisodeLog(run, worker)
+    for line in lines:
+        log.write(line)
+    log.close()
 
 
 def write_verl(path: Path, *steps: int, **data: float) -> None:
@@ -77,6 +67,8 @@ def test_sums_are_over_valid_episodes_and_count_the_others() -> None:
     retail = sums["by_env"]["simia/retail-v0"]
     assert (retail["episodes"], retail["masked"], retail["reward"]) == (3, 1, 0.5)
     assert sums["by_env"]["simia/webshop-v0"]["by_kind"]["buy"]["success"] == 1.0
+    sums = summed([MASKED, MASKED])
+    assert (sums["reward"], sums["success"], sums["valid_share"]) == (None, None, 0.0)
 
 
 def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
@@ -87,14 +79,6 @@ def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
     assert summed(lines)["groups"] == {"played": 4, "mixed": 2}
     assert "2 of 4 groups teach" in facts_of({"step": 1, "train": summed(lines)})
     assert "groups" not in summed([*of("a", 1.0), *of("b", 0.0)]), "a validation has no groups"
-
-
-def test_where_every_episode_is_masked_there_is_no_reward_rather_than_0() -> None:
-    sums = summed([MASKED, MASKED])
-    assert sums["reward"] is None
-    assert sums["success"] is None
-    assert sums["valid_share"] == 0.0
-    assert points([{"step": 1, "train": sums}, {"step": 2, "train": summed([LINE])}], "train", "reward") == ([2], [1.0])
 
 
 def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(tmp_path: Path) -> None:
@@ -114,16 +98,6 @@ def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(tmp_path: P
     assert read_metrics(folder.metrics) == [line]
 
 
-def test_a_half_written_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    attempt = folder.new_attempt()
-    metrics = Metrics(folder, attempt)
-    attempt.write_text('{"step": 1, "da', encoding="utf-8")
-    assert metrics.look() == []
-    attempt.write_text('{"step": 1, "data": {}}\n', encoding="utf-8")
-    assert [line["step"] for line in metrics.look()] == [1]
-
-
 def test_a_resumed_run_has_no_step_twice(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     first = folder.new_attempt()
@@ -139,14 +113,20 @@ def test_a_resumed_run_has_no_step_twice(tmp_path: Path) -> None:
     assert [line["step"] for line in read_metrics(folder.metrics)] == [0, 1, 2, 3, 4]
 
 
-def test_what_the_launch_did_not_live_to_write_is_taken_from_verls_own_file(tmp_path: Path) -> None:
+def test_what_the_launch_did_not_live_to_write_is_taken_from_verls_own_files_the_last_of_them_first(
+    tmp_path: Path,
+) -> None:
     folder = RunFolder(tmp_path)
     first = folder.new_attempt()
     write_verl(first, 0, 1)
     Metrics(folder, first).look()
     write_verl(first, 2, 3)
+    write_verl(folder.attempts / "10.jsonl", 2, number=10)
+    write_verl(folder.attempts / "9.jsonl", 2, number=9)
     assert not go_back(folder, 2)
-    assert [line["step"] for line in read_metrics(folder.metrics)] == [0, 1, 2]
+    lines = read_metrics(folder.metrics)
+    assert [line["step"] for line in lines] == [0, 1, 2]
+    assert lines[2]["verl"]["number"] == 10
     assert not go_back(folder, -1)
     assert read_metrics(folder.metrics) == []
 
@@ -175,32 +155,19 @@ def test_a_validation_that_is_played_again_leaves_no_record_behind(tmp_path: Pat
     assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] == records[:2]
 
 
-def test_of_a_step_that_was_made_twice_the_last_one_counts(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    folder.attempts.mkdir()
-    for number in (2, 10):
-        write_verl(folder.attempts / f"{number}.jsonl", 1, number=number)
-    go_back(folder, 1)
-    (line,) = read_metrics(folder.metrics)
-    assert line["verl"]["number"] == 10
-
-
 def test_numbers_that_are_none_are_null(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     attempt = folder.new_attempt()
     write_verl(attempt, 1, **{"actor/grad_norm": math.nan, "actor/kl": math.inf, "actor/lr": 0.5})
-
-    def refuse(word: str) -> None:
-        raise AssertionError(word)
-
     for write in (lambda: Metrics(folder, attempt).look(), lambda: go_back(folder, 1)):
         write()
-        line = json.loads(folder.metrics.read_text(encoding="utf-8"), parse_constant=refuse)
-        values = [line["verl"][name] for name in ("actor/grad_norm", "actor/kl", "actor/lr")]
-        assert values == [None, None, 0.5]
+        text = folder.metrics.read_text(encoding="utf-8")
+        assert "NaN" not in text
+        verl = json.loads(text)["verl"]
+        assert [verl[name] for name in ("actor/grad_norm", "actor/kl", "actor/lr")] == [None, None, 0.5]
 
 
-def test_totals(tmp_path: Path) -> None:
+def test_totals() -> None:
     lines = [
         {"step": 0, "val": summed([replace(LINE, reward=0.5)])},
         {"step": 1, "train": summed([LINE, MASKED])},
@@ -216,7 +183,7 @@ def test_totals(tmp_path: Path) -> None:
     assert "models" not in found
 
 
-def test_what_models_took_is_added_over_episodes_and_steps(tmp_path: Path) -> None:
+def test_what_models_took_is_added_over_episodes_and_steps() -> None:
     spent = {"calls": 3, "prompt_tokens": 900, "cached_tokens": 500, "completion_tokens": 100, "cost_usd": 0.5}
     one = {"simulator": {**spent, "failures": {"timeout": 1}, "faults": {}}}
     two = {**one, "user": {**spent, "failures": {}, "faults": {"timeout": 1}}}
@@ -226,17 +193,16 @@ def test_what_models_took_is_added_over_episodes_and_steps(tmp_path: Path) -> No
     found = totals([{"step": 1, "train": train}, {"step": 1, "val": summed([replace(LINE, models=two)])}])
     assert {role: values["calls"] for role, values in found["models"].items()} == {"simulator": 9, "user": 6}
     assert found["models"]["user"]["faults"] == {"timeout": 2}
-    words = list(last_words(found, plan_of(), RunFolder(tmp_path), None))
-    assert "models of the world: 15 calls · 5.0k tokens · $2.50 · 3 retries" in words
 
 
 def test_the_curve_is_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "simia-gym[rl]"')
-    lines = [{"step": step, "train": summed([LINE]), "val": summed([MASKED, LINE])} for step in range(3)]
-    draw_curve(lines, tmp_path / "curve.png", title="x")
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-    draw_curve([], tmp_path / "empty.svg")
-    assert b"<svg" in (tmp_path / "empty.svg").read_bytes()
+    folder = RunFolder(tmp_path)
+    for steps in ([], [1, 2]):
+        lines = [{"step": step, "train": summed([MASKED]), "val": summed([LINE])} for step in steps]
+        folder.metrics.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        draw(folder, "x")
+        assert folder.curve.read_bytes().startswith(b"\x89PNG")
 
 
 def make_checkpoint(folder: Path, step: int, *, mark: bool = True) -> Path:
@@ -272,19 +238,6 @@ def test_what_verl_calls_marks_and_keeps_the_last_ones(tmp_path: Path) -> None:
     assert [checkpoints.step_of(path) for path in checkpoints.all_checkpoints(tmp_path)] == [2, 3]
 
 
-def test_verl_takes_the_callback() -> None:
-    from .libraries import need
-
-    need("torch", "verl")
-    from omegaconf import OmegaConf
-    from verl.trainer.ppo.checkpoint_callback import build_checkpoint_callback
-
-    from simia_gym.rl.grpo.overrides import ON_SAVE
-
-    config = OmegaConf.create({"trainer": {"checkpoint_callback_class": ON_SAVE, "keep_checkpoints": 3}})
-    assert isinstance(build_checkpoint_callback(config), checkpoints.MarkComplete)
-
-
 def test_the_policy_is_exported_whole(tmp_path: Path) -> None:
     path = make_checkpoint(tmp_path, 5)
     target = tmp_path / "policy"
@@ -298,54 +251,33 @@ def test_the_policy_is_exported_whole(tmp_path: Path) -> None:
     assert target.is_dir()
 
 
-def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
+ACTOR = "actor_rollout_ref.actor"
+KL, MORE = f"{ACTOR}.use_kl_loss=true", f"{ACTOR}.ppo_max_token_len_per_gpu=8192"
+
+
+def test_a_run_goes_on_with_other_limits_of_memory_and_no_other_settings(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    plan = plan_of()
     with pytest.raises(InputError, match="no training has begun"):
-        check_settings(folder, plan.to_json())
-    write_settings(folder, plan.to_json())
-    check_settings(folder, plan.to_json())
-    check_settings(folder, plan_of(steps=99, save_every=3, logger=("tensorboard",)).to_json())
-    for other in (
-        {"seed": 1},
-        {"temperature": 0.5},
-        {"learning_rate": 0.5},
-        {"env": ("simia/webshop-v0",)},
-        {"group_size": 2},
-    ):
+        check_settings(folder, plan_of().to_json())
+    write_settings(folder, plan_of(overrides=(KL, MORE)).to_json())
+    memory = (f"{ACTOR}.fsdp_config.param_offload=true", "actor_rollout_ref.rollout.gpu_memory_utilization=0.4")
+    for more in ((), memory, (MORE.replace("8192", "4096"),), ("algorithm.filter_groups.max_num_gen_batches=40",)):
+        check_settings(folder, plan_of(steps=99, save_every=3, logger=("wandb",), overrides=(KL, *more)).to_json())
+    others: list[dict[str, Any]] = [{"seed": 1}, {"temperature": 0.5}, {"env": ("simia/webshop-v0",)}]
+    for other in (*others, {"overrides": memory}, {"overrides": (KL, MORE, "+trainer.x=1")}):
         with pytest.raises(InputError, match=r"was .* and now is"):
-            check_settings(folder, plan_of(**other).to_json())
-
-
-def test_a_run_may_go_on_with_other_limits_of_memory_alone(tmp_path: Path) -> None:
-    folder, actor = RunFolder(tmp_path), "actor_rollout_ref.actor"
-    kl, more = f"{actor}.use_kl_loss=true", f"{actor}.ppo_max_token_len_per_gpu=8192"
-    write_settings(folder, plan_of(overrides=(kl, more)).to_json())
-    memory = (f"{actor}.fsdp_config.param_offload=true", "actor_rollout_ref.rollout.gpu_memory_utilization=0.4")
-    check_settings(folder, plan_of(overrides=(*memory, kl)).to_json())
-    check_settings(folder, plan_of(overrides=(more.replace("8192", "4096"), kl)).to_json())
-    check_settings(folder, plan_of(overrides=(kl, "algorithm.filter_groups.max_num_gen_batches=40")).to_json())
-    with pytest.raises(InputError, match=rf'--set {actor}.use_kl_loss was "{kl}" and now is null'):
-        check_settings(folder, plan_of(overrides=memory).to_json())
-    with pytest.raises(InputError, match=r"--set trainer\.x was null and now is"):
-        check_settings(folder, plan_of(overrides=(kl, more, "+trainer.x=1")).to_json())
-
-
-def start_that_failed(folder: RunFolder) -> None:
-    write_settings(folder, plan_of().to_json())
-    folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
-    write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
+            check_settings(folder, plan_of(**{"overrides": (KL, MORE), **other}).to_json())
 
 
 def test_a_start_that_came_to_nothing_leaves_the_folder_free(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = RunFolder(tmp_path)
-    start_that_failed(folder)
+    write_settings(folder, plan_of().to_json())
+    folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
+    write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
     assert failed(Output(False), plan_of(), folder, 0, 1) == 1
-    said = capsys.readouterr().err
-    assert "faults in step 1: simulator:timeout 2" in said
-    assert "--resume" not in said
+    assert "faults in step 1: simulator:timeout 2" in capsys.readouterr().err
     assert not folder.begun
 
 

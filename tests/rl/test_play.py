@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,19 +11,10 @@ import pytest
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.errors import Fault, InputError
-from simia_gym.rl.chat.play import Limits, Played, play
+from simia_gym.rl.chat.play import Limits, Played, Turn, play
 from simia_gym.types import Message
 
 END = 0
-
-
-@dataclass
-class Turn:
-    """What an engine samples."""
-
-    token_ids: list[int]
-    logprobs: list[float] | None
-    stop: str = "stop"
 
 
 class Letters:
@@ -170,7 +160,7 @@ async def _raises(error: BaseException) -> Turn:
         (lambda: _raises(asyncio.CancelledError()), "bug", "policy"),
         (lambda: asyncio.sleep(0, Turn([], None, "aborted")), "no_tokens", "policy"),
         (lambda: asyncio.sleep(0, Turn([5], None, "aborted")), "no_tokens", "policy"),
-        (lambda: asyncio.sleep(0, Turn([], None)), "no_tokens", "policy"),
+        (lambda: asyncio.sleep(0, Turn([], None, "stop")), "no_tokens", "policy"),
     ],
 )
 async def test_whatever_the_engine_does_is_a_fault_and_masked(
@@ -225,9 +215,3 @@ async def test_a_cancelled_task_is_cancelled(shop: Suite) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-@pytest.mark.parametrize("name", ["response", "prompt", "total", "turn"])
-def test_limits_within_which_nothing_can_be_said_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=name):
-        Limits(**{"response": 10, name: 0})

@@ -104,13 +104,10 @@ def test_the_rollout_engines_and_the_advantage_are_known_by_name() -> None:
 
 
 def test_one_backend_is_needed_as_long_as_torch_refuses_two_of_a_kind(one_process: None) -> None:
-    """If this fails, verl does without `cpu_patches.one_backend`: remove it."""
+    """If this fails, verl does without `patches.one_backend`: remove it."""
     original = distributed.initialize_global_process_group_ray.__wrapped__
     with pytest.raises(ValueError, match="Duplicate device type"):
         original()
-
-
-def test_one_backend_lets_verl_start_on_processors(one_process: None) -> None:
     distributed.initialize_global_process_group_ray()
     value = torch.ones(2)
     torch.distributed.all_reduce(value)
@@ -129,25 +126,20 @@ def _backward(offload_policy: Any) -> float:
 
 
 def test_pinned_memory_is_refused_without_a_card(one_process: None) -> None:
-    """If this fails, torch or verl do without `cpu_patches.no_pinned_memory`: remove it."""
+    """If this fails, torch or verl do without `patches.no_pinned_memory`: remove it."""
     import verl.workers.engine.fsdp.transformer_impl as engine
     from torch.distributed.fsdp import CPUOffloadPolicy
 
     assert "CPUOffloadPolicy(pin_memory=True)" in inspect.getsource(engine)
     with pytest.raises(RuntimeError, match="accelerator"):
         _backward(CPUOffloadPolicy(pin_memory=True))
-
-
-def test_the_reference_model_is_kept_in_ordinary_memory(one_process: None) -> None:
-    import verl.workers.engine.fsdp.transformer_impl as engine
-
     policy = engine.CPUOffloadPolicy(pin_memory=True)
     assert policy.pin_memory is False
     assert isinstance(_backward(policy), float)
 
 
 def test_verl_asks_trl_for_a_class_that_it_no_longer_has() -> None:
-    """If this fails, verl and TRL fit together again: remove `trl_patch`."""
+    """If this fails, verl and TRL fit together again: remove `patches.without_value_head`."""
     pytest.importorskip("trl", reason="TRL is not installed")
     code = """
 from verl.models.transformers.monkey_patch import is_trl_available

@@ -50,17 +50,6 @@ def test_whatever_workers_do_every_episode_ends_exactly_once(count: int, moves: 
     assert ended == Counter(slots(count))
 
 
-def test_what_a_dead_worker_reports_late_does_not_count() -> None:
-    assignments = Assignments(iter(slots(1)))
-    (slot,) = assignments.assign("a", 1)
-    assert assignments.worker_died("a") == []
-    assert not assignments.complete("a", slot)
-    assert assignments.assign("b", 1) == [slot]
-    assert assignments.complete("b", slot)
-    assert not assignments.complete("b", slot)
-    assert assignments.done
-
-
 def test_what_took_two_workers_along_is_played_alone_and_given_up_after_the_third() -> None:
     assignments = Assignments(iter(slots(3)))
     assert assignments.assign("a", 2) == slots(2)
@@ -136,12 +125,6 @@ def test_what_is_left_goes_in_equal_parts() -> None:
     assert shares.grant("a") == Amounts(55, None, 1.1)
     shares.report("a", Amounts(55, None, 1.1), Amounts(10, 9, 0.2))
     assert shares.grant("b") == Amounts(45, None, 0.8999999999999999)
-    assert shares.enough("b")
-
-
-def test_without_a_budget_nothing_is_limited() -> None:
-    shares = BudgetShares(None)
-    assert shares.grant("a") == Amounts(None, None, None)
     assert shares.enough("b")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault
 from simia_gym.types import JsonObject
 
 from ..work import wait_until
@@ -194,10 +194,3 @@ def test_the_answers_of_a_training_end_with_it(cluster: Cluster, tmp_path: Path)
     for player in players:
         ray.kill(player)
     wait_until(lambda: name not in [one["name"] for one in ray.util.list_named_actors(all_namespaces=True)])
-
-
-def test_numbers_that_cannot_be_are_refused(cluster: Cluster) -> None:
-    from simia_gym.rl.cluster.pins import RayPins
-
-    with pytest.raises(InputError, match="lease is 0"):
-        RayPins("x", lease=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,14 +17,10 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.oracle.server import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import record_from_json
-from simia_gym.rl.cluster.assignments import EpisodeSlot, slots_of
+from simia_gym.rl.cluster.assignments import EpisodeSlot
 from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
-from simia_gym.rollout.jobs import Plan
-from simia_gym.rollout.player import make_player
-from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.store import create_store
 from simia_gym.version import __version__
 
 NO_LIMIT = Amounts(None, None, None)
@@ -80,32 +75,6 @@ def answers(worker: Worker, slots: list[EpisodeSlot], limits: Amounts = NO_LIMIT
         yield reply
 
 
-@pytest.mark.parametrize("policy", ["expert", "mine.py:Slow"])
-def test_its_lines_are_those_of_the_local_pool(policy: str, desk: Path, worker: Worker) -> None:
-    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), policy, desk, group=5)
-    ready = worker.start(setup, {})
-    assert ready.problem is None
-    suite, plan = load_suite(setup.config), Plan(**setup.plan)
-    slots = list(slots_of(plan, len(suite.tasks)))
-    found = [one for reply in answers(worker, slots) for one in reply.finished]
-    assert sorted(one.slot for one in found) == sorted(slots)
-    with create_store(desk / "here.jsonl") as store:
-        asyncio.run(Pool(suite, plan, make_player(policy, PolicyOptions(), suite)).run(store))
-    assert sorted(one.line for one in found) == sorted((desk / "here.jsonl").read_bytes().splitlines(keepends=True))
-
-
-def test_an_episode_that_never_returns_is_interrupted(desk: Path, worker: Worker) -> None:
-    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Stuck", desk, group=4, timeout=0.2)
-    assert worker.start(setup, {}).problem is None
-    slots = list(slots_of(Plan(**setup.plan), 4))
-    lines = [one.line for reply in answers(worker, slots) for one in reply.finished]
-    records = [record_from_json(decode(line), "line") for line in lines]
-    stuck = [record for record in records if record.seed % 7 == 0]
-    assert stuck
-    assert all((record.fault or {}).get("kind") == "timeout" for record in stuck)
-    assert all(record.valid for record in records if record not in stuck)
-
-
 def test_what_has_not_begun_is_given_back(desk: Path, worker: Worker) -> None:
     worker.start(setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk, group=9, slots=2), {})
     slots = [EpisodeSlot(position, member) for position in range(4) for member in range(9)]
@@ -153,14 +122,6 @@ def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
         worker.close()
         assert problem is not None
         assert what in problem
-
-
-def test_variables_of_the_driver_are_the_workers(desk: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIMIA_POLICY_API_KEY", "before")
-    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert", desk)
-    worker.start(setup, {"SIMIA_POLICY_API_KEY": "sk-1"})
-    assert os.environ["SIMIA_POLICY_API_KEY"] == "sk-1"
-    assert "sk-1" not in repr(setup)
 
 
 def test_what_the_driver_does_not_have_the_worker_has_not_either(

@@ -50,7 +50,11 @@ def test_a_training_gets_to_the_end_of_its_dry_run(
     config = yaml.safe_load(found["configuration"])
     assert (config["trainer"]["nnodes"], config["trainer"]["n_gpus_per_node"]) == (nodes, 8)
     assert found["episodes_per_step"] == groups * 8
-    assert found["memory"]["fits"]
+    assert found["tokens_per_step"] == groups * 8 * 16_384
+    memory = found["memory"]  # Qwen3-8B is known by its name
+    assert memory["parameters"] == pytest.approx(8.19e9, rel=0.01)
+    assert memory["weights_gib"] == pytest.approx(4 * 8.19e9 / (8 * nodes) / 2**30, rel=0.01)
+    assert memory["fits"]
     assert config["data"]["max_prompt_length"] == 8192
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["verl.yaml"]
 

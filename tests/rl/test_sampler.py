@@ -29,7 +29,7 @@ from verl.utils.dataset.rl_dataset import collate_fn
 
 import simia_gym.rl.grpo.advantage  # noqa: F401
 from simia_gym.rl.grpo.sampler import EpisodeSampler
-from simia_gym.rl.grpo.turns import TakingTurns
+from simia_gym.rl.grpo.workers import TakingTurns
 
 from .agent_worker import WEBSHOP, Prepared, ScriptedEngine, prepare, suite_of, tokenizer
 from .ray_cluster import Cluster

@@ -48,12 +48,6 @@ def test_a_checkpoint_that_was_not_finished_is_thrown_away(tmp_path: Path) -> No
     assert not torn.exists()
 
 
-def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "something").touch()
-    assert main(["train", "sft", SHOP, "--policy", "none", "--trajectories", "4", "--out", str(tmp_path)]) == 2
-    assert "the folder is not empty" in capsys.readouterr().err
-
-
 @pytest.mark.slow_rl
 @pytest.mark.filterwarnings("ignore")
 def test_training_lowers_the_loss_and_leaves_a_policy(start: Path, tmp_path: Path) -> None:
@@ -192,16 +186,6 @@ def test_the_seconds_of_a_run_go_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert read_lines(tmp_path) == lines[:4]
     assert forget_after(tmp_path, -1) == 0.0
     assert read_lines(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("batch", "on_cpu", "parts"),
-    [(48, True, 16), (12, True, 12), (34, True, 17), (17, True, 17), (4, True, 4), (13, True, 13), (48, False, 48)],
-)
-def test_a_processor_computes_few_conversations_at_once(batch: int, on_cpu: bool, parts: int) -> None:
-    from simia_gym.rl.sft.trainer import computed_at_once
-
-    assert computed_at_once(batch, on_cpu=on_cpu) == parts
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -26,18 +26,6 @@ def tokenizer() -> Any:
     return train_tokenizer([[SYSTEM, USER, CALL, FIRST, SAID]] * 3, vocab=600)
 
 
-def test_the_whole_of_a_conversation(tokenizer: Any) -> None:
-    text = tokenizer.apply_chat_template([SYSTEM, USER, CALL, FIRST, SECOND, SAID], tokenize=False)
-    assert text == (
-        "<|im_start|>system\nServe the customer.<|im_end|>\n"
-        "<|im_start|>user\nWhere is #W9429697?<|im_end|>\n"
-        f"<|im_start|>assistant\n{CALL['content']}<|im_end|>\n"
-        "<|im_start|>user\n<tool_response>\non its way\n</tool_response>\n"
-        "<tool_response>\nnowhere\n</tool_response><|im_end|>\n"
-        "<|im_start|>assistant\nIt is on its way.<|im_end|>\n"
-    )
-
-
 def test_calls_in_the_openai_layout_are_written_as_a_policy_says_them(tokenizer: Any) -> None:
     calls = [{"type": "function", "function": {"name": "get", "arguments": '{"id": "#W9429697"}'}}]
     listed = {"role": "assistant", "content": "", "tool_calls": calls}

@@ -41,12 +41,6 @@ def test_every_row_leads_back_to_its_task(retail: Suite) -> None:
     assert [row["environment"] for row in rows] == ["simia/retail-v0"] * len(rows)
 
 
-def test_what_a_row_stands_for_is_beside_the_text(retail: Suite) -> None:
-    row = Beginnings([retail]).rows(prompt, rows=1)[0]
-    assert [message["content"] for message in row["prompt"]] == ["retail", retail.tasks[0].id]
-    assert row["prompt"][-1][KEY] == row[KEY]
-
-
 def test_more_rows_than_tasks_come_with_other_seeds(shop: Suite) -> None:
     beginnings = Beginnings([shop])
     rows = beginnings.rows(prompt, rows=2 * len(shop.tasks))

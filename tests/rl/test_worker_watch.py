@@ -15,7 +15,7 @@ need("ray")
 
 import ray
 
-from simia_gym.rl.grpo.worker_watch import WorkerWatch
+from simia_gym.rl.grpo.workers import WorkerWatch
 
 from .ray_cluster import Cluster
 
@@ -52,16 +52,3 @@ def test_a_worker_that_was_killed_is_told(players: list[Any]) -> None:
     os.kill(ray.get(players[1].pid.remote()), signal.SIGKILL)
     with pytest.raises(RuntimeError, match="an agent loop worker has died"):
         look(watch, 1500)
-
-
-def test_it_looks_now_and_then_and_where_there_is_somebody() -> None:
-    asked: list[int] = []
-
-    def nobody() -> list[Any]:
-        asked.append(1)
-        return []
-
-    watch = WorkerWatch(nobody, every=60.0)
-    watch.look()
-    watch.look()
-    assert asked == [1]

@@ -1,8 +1,4 @@
-"""Detects that an agent loop worker has died.
-
-verl starts episodes without waiting for them and polls for results. The episodes of a killed worker never finish, and
-verl would not notice before the next step: the training would wait for ever.
-"""
+"""verl's agent loop workers: tasks are distributed evenly over them, and the death of one is noticed."""
 
 from __future__ import annotations
 
@@ -12,13 +8,34 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayActorError
+from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 EVERY = 2.0
 """Seconds between two checks."""
 
 
+class TakingTurns(AgentLoopManagerTQ):
+    """Assigns tasks to the workers round-robin across calls.
+
+    verl starts with the first worker in each call. That does not matter for whole batches; but if groups are replaced
+    one by one (dynamic sampling, failures, staleness), the first worker would play nearly all replacements.
+    """
+
+    agent_loop_workers: list[Any]
+
+    def generate_sequences(self, prompts: Any) -> None:
+        """Start the episodes of verl's batch of tasks, each on the next worker, without waiting for them."""
+        super().generate_sequences(prompts)
+        workers = self.agent_loop_workers
+        begun = len(prompts) % len(workers)
+        self.agent_loop_workers = [*workers[begun:], *workers[:begun]]
+
+
 class WorkerWatch:
     """Checks whether all of verl's agent loop workers are alive.
+
+    verl starts episodes without waiting for them and polls for results. The episodes of a killed worker never finish,
+    and verl would not notice before the next step: the training would wait for ever.
 
     Args:
         workers: Returns the handles of the workers; none before they are created.

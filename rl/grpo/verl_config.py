@@ -1,14 +1,19 @@
-"""Translates the settings of a run into overrides of verl's configuration."""
+"""verl's configuration of a run: its settings become overrides, which are composed and validated as verl does."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from simia_gym.errors import InputError
+from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.options import RunPlan
 from simia_gym.rl.grpo.profile import flat, merged, quoted
 
+MAIN = "ppo_trainer"
 SAMPLER = "pkg://simia_gym.rl.grpo.sampler"
 ON_SAVE = "simia_gym.rl.grpo.checkpoints.MarkComplete"
 POLL_SECONDS = 0.05
@@ -18,6 +23,7 @@ RISING_STEPS = 5
 rate, whatever the size of the gradient. In one run without warm-up (1.5e-4), the first step of a small policy changed
 it more (KL 0.025) than the next three together (0.012).
 """
+_FIX = "Give KEY=VALUE for a key of verl's configuration, +KEY=VALUE for one it does not declare, ~KEY to remove one."
 
 
 def overrides(
@@ -125,3 +131,88 @@ def _mode(plan: RunPlan) -> str:
         key, _, value = word.lstrip("+").partition("=")
         mode = value if key == "trainer.v1.trainer_mode" else mode
     return mode
+
+
+def verl_config_folder() -> Path:
+    """The folder of verl's configuration files; does not import verl, which takes seconds."""
+    require("rl", "verl")
+    spec = importlib.util.find_spec("verl")
+    assert spec is not None
+    for folder in spec.submodule_search_locations or ():
+        path = Path(folder) / "trainer" / "config"
+        if (path / f"{MAIN}.yaml").is_file():
+            return path
+    fix = 'Install the version that is known to work: pip install "simia-gym[rl]"'
+    raise InputError("the installed verl has no configuration of its PPO trainer", where="verl", fix=fix)
+
+
+def compose(overrides: Sequence[str]) -> Any:
+    """Compose the configuration that `verl.trainer.main_ppo` gets with the same overrides.
+
+    Args:
+        overrides: Overrides in Hydra's syntax.
+
+    Returns:
+        An ``omegaconf.DictConfig``.
+
+    Raises:
+        InputError: Hydra refuses an override; names it.
+    """
+    require("rl", "hydra", "omegaconf")
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(verl_config_folder()), version_base=None):
+            return hydra_compose(MAIN, overrides=list(overrides))
+    except HydraException as error:
+        raise InputError(_first_line(error), where="--set", fix=_FIX) from None
+
+
+def validate(config: Any) -> None:
+    """Run verl's own checks of a configuration. Imports verl.
+
+    Raises:
+        InputError: verl refuses it.
+    """
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+
+    try:
+        validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
+    except Exception as error:
+        what = f"verl refuses this configuration: {_first_line(error) or type(error).__name__}"
+        raise InputError(what, where="configuration", fix="Change the option that the message names.") from error
+
+
+def check_supported(config: Any) -> None:
+    """Refuse what verl could do and this package cannot.
+
+    With asynchronous saving verl would report a checkpoint while it is still being written. And our sampler can filter
+    groups by their rewards alone.
+
+    Raises:
+        InputError: Names the key of the configuration.
+    """
+    if config.actor_rollout_ref.actor.checkpoint.get("async_save"):
+        what = "with asynchronous saving it is not known when a checkpoint is complete"
+        raise InputError(what, where="actor_rollout_ref.actor.checkpoint.async_save", fix="Leave it at false.")
+    wanted = config.algorithm.filter_groups
+    if wanted.enable and wanted.metric != "reward":
+        what = f"groups can be filtered by their rewards, not by {wanted.metric!r}"
+        raise InputError(what, where="algorithm.filter_groups.metric", fix="Leave it at reward.")
+
+
+def as_yaml(config: Any) -> str:
+    """A configuration as YAML, with references resolved."""
+    from omegaconf import OmegaConf
+
+    return str(OmegaConf.to_yaml(config, resolve=True))
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else ""
