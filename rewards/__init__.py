@@ -11,8 +11,7 @@ from simia_gym.common.lazy import lazy_names
 
 if TYPE_CHECKING:
     from simia_gym.record.explain import report
-    from simia_gym.rewards.finding import Finding, quote_call, quote_change, quote_text
-    from simia_gym.rewards.grade import Grade
+    from simia_gym.rewards.finding import Finding, Grade, quote_call, quote_change, quote_text
     from simia_gym.rewards.programs.builtin import PROGRAMS
     from simia_gym.rewards.programs.calls import (
         called,
@@ -32,8 +31,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "simia_gym.record.explain": "report",
-        "simia_gym.rewards.finding": "Finding quote_call quote_change quote_text",
-        "simia_gym.rewards.grade": "Grade",
+        "simia_gym.rewards.finding": "Finding Grade quote_call quote_change quote_text",
         "simia_gym.rewards.programs.builtin": "PROGRAMS",
         "simia_gym.rewards.programs.calls": "called called_before confirmed_writes gold_writes no_writes not_called",
         "simia_gym.rewards.programs.conduct": "ended_by max_turns_used no_errors valid_actions",

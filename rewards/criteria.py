@@ -15,31 +15,25 @@ A task can add criteria of its own. An item with the id of a domain's item overr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
 
 from simia_gym.common.files import read_yaml
 from simia_gym.errors import DomainError, InputError
 from simia_gym.rewards.programs.builtin import PROGRAMS
-from simia_gym.rewards.programs.program import Args, Program, find_program
+from simia_gym.rewards.programs.program import Args, Program, explain, find_program
 from simia_gym.types import CriterionKind, JsonObject
 
-KINDS: tuple[str, ...] = get_args(CriterionKind)
-_KEYS = ("id", "kind", "weight", "required", "check", "says", "drop")
+_MOST_MERGED = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramCheck:
-    """A check by code.
-
-    Attributes:
-        program: The program.
-        args: The program's validated arguments.
-        tools: The tools that the arguments name.
-    """
+    """A check by code: the program, its validated arguments, and the tools that they name."""
 
     program: Program
     args: Args | Mapping[str, Any]
@@ -48,39 +42,68 @@ class ProgramCheck:
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """A check by a language model, the judge.
-
-    Attributes:
-        question: The question to the judge.
-        options: Further keys of the check.
-    """
+    """A check by a language model, the judge: the question, and further keys of the check."""
 
     question: str
     options: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+def _read_check(value: Any, info: ValidationInfo) -> ProgramCheck | ModelCheck:
+    """Read a check; the validation's context holds the domain's folder and the place of the criterion."""
+    folder, where = info.context["folder"], info.context["where"]  # type: ignore[index]
+    if not isinstance(value, Mapping) or ("program" in value) == ("llm" in value):
+        raise ValueError("write either {program: NAME, ...arguments} or {llm: QUESTION}")
+    if "program" in value:
+        program = find_program(PROGRAMS, value["program"], folder=folder, where=where)
+        given = {str(key): item for key, item in value.items() if key != "program"}
+        args = program.read_args(given, where)
+        return ProgramCheck(program, args, args.tools_named() if isinstance(args, Args) else ())
+    options = {key: item for key, item in value.items() if key != "llm"}
+    question = value["llm"]
+    if isinstance(question, Mapping):
+        options.update((key, item) for key, item in question.items() if key != "question")
+        question = question.get("question")
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError("`llm` must be a question, in one sentence")
+    return ModelCheck(question, options)
+
+
+class Criterion(BaseModel):
     """One atomic criterion.
+
+    The check of a ``forbidden`` criterion states what must hold; if it does not hold, the reward is 0.
 
     Attributes:
         id: Unique within the rubric.
-        kind: ``goal``, ``interaction``, ``communication``, ``forbidden`` or ``format``. The check of a ``forbidden``
-            criterion states what must hold; if it does not hold, the reward is 0.
+        kind: ``goal``, ``interaction``, ``communication``, ``forbidden`` or ``format``.
         weight: Weight in the weighted score; 0 for ``forbidden`` criteria, which gate the reward instead.
         required: Whether the criterion must be met for the strict pass.
         check: The check: a program or a question to the judge.
         says: One sentence for reports.
-        where: File and item, for error messages.
+        drop: Whether a task's item removes the domain's; such an item is never read.
     """
 
-    id: str
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    id: str = Field(min_length=1)
     kind: CriterionKind
-    weight: float
+    weight: float = Field(ge=0)
     required: bool
-    check: ProgramCheck | ModelCheck
-    says: str
-    where: str
+    check: Annotated[ProgramCheck | ModelCheck, PlainValidator(_read_check)]
+    says: str = ""
+    drop: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, item: Mapping[str, Any]) -> dict[str, Any]:
+        kind = item.get("kind")
+        return {"weight": 0.0 if kind == "forbidden" else 1.0, "required": kind != "format", **item}
+
+    @model_validator(mode="after")
+    def _gates(self) -> Criterion:
+        if self.kind == "forbidden" and (self.weight or not self.required):
+            raise ValueError("a forbidden criterion always gates the whole reward; remove its weight and required")
+        return self
 
     @property
     def matters(self) -> bool:
@@ -103,87 +126,49 @@ class Rubric:
     def __init__(self, items: Sequence[Any], *, folder: Path | None = None, where: str = "rubric.yaml") -> None:
         self._folder = folder
         self._items: dict[str, JsonObject] = {}
-        problems: list[InputError] = []
-        for number, item in enumerate(items):
-            try:
-                key = _read_id(item, f"{where}: item {number + 1}")
-                if key in self._items:
-                    fix = "Give every criterion its own id."
-                    raise DomainError(f"the id {key!r} occurs twice", where=f"{where}: item {number + 1}", fix=fix)
-                if item.get("drop"):
-                    fix = "Only a task's criterion can drop one of the domain's."
-                    raise DomainError("drop: has no meaning here", where=f"{where}: criterion {key!r}", fix=fix)
-                self._items[key] = dict(item)
-            except DomainError as error:
-                problems.append(error)
-        self._where = where
-        self._known: dict[str, tuple[JsonObject, Criterion]] = {}
-        self.criteria = self._read_all(self._items.values(), dict.fromkeys(self._items, where), problems)
-        self._known = {item.id: (self._items[item.id], item) for item in self.criteria}
-        self._kept: dict[str, tuple[tuple[JsonObject, ...], tuple[Criterion, ...]]] = {}
+        self.criteria = self._read(items, where, ())
+        self._items = {item["id"]: dict(item) for item in items}
+        self._merged: dict[str, tuple[tuple[JsonObject, ...], tuple[Criterion, ...]]] = {}
 
     def for_task(self, task_id: str, items: tuple[JsonObject, ...]) -> tuple[Criterion, ...]:
-        """The criteria of a task.
-
-        Args:
-            task_id: The task's id, for error messages and as the cache's key.
-            items: The task's own items.
+        """The criteria of a task with these items of its own; cached by the task's id.
 
         Raises:
             DomainError: With every mistake in ``problems``.
         """
         if not items:
             return self.criteria
-        kept = self._kept.get(task_id)
+        known = self._merged.get(task_id)
         # Compare the tuples by identity: two tasks with different criteria may share an id.
-        if kept is not None and kept[0] is items:
-            return kept[1]
-        criteria = self._merge(task_id, items)
-        if len(self._kept) >= 4096:
-            self._kept.clear()
-        self._kept[task_id] = (items, criteria)
-        return criteria
+        if known is None or known[0] is not items:
+            if len(self._merged) >= _MOST_MERGED:
+                self._merged.clear()
+            known = self._merged[task_id] = (items, self._read(items, f"task {task_id!r}", self.criteria))
+        return known[1]
 
-    def _merge(self, task_id: str, items: tuple[JsonObject, ...]) -> tuple[Criterion, ...]:
-        place = f"task {task_id!r}"
-        merged, wheres = dict(self._items), dict.fromkeys(self._items, self._where)
-        problems: list[InputError] = []
+    def _read(self, items: Sequence[Any], where: str, known: Iterable[Criterion]) -> tuple[Criterion, ...]:
+        """Read items, each of which adds a criterion to the known ones, or overrides or drops one of them."""
+        criteria = {item.id: item for item in known}
         seen: set[str] = set()
+        problems: list[InputError] = []
         for number, item in enumerate(items):
             try:
-                key = _read_id(item, f"{place}: criteria[{number}]")
+                key = _read_id(item, f"{where}: item {number + 1}")
+                place = f"{where}: criterion {key!r}"
                 if key in seen:
-                    fix = "Give every criterion its own id."
-                    raise DomainError(f"the id {key!r} occurs twice", where=place, fix=fix)
+                    raise DomainError("the id occurs twice", where=place, fix="Give every criterion its own id.")
                 seen.add(key)
-                wheres[key] = place
                 if not item.get("drop"):
-                    merged[key] = {**merged.get(key, {}), **item}
-                elif key in merged:
-                    del merged[key]
-                else:
-                    known = f"The domain's criteria: {', '.join(self._items) or 'none'}."
-                    raise DomainError("drop: the domain has no such criterion", where=f"{place}: {key!r}", fix=known)
-            except DomainError as error:
-                problems.append(error)
-        return self._read_all(merged.values(), wheres, problems)
-
-    def _read_all(
-        self, items: Iterable[JsonObject], wheres: Mapping[str, str], problems: list[InputError]
-    ) -> tuple[Criterion, ...]:
-        criteria: list[Criterion] = []
-        for item in items:
-            same, known = self._known.get(item["id"], (None, None))
-            if known is not None and same is item:  # an unchanged item of the domain, already read
-                criteria.append(known)
-                continue
-            try:
-                criteria.append(read_criterion(item, folder=self._folder, where=wheres[item["id"]]))
+                    whole = {**self._items.get(key, {}), **item}
+                    criteria[key] = read_criterion(whole, folder=self._folder, where=where)
+                elif criteria.pop(key, None) is None:
+                    fix = f"The domain's criteria: {', '.join(self._items) or 'none'}."
+                    raise DomainError("drop: the domain has no such criterion", where=place, fix=fix)
             except DomainError as error:
                 problems.extend(error.problems or (error,))
         if problems:
             raise DomainError.of(problems)
-        return tuple(criteria)
+        return tuple(criteria.values())
 
 
 def load_items(path: Path | str) -> list[Any]:
@@ -209,27 +194,11 @@ def read_criterion(item: Mapping[str, Any], *, folder: Path | None = None, where
     Raises:
         DomainError: The item is invalid; names the criterion and the field.
     """
-    key = _read_id(item, where)
-    place = f"{where}: criterion {key!r}"
-    for name in item:
-        if name not in _KEYS:
-            fix = f"Remove it; the keys are {', '.join(_KEYS)}. A program's arguments stand below check."
-            raise DomainError(f"a criterion has no key {name!r}", where=place, fix=fix)
-    kind = item.get("kind")
-    if kind not in KINDS:
-        raise DomainError(f"kind: {kind!r} is no kind", where=place, fix=f"Use one of {', '.join(KINDS)}.")
-    required = item.get("required", kind != "format")
-    if not isinstance(required, bool):
-        raise DomainError(f"required: {required!r} is not true or false", where=place, fix="Write true or false.")
-    if kind == "forbidden" and not required:
-        fix = "Remove `required`, or choose another kind."
-        raise DomainError("required: a forbidden criterion always gates", where=place, fix=fix)
-    says = item.get("says", "")
-    if not isinstance(says, str):
-        raise DomainError(f"says: {says!r} is not a text", where=place, fix="Write one sentence.")
-    weight = _read_weight(item.get("weight"), kind, place)
-    check = _read_check(item.get("check"), folder, place)
-    return Criterion(key, kind, weight, required, check, says, place)
+    place = f"{where}: criterion {_read_id(item, where)!r}"
+    try:
+        return Criterion.model_validate(item, context={"folder": folder, "where": place})
+    except ValidationError as error:
+        raise explain(error, place, Criterion.model_fields) from error
 
 
 def _read_id(item: Any, where: str) -> str:
@@ -239,35 +208,3 @@ def _read_id(item: Any, where: str) -> str:
     if not isinstance(key, str) or not key:
         raise DomainError(f"id: {key!r} is not a name", where=where, fix="Give the criterion an id.")
     return key
-
-
-def _read_weight(value: Any, kind: str, where: str) -> float:
-    if value is None:
-        return 0.0 if kind == "forbidden" else 1.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise DomainError(f"weight: {value!r} is not a number of at least 0", where=where, fix="Write a number.")
-    if kind == "forbidden" and value:
-        fix = "Remove the weight: it makes the whole reward 0 when it fires."
-        raise DomainError("weight: a forbidden criterion has none", where=where, fix=fix)
-    return float(value)
-
-
-def _read_check(value: Any, folder: Path | None, where: str) -> ProgramCheck | ModelCheck:
-    fix = "Write check: {program: NAME, ...arguments} or check: {llm: QUESTION}."
-    if not isinstance(value, Mapping):
-        raise DomainError(f"check: {value!r:.80} is not a check", where=where, fix=fix)
-    if ("program" in value) == ("llm" in value):
-        raise DomainError("check: give either program or llm", where=where, fix=fix)
-    if "program" in value:
-        program = find_program(PROGRAMS, value["program"], folder=folder, where=where)
-        given = {str(key): item for key, item in value.items() if key != "program"}
-        args = program.read_args(given, where)
-        return ProgramCheck(program, args, args.tools_named() if isinstance(args, Args) else ())
-    options = {key: item for key, item in value.items() if key != "llm"}
-    question = value["llm"]
-    if isinstance(question, Mapping):
-        options.update((key, item) for key, item in question.items() if key != "question")
-        question = question.get("question")
-    if not isinstance(question, str) or not question.strip():
-        raise DomainError(f"check.llm: {question!r} is not a question", where=where, fix="Write one sentence.")
-    return ModelCheck(question, options)

@@ -1,15 +1,15 @@
-"""The result of a check: how far a criterion holds, why, and the evidence in the record."""
+"""The results of checks (`Finding`) and of grade functions (`Grade`), and the quotes that prove them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.quick_init import quick_init
 from simia_gym.record.finished_episode import CallMade, Event, FinishedEpisode
-from simia_gym.types import Evidence
+from simia_gym.types import CriterionKind, CriterionResult, Evidence
 
 PASS = 1.0 - 1e-9
 """Minimum value that counts as met; slightly below 1, because a sum of shares may be inexact."""
@@ -47,6 +47,30 @@ class Finding:
     def unknown(cls, reason: str) -> Finding:
         """A finding without a value: the criterion cannot be judged."""
         return cls(None, reason)
+
+    def result(self, name: str, kind: CriterionKind, weight: float = 1.0, required: bool = True) -> CriterionResult:
+        """The finding as the result of a criterion."""
+        return CriterionResult(name, kind, weight, required, self.value, self.met, self.reason, self.evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The result of a domain's grade function: the published reward of a domain that has a reward formula.
+
+    Attributes:
+        reward: The reward, 0 to 1.
+        parts: The components of the published formula.
+        criteria: The components as criterion results, for reports.
+        reason: One sentence that explains the reward.
+    """
+
+    reward: float
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    criteria: tuple[CriterionResult, ...] = ()
+    reason: str = ""
+
+
+GradeFunction: TypeAlias = Callable[[FinishedEpisode], Grade]
 
 
 def quote_text(event: int, text: str) -> Evidence:

@@ -15,7 +15,7 @@ from simia_gym.record.finished_episode import LIMITS, FinishedEpisode
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.programs.speech import SaysArgs, says
 from simia_gym.rewards.programs.state_checks import GoalStateArgs, goal_state
-from simia_gym.types import CriterionResult, Verdict
+from simia_gym.types import Verdict
 
 BASIS = "tau2:db*communicate"
 COMMUNICATE = "communicate_info"
@@ -56,16 +56,12 @@ class OutcomeReward:
             communicate = Finding.of(True, "nothing had to be told")
         ended = Finding.of(finished.ended not in LIMITS, f"ended by {finished.ended}")
         criteria = (
-            _result("database", "goal", database),
-            _result("communicate", "communication", communicate),
-            _result("ended", "interaction", ended),
+            database.result("database", "goal"),
+            communicate.result("communicate", "communication"),
+            ended.result("ended", "interaction"),
         )
         if database.value is None:
             return Verdict(None, False, False, None, BASIS, criteria, reason=f"database: {database.reason}")
         reward = float(all(item.passed for item in criteria))
         parts = {"database": float(bool(database.met)), "communicate": float(bool(communicate.met))}
         return Verdict(reward, True, reward == 1.0, reward, BASIS, criteria, parts=parts)
-
-
-def _result(name: str, kind: Any, found: Finding) -> CriterionResult:
-    return CriterionResult(name, kind, 1.0, True, found.value, found.met, found.reason, found.evidence)

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
-from simia_gym.rewards.finding import PASS, Finding, unfounded
-from simia_gym.rewards.grade import Grade, GradeFunction
-from simia_gym.rewards.judge.blind import KIND, NO_STATE, blind, lacks_state
-from simia_gym.rewards.programs.state_checks import STATE_PROGRAMS
+from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfounded
+from simia_gym.rewards.programs.program import explain, load_function
+from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, STATE_PROGRAMS, hide_missing_state
 from simia_gym.types import CriterionResult, Task, Verdict
 
 __all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
@@ -39,10 +36,8 @@ class Judge(Protocol):
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> Sequence[Finding]:
         """Judge each of several criteria independently.
 
-        Args:
-            finished: The episode.
-            criteria: The criteria. Most have a `ModelCheck`; `simia_gym.rewards.judge.question.question_of` turns one
-                with a program into a question about what the program checks.
+        Most have a `ModelCheck`; `simia_gym.rewards.judge.question.question_of` turns one with a program into a
+        question about what the program checks.
 
         Returns:
             One finding for each criterion, in order; without a value if the judge is unsure.
@@ -65,19 +60,6 @@ class RubricOptions(BaseModel):
         default=None, description="The grade function, 'package.module:function' or 'file.py:function'."
     )
     name: str | None = Field(default=None, description="What the basis calls the grade.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    criterion: Criterion
-    finding: Finding
-
-    @property
-    def result(self) -> CriterionResult:
-        item, found = self.criterion, self.finding
-        return CriterionResult(
-            item.id, item.kind, item.weight, item.required, found.value, found.met, found.reason, found.evidence
-        )
 
 
 class RubricReward:
@@ -117,7 +99,8 @@ class RubricReward:
         self._judges_all = judge is not None and judge_scope == "all"
         self._grade: GradeFunction | None = None
         if self.options.grade is not None:
-            self._grade = _find_grade(self.options.grade, place, where)
+            fix = "Write `def grade(finished: FinishedEpisode) -> Grade`."
+            self._grade = load_function(self.options.grade, "reward_options.grade", place, where, fix)
 
     @classmethod
     def for_domain(cls, items: Sequence[Any], options: Mapping[str, Any], **settings: Any) -> RubricReward:
@@ -152,14 +135,16 @@ class RubricReward:
         except DomainError as error:
             return list(error.problems or (error,))
         found: list[InputError] = []
+        own = {item["id"] for item in task.criteria}
         for item in criteria:
-            try:
-                _check_tools(item, tools or {})
-            except InputError as error:
-                found.append(error)
+            where = f"task {task.id!r}" if item.id in own else self._where
+            place = f"{where}: criterion {item.id!r}"
+            for name in _unknown_tools(item, tools or {}):
+                fix = f"The domain's tools: {', '.join(sorted(tools or {}))}."
+                found.append(DomainError(f"check: there is no tool {name!r}", where=place, fix=fix))
             if not isinstance(item.check, ModelCheck) and item.check.program.name == "goal_state" and task.goal is None:
                 fix = "Give the task a goal (an empty list: nothing may change), or drop this criterion in it."
-                found.append(DomainError(f"task {task.id!r} states no goal", where=item.where, fix=fix))
+                found.append(DomainError(f"task {task.id!r} states no goal", where=place, fix=fix))
         try:
             check_goal(task.goal or ())
         except InputError as error:
@@ -191,27 +176,28 @@ class RubricReward:
             Fault: A program or the judge failed; names the criterion.
         """
         criteria = self._criteria_of(finished)
-        seen = blind(finished)
+        seen = hide_missing_state(finished)
         found = {item.id: self._check(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
         grade, ungraded = self._graded(seen)
         asked = [item for item in criteria if self._is_asked(found.get(item.id))]
         findings = {**found, **await self._ask(finished, asked)}
-        judged = [_Judged(item, findings[item.id]) for item in criteria]
         programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
-        return self._conclude(judged, grade, ungraded, programs)
+        return self._conclude(criteria, findings, grade, ungraded, programs)
 
     def _check(self, item: Criterion, finished: FinishedEpisode) -> Finding:
         """Run a criterion's program; the finding is unknown if it needs a state that was not kept."""
         try:
             return _run(item, finished)
         except Fault as fault:
-            if fault.kind == KIND and finished.stateless:
+            if fault.kind == NO_STATE_FAULT and finished.stateless:
                 return Finding.unknown(NO_STATE)
             raise
 
     def _is_asked(self, found: Finding | None) -> bool:
         """Whether the judge decides a criterion: it has no program, or its program lacked the state."""
-        return found is None or self._judges_all or (self._judge is not None and lacks_state(found))
+        if found is None or self._judges_all:
+            return True
+        return self._judge is not None and found.value is None and found.reason == NO_STATE
 
     async def _ask(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> dict[str, Finding]:
         if self._judge is None:
@@ -241,7 +227,7 @@ class RubricReward:
         try:
             grade = self._grade(finished)
         except Fault as fault:
-            if fault.kind == KIND and finished.stateless:
+            if fault.kind == NO_STATE_FAULT and finished.stateless:
                 return None, f"grade {name}: {fault.message}"
             raise
         except Exception as error:
@@ -258,26 +244,31 @@ class RubricReward:
         return grade, ""
 
     def _conclude(
-        self, judged: Sequence[_Judged], grade: Grade | None, ungraded: str, programs: Mapping[str, Any] | None
+        self,
+        criteria: Sequence[Criterion],
+        findings: Mapping[str, Finding],
+        grade: Grade | None,
+        ungraded: str,
+        programs: Mapping[str, Any] | None,
     ) -> Verdict:
         parts: dict[str, Any] = {} if programs is None else {"programs": dict(programs)}
-        results = tuple(item.result for item in judged)
+        results = tuple(findings[item.id].result(item.id, item.kind, item.weight, item.required) for item in criteria)
         if grade is not None:
             results += _summed_up(grade)
         basis = self._basis()
-        open_ = [item for item in judged if item.finding.value is None and item.criterion.matters]
-        reasons = [f"criterion {item.criterion.id!r}: {item.finding.reason}" for item in open_]
+        open_ = [item.id for item in criteria if item.matters and findings[item.id].value is None]
+        reasons = [f"criterion {name!r}: {findings[name].reason}" for name in open_]
         if ungraded:
             reasons.append(ungraded)
         if reasons:
             return Verdict(None, False, False, None, basis, results, parts=parts, reason="; ".join(reasons))
-        fired = any(item.criterion.kind == "forbidden" and not item.finding.met for item in judged)
+        fired = any(item.kind == "forbidden" and not findings[item.id].met for item in criteria)
         gate = 0.0 if fired else 1.0
         score = gate * _weighted(results, 1.0 if grade is None else grade.reward)
         if grade is not None:
             reward = gate * grade.reward
             return Verdict(reward, True, reward >= PASS, score, basis, results, parts={**grade.parts, **parts})
-        success = not fired and all(item.finding.met for item in judged if item.criterion.required)
+        success = not fired and all(findings[item.id].met for item in criteria if item.required)
         reward = float(success) if self._strict else score
         return Verdict(reward, True, success, score, basis, results, parts=parts)
 
@@ -291,40 +282,22 @@ def _read_options(options: Mapping[str, Any], where: str) -> RubricOptions:
     try:
         return RubricOptions.model_validate(dict(options))
     except ValidationError as error:
-        detail = error.errors()[0]
-        field = ".".join(str(part) for part in detail["loc"])
-        fix = f"Known: {', '.join(RubricOptions.model_fields)}."
-        if detail["type"] == "extra_forbidden":
-            raise DomainError(f"reward_options: there is no option {field!r}", where=where, fix=fix) from error
-        what = f"reward_options.{field}: {detail['msg']}, got {detail['input']!r}"
-        raise DomainError(what, where=where, fix=fix) from error
+        raise explain(error, where, RubricOptions.model_fields, "reward_options") from error
 
 
-def _find_grade(name: str, folder: Path | None, where: str) -> GradeFunction:
-    try:
-        function = load_object(name, folder=folder, where=where)
-    except InputError as error:
-        raise DomainError(f"reward_options.grade: {error.what}", where=where, fix=error.fix) from error
-    if not callable(function):
-        fix = "Write `def grade(finished: FinishedEpisode) -> Grade`."
-        raise DomainError(f"reward_options.grade: {name!r} is not a function", where=where, fix=fix)
-    return cast(GradeFunction, function)
-
-
-def _check_tools(item: Criterion, tools: Mapping[str, Any]) -> None:
-    if isinstance(item.check, ModelCheck) or not tools:
-        return
-    for name in item.check.tools:
-        if name not in tools:
-            fix = f"The domain's tools: {', '.join(sorted(tools))}."
-            raise DomainError(f"check: there is no tool {name!r}", where=item.where, fix=fix)
+def _unknown_tools(item: Criterion, tools: Mapping[str, Any]) -> list[str]:
+    """The tools that a criterion's program names and that are not among the domain's, if these are known."""
+    named = () if isinstance(item.check, ModelCheck) or not tools else item.check.tools
+    return [name for name in named if name not in tools]
 
 
 def _run(item: Criterion, finished: FinishedEpisode) -> Finding:
     check = item.check
     assert not isinstance(check, ModelCheck)
+    unknown = _unknown_tools(item, finished.tools)
+    if unknown:
+        raise Fault("bug", f"criterion {item.id!r}: there is no tool {unknown[0]!r}", role="judge")
     try:
-        _check_tools(item, finished.tools)
         finding = check.program.function(finished, check.args)
     except Fault:
         raise

@@ -11,8 +11,7 @@ from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import Score, score
 from simia_gym.errors import Fault
 from simia_gym.record.finished_episode import FinishedEpisode
-from simia_gym.rewards.finding import quote_call
-from simia_gym.rewards.grade import Grade
+from simia_gym.rewards.finding import Grade, quote_call
 from simia_gym.types import CriterionResult, Evidence, Row
 
 

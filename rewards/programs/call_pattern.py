@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from simia_gym.domain.goal import same
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
-from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 
 Outcome = Literal["ok", "error", "any"]
 
@@ -17,7 +17,7 @@ Outcome = Literal["ok", "error", "any"]
 class CallPattern(Args):
     """A pattern that selects tool calls."""
 
-    tool: Texts = Field(description="The tool, or several of which any counts.")
+    tool: ToolNames = Field(description="The tool, or several of which any counts.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Arguments that the call must have, at least.")
     outcome: Outcome = Field(default="ok", description="Which calls count: `ok`, `error` or `any`.")
     observation: Texts = Field(default=(), description="Answers of which the call must have got one, if any are given.")
@@ -48,11 +48,6 @@ def _after(value: Any) -> Any:
 
 After: TypeAlias = Annotated[tuple[tuple[CallPattern, ...], ...], BeforeValidator(_after)]
 """Calls that must all have come first; a list in it is a choice, of which one call is enough."""
-
-
-def tools_in(after: After) -> tuple[str, ...]:
-    """The tools that the patterns name."""
-    return tuple(name for choice in after for pattern in choice for name in pattern.tool)
 
 
 def ready_at(finished: FinishedEpisode, after: After) -> tuple[int, str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
-from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -13,14 +11,12 @@ from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEffect, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
-from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.rewards.programs.program import Args, ToolNames
 from simia_gym.types import Evidence
 
 
 class CalledArgs(CallPattern):
     """Arguments of `called`."""
-
-    tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
 
     min: int = Field(default=1, ge=0, description="Fewest calls.")
     max: int | None = Field(default=None, ge=0, description="Most calls.")
@@ -32,27 +28,19 @@ def called(finished: FinishedEpisode, args: CalledArgs) -> Finding:
     holds = args.min <= len(calls) and (args.max is None or len(calls) <= args.max)
     wanted = f"at least {args.min}" if args.max is None else f"{args.min} to {args.max}"
     reason = f"{len(calls)} matching calls of {' or '.join(args.tool)}"
-    return Finding.of(holds, reason if holds else f"{reason}, expected {wanted}", _quotes(finished, calls))
+    evidence = (quote_call(finished, call) for call in calls)
+    return Finding.of(holds, reason if holds else f"{reason}, expected {wanted}", evidence)
 
 
-class NotCalledArgs(Args):
+class NotCalledArgs(CallPattern):
     """Arguments of `not_called`."""
 
-    tool_fields: ClassVar[tuple[str, ...]] = ("tool",)
-
-    tool: Texts = Field(description="The tool, or several of which none may be called.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Only calls with these arguments count.")
     outcome: Outcome = Field(default="any", description="Which calls count; `any`: an attempt is enough.")
-
-    @cached_property
-    def pattern(self) -> CallPattern:
-        """The pattern of the calls that must not occur."""
-        return CallPattern(tool=self.tool, arguments=self.arguments, outcome=self.outcome)
 
 
 def not_called(finished: FinishedEpisode, args: NotCalledArgs) -> Finding:
     """A tool was not called; an attempt counts unless `outcome` says otherwise."""
-    for call in matching(finished, args.pattern):
+    for call in matching(finished, args):
         return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(finished, call),))
     return Finding.of(True, f"{' and '.join(args.tool)} not called")
 
@@ -60,11 +48,9 @@ def not_called(finished: FinishedEpisode, args: NotCalledArgs) -> Finding:
 class NoWritesArgs(Args):
     """Arguments of `no_writes`."""
 
-    tool_fields: ClassVar[tuple[str, ...]] = ("tools", "exempt")
-
     attempts: bool = Field(default=False, description="Whether calls that failed count too.")
-    tools: Texts = Field(default=(), description="The tools that count; all that write if none are named.")
-    exempt: Texts = Field(default=(), description="Tools that do not count.")
+    tools: ToolNames = Field(default=(), description="The tools that count; all that write if none are named.")
+    exempt: ToolNames = Field(default=(), description="Tools that do not count.")
 
 
 def no_writes(finished: FinishedEpisode, args: NoWritesArgs) -> Finding:
@@ -79,9 +65,7 @@ def no_writes(finished: FinishedEpisode, args: NoWritesArgs) -> Finding:
 class GoldWritesArgs(Args):
     """Arguments of `gold_writes`."""
 
-    tool_fields: ClassVar[tuple[str, ...]] = ("exempt",)
-
-    exempt: Texts = Field(default=(), description="Tools that do not count.")
+    exempt: ToolNames = Field(default=(), description="Tools that do not count.")
 
 
 def gold_writes(finished: FinishedEpisode, args: GoldWritesArgs) -> Finding:
@@ -100,10 +84,8 @@ def gold_writes(finished: FinishedEpisode, args: GoldWritesArgs) -> Finding:
 class ConfirmedWritesArgs(Args):
     """Arguments of `confirmed_writes`."""
 
-    tool_fields: ClassVar[tuple[str, ...]] = ("tools", "exempt")
-
-    tools: Texts = Field(default=(), description="The tools that need one; all that write if none are named.")
-    exempt: Texts = Field(default=(), description="Tools that need none.")
+    tools: ToolNames = Field(default=(), description="The tools that need one; all that write if none are named.")
+    exempt: ToolNames = Field(default=(), description="Tools that need none.")
     attempts: bool = Field(default=True, description="Whether calls that failed need one too.")
 
 
@@ -114,7 +96,7 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
     for call in _writes(finished, args.tools, args.exempt):
         if not (call.ok or args.attempts):
             continue
-        turn = _last_before(finished.user_turns, call.event)
+        turn = next((turn for turn in reversed(finished.user_turns) if turn.event <= call.event), None)
         if turn is None or not _confirms(turn):
             said = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
             pieces = [quote_call(finished, call)]
@@ -130,10 +112,8 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
 class CalledBeforeArgs(Args):
     """Arguments of `called_before`."""
 
-    tool_fields: ClassVar[tuple[str, ...]] = ("tool", "before")
-
-    tool: Texts = Field(description="The tool that must have succeeded first, or several of which any counts.")
-    before: Texts = Field(default=(), description="The tools that must wait for it.")
+    tool: ToolNames = Field(description="The tool that must have succeeded first, or several of which any counts.")
+    before: ToolNames = Field(default=(), description="The tools that must wait for it.")
     effects: tuple[ToolEffect, ...] = Field(default=(), description="Effects whose tools must wait for it too.")
 
     @model_validator(mode="after")
@@ -161,21 +141,8 @@ def _writes(finished: FinishedEpisode, tools: tuple[str, ...], exempt: tuple[str
             yield call
 
 
-def _last_before(turns: tuple[UserTurn, ...], event: int) -> UserTurn | None:
-    last = None
-    for turn in turns:
-        if turn.event > event:
-            break
-        last = turn
-    return last
-
-
 def _confirms(turn: UserTurn) -> bool:
     """Whether a user turn confirms a proposal; the opening never does, because nothing had been proposed."""
     if turn.opening:
         return False
     return "confirm" in turn.acts if turn.acts is not None else read(turn.text).agrees
-
-
-def _quotes(finished: FinishedEpisode, calls: Iterable[CallMade]) -> Iterable[Evidence]:
-    return (quote_call(finished, call) for call in calls)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -28,17 +28,27 @@ from simia_gym.rewards.finding import Finding
 class Args(BaseModel):
     """Base class of a program's arguments: rejects unknown arguments and validates values.
 
-    Attributes:
-        tool_fields: The arguments that name tools, which are checked for misspelt names.
+    Arguments that name tools are declared as `ToolNames`, so that a misspelt tool is found before any episode.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    tool_fields: ClassVar[tuple[str, ...]] = ()
-
     def tools_named(self) -> tuple[str, ...]:
         """The tools that the arguments name."""
-        return tuple(name for field in self.tool_fields for name in getattr(self, field))
+        found: list[str] = []
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            found += value if _NAMES_TOOLS in field.metadata else _tools_inside(value)
+        return tuple(found)
+
+
+def _tools_inside(value: Any) -> Iterator[str]:
+    """The tools that arguments inside a value name, such as patterns of calls."""
+    if isinstance(value, Args):
+        yield from value.tools_named()
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _tools_inside(item)
 
 
 ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Finding]
@@ -80,43 +90,65 @@ class Program:
         try:
             return self.args.model_validate(dict(given))
         except ValidationError as error:
-            raise DomainError.of([self._explain(detail, where) for detail in error.errors()]) from error
+            raise explain(error, where, self.args.model_fields, "check") from error
 
-    def _explain(self, detail: Any, where: str) -> DomainError:
-        known = list(cast("type[Args]", self.args).model_fields)
-        place = ".".join(str(part) for part in detail["loc"])
-        listed = f"Arguments of {self.name!r}: {', '.join(known) or 'none'}."
+
+def explain(error: ValidationError, where: str, known: Iterable[str], within: str = "") -> DomainError:
+    """Turn the errors of a validation into one error with a problem for each.
+
+    Args:
+        error: The errors of pydantic.
+        where: File and criterion.
+        known: The keys that exist.
+        within: The key that holds the validated object, if any.
+    """
+    problems: list[InputError] = []
+    for detail in error.errors():
+        place = ".".join(str(part) for part in (within, *detail["loc"]) if part != "")
+        listed = f"Known: {', '.join(known) or 'none'}."
         if detail["type"] == "extra_forbidden":
-            return DomainError(f"check.{place}: {self.name!r} takes no such argument", where=where, fix=listed)
-        if detail["type"] == "missing":
-            return DomainError(f"check.{place}: {self.name!r} needs this argument", where=where, fix=listed)
-        message = detail["msg"].removeprefix("Value error, ")
-        what = f"check.{place}: {message}" if place else f"check: {message}"
-        return DomainError(f"{what}, got {detail['input']!r:.80}", where=where, fix="Change the value.")
+            problems.append(DomainError(f"{place}: there is no such key", where=where, fix=listed))
+        elif detail["type"] == "missing":
+            problems.append(DomainError(f"{place}: this key is missing", where=where, fix=listed))
+        else:
+            got = f", got {detail['input']!r:.80}" if detail["loc"] else ""
+            what = f"{place}: {detail['msg'].removeprefix('Value error, ')}{got}"
+            problems.append(DomainError(what.removeprefix(": "), where=where, fix="Change the value."))
+    return DomainError.of(problems)
+
+
+def load_function(name: str, key: str, folder: Path | None, where: str, fix: str) -> Callable[..., Any]:
+    """Load the function that a domain names under a key, as ``package.module:function`` or ``file.py:function``.
+
+    Raises:
+        DomainError: It cannot be loaded, or is not callable.
+    """
+    try:
+        function = load_object(name, folder=folder, where=where)
+    except InputError as error:
+        raise DomainError(f"{key}: {error.what}", where=where, fix=error.fix) from error
+    if not callable(function):
+        raise DomainError(f"{key}: {name!r} is not a function", where=where, fix=fix)
+    return function
+
+
+_FORM = "Write `def check(finished: FinishedEpisode, args: Mapping[str, Any]) -> Finding`."
 
 
 def read_program(function: ProgramFunction, name: str, where: str = "") -> Program:
-    """Create a program from a function by reading its signature.
-
-    Args:
-        function: The function.
-        name: The program's name in a rubric.
-        where: File and criterion, for error messages.
+    """Create a program from a function with two parameters by reading its signature.
 
     Raises:
-        DomainError: It is not a function with two parameters.
+        DomainError: The function takes other parameters.
     """
-    fix = "Write `def check(finished: FinishedEpisode, args: Mapping[str, Any]) -> Finding`."
-    if not callable(function):
-        raise DomainError(f"check.program: {name!r} is not a function", where=where, fix=fix)
     try:
         parameters, hints = _signature(function)
     except (TypeError, ValueError, NameError) as error:
         what = f"check.program: the signature of {name!r} cannot be read ({error})"
-        raise DomainError(what, where=where, fix=fix) from error
+        raise DomainError(what, where=where, fix=_FORM) from error
     needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(needed) != 2:
-        raise DomainError(f"check.program: {name!r} does not take (finished, args)", where=where, fix=fix)
+        raise DomainError(f"check.program: {name!r} does not take (finished, args)", where=where, fix=_FORM)
     hint = hints.get(needed[1].name)
     args = hint if isinstance(hint, type) and issubclass(hint, Args) else None
     return Program(name, function, args)
@@ -128,13 +160,7 @@ def _signature(function: ProgramFunction) -> tuple[list[inspect.Parameter], dict
 
 
 def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None, where: str) -> Program:
-    """Find the program that a rubric names.
-
-    Args:
-        known: The generic programs.
-        name: One of their names, or ``package.module:function`` or ``file.py:function``.
-        folder: The domain's folder, for the last form.
-        where: File and criterion, for error messages.
+    """Find the program that a rubric names: a generic one, or ``package.module:function`` or ``file.py:function``.
 
     Raises:
         DomainError: There is no such program; lists the known ones.
@@ -142,11 +168,7 @@ def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None
     if isinstance(name, str) and name in known:
         return known[name]
     if isinstance(name, str) and ":" in name:
-        try:
-            function = load_object(name, folder=folder, where=where)
-        except InputError as error:
-            raise DomainError(f"check.program: {error.what}", where=where, fix=error.fix) from error
-        return read_program(cast(ProgramFunction, function), name, where)
+        return read_program(load_function(name, "check.program", folder, where, _FORM), name, where)
     hint = did_you_mean(str(name), known)
     fix = f"{hint}Known: {', '.join(sorted(known))}; or write your own as 'package.module:function'."
     raise DomainError(f"check.program: there is no program {name!r}", where=where, fix=fix)
@@ -179,3 +201,7 @@ def _text(value: Any) -> Any:
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 """One text or a list of texts; numbers are taken as written."""
+
+_NAMES_TOOLS = "names tools"
+ToolNames = Annotated[Texts, _NAMES_TOOLS]
+"""The names of tools, one text or a list."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from simia_gym.language import Reading, contains_plainly, read, wanted
 from simia_gym.record.finished_episode import AgentTurn, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
-from simia_gym.rewards.programs.call_pattern import After, ready_at, tools_in
-from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.rewards.programs.call_pattern import After, ready_at
+from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.types import Evidence
 
 Mode = Literal["words", "substring"]
@@ -33,10 +33,6 @@ class SaysArgs(Args):
         if not self.all and not self.any:
             raise ValueError("give `all` or `any`")
         return self
-
-    def tools_named(self) -> tuple[str, ...]:
-        """The tools that `after` names."""
-        return tools_in(self.after)
 
 
 def says(finished: FinishedEpisode, args: SaysArgs) -> Finding:
@@ -91,18 +87,14 @@ def not_says(finished: FinishedEpisode, args: NotSaysArgs) -> Finding:
 class RefusedArgs(Args):
     """Arguments of `refused`."""
 
-    tool_fields: ClassVar[tuple[str, ...]] = ("tools",)
-
     about: Texts = Field(default=(), description="Texts of which one must stand in the same message as the refusal.")
     after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
     heard: Texts = Field(default=(), description="Slots (details) that a scripted user must have told the agent first.")
     by_transfer: bool = Field(default=False, description="Whether a successful terminal tool counts as refusing.")
-    tools: Texts = Field(default=(), description="The tools that count for that; all terminal ones if none are named.")
+    tools: ToolNames = Field(
+        default=(), description="The tools that count for that; all terminal ones if none are named."
+    )
     cues: Texts = Field(default=(), description="Further phrases that count as refusing.")
-
-    def tools_named(self) -> tuple[str, ...]:
-        """The tools that `tools` and `after` name."""
-        return (*self.tools, *tools_in(self.after))
 
 
 def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:

@@ -1,16 +1,41 @@
-"""Checks on the final state. They look at touched rows only, never at the whole database."""
+"""Checks on the final state. They look at touched rows only, never at the whole database.
+
+A simulator that only imitates answers leaves the state as it was at the start, so a check of the final state would find
+that nothing was done. `hide_missing_state` makes every check that reads such a state fail with a fault; checks that
+read only the record are not affected.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn, cast
 
 from pydantic import Field
 
 from simia_gym.domain.goal import MISSING, first_difference, goal_parts, same, value_at
+from simia_gym.errors import Fault
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import MOST_EVIDENCE, Finding, quote_change
-from simia_gym.rewards.judge.blind import NO_STATE
 from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.state import State
+
+NO_STATE = "the simulator kept no state, so the final state proves nothing"
+NO_STATE_FAULT = "no_state"
+"""The kind of the fault that a check raises when it reads the missing state."""
+STATE_PROGRAMS = frozenset({"goal_state", "state_is", "unchanged"})
+"""The programs that read only the final state."""
+
+
+class _MissingState:
+    """Takes the place of the final state; every attribute raises a fault."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Fault(NO_STATE_FAULT, NO_STATE, role="judge")
+
+
+def hide_missing_state(finished: FinishedEpisode) -> FinishedEpisode:
+    """Replace the final state of an episode whose simulator kept none by one that cannot be read."""
+    return replace(finished, final=cast(State, _MissingState())) if finished.stateless else finished
 
 
 class GoalStateArgs(Args):
@@ -74,7 +99,3 @@ def unchanged(finished: FinishedEpisode, args: UnchangedArgs) -> Finding:
     if difference is None:
         return Finding.of(True, f"nothing changed in {', '.join(args.tables) or 'the state'}")
     return Finding.of(False, difference.describe(), quote_change(finished, difference.path))
-
-
-STATE_PROGRAMS = frozenset({"goal_state", "state_is", "unchanged"})
-"""The programs that read only the final state."""

@@ -18,10 +18,10 @@ from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards import report
 from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.judge.blind import NO_STATE, blind
 from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.judge.question import question_of
 from simia_gym.rewards.outcome import OutcomeReward
+from simia_gym.rewards.programs.state_checks import NO_STATE, hide_missing_state
 from simia_gym.rewards.rubric import JudgeScope, RubricReward
 from simia_gym.types import JsonObject, Verdict
 
@@ -162,8 +162,7 @@ async def test_a_task_without_a_goal_is_no_matter_for_the_judge() -> None:
 
 OWN = """
 from simia_gym.errors import Fault
-from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.grade import Grade
+from simia_gym.rewards.finding import Finding, Grade
 
 def sees_state(finished, args):
     return Finding.of(finished.final.get("orders", "#W1") is not None, "it is there")
@@ -223,8 +222,8 @@ async def test_with_a_state_such_a_fault_is_a_fault(folder: Path) -> None:
 
 def test_episodes_with_a_state_are_seen_as_they_are() -> None:
     finished = episode()
-    assert blind(finished) is finished
-    hidden = blind(episode(stateless=True))
+    assert hide_missing_state(finished) is finished
+    hidden = hide_missing_state(episode(stateless=True))
     with pytest.raises(Fault, match="kept no state"):
         hidden.final.rows("orders")
     assert hidden.initial.has("orders", "#W1")
