@@ -9,11 +9,7 @@ from simia_gym.errors import InputError
 
 
 def require(extra: str, *modules: str) -> None:
-    """Check that libraries are installed, without importing them.
-
-    Args:
-        extra: The extra of this package that installs them: ``rl`` or ``trl``.
-        modules: Their top-level modules.
+    """Check that the libraries of an extra are installed, without importing them.
 
     Raises:
         InputError: A library is missing; says what to install.

@@ -10,11 +10,7 @@ from simia_gym.assembly.settings import EnvConfig
 
 
 def labels(configs: Sequence[EnvConfig]) -> list[str]:
-    """Name each environment by its id; if several custom domains share an id, by the domain's folder.
-
-    Args:
-        configs: The environments of a training, without duplicates.
-    """
+    """Name each environment by its id; if several custom domains share an id, by the domain's folder."""
     ids = Counter(config.env for config in configs)
     found: list[str] = []
     for config in configs:

@@ -16,13 +16,10 @@ _PAD = 256 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep and reuse freed memory until it ends.
+    """Let this process keep and reuse freed memory until it ends; return whether it uses glibc, which can.
 
     This affects the whole process: it grows beyond what its largest step needs until `give_back_freed_memory` is
     called.
-
-    Returns:
-        Whether the process uses glibc; if not, nothing changes.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -172,9 +172,6 @@ async def play(
         limits: Maximum numbers of tokens. When they are reached the episode is truncated, as at the turn limit: its
             verdict is valid.
         timeout: Seconds after which the episode ends with a fault.
-
-    Returns:
-        The finished episode.
     """
     speaker = _Speaker(begin, sample, limits)
     trace = None

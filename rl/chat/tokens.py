@@ -61,15 +61,12 @@ class ChatTokens:
         return self._render([template_message(message) for message in messages], prompt=True)
 
     def heard(self, messages: Sequence[Message], last_id: int | None) -> list[int]:
-        """The ids that new messages of the environment add.
+        """The ids that new messages of the environment add, then those that open the assistant's next turn.
 
         Args:
             messages: The messages, in the roles ``tool``, ``user`` and ``system``.
             last_id: The last token of the conversation so far. If it closes the policy's turn, the separator is put
                 before the new messages; a truncated turn stays unclosed, since no token may be added to it.
-
-        Returns:
-            The ids, followed by those that open the assistant's next turn.
 
         Raises:
             InputError: There is no message, or the chat template renders earlier messages differently when later ones
@@ -170,9 +167,6 @@ class Conversation:
 
     def heard(self, messages: Sequence[Message]) -> None:
         """Append messages of the environment, and the tokens that open the policy's next turn.
-
-        Args:
-            messages: The new messages.
 
         Raises:
             InputError: As `ChatTokens.heard`.

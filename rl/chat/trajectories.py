@@ -65,10 +65,6 @@ class Trajectory:
     def from_json(cls, data: Mapping[str, Any], where: str) -> Trajectory:
         """Decode a line; unknown fields are ignored.
 
-        Args:
-            data: The decoded object.
-            where: File and line, for error messages.
-
         Raises:
             InputError: It has no messages, a message has no role or text, or the reward is no number.
         """
@@ -107,13 +103,7 @@ def _is_conversation(messages: Any) -> bool:
 
 
 def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: str) -> list[Message]:
-    """The messages of a finished episode, with the policy's turns as raw text.
-
-    Args:
-        events: The events of its record.
-        domain: Its domain.
-        prompt: ``full`` or ``compact``.
-    """
+    """The messages of a finished episode from the events of its record, with the policy's turns as raw text."""
     messages: list[Message] = []
     for event in events:
         if event["type"] == "message":

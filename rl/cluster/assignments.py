@@ -14,12 +14,7 @@ _ATTEMPTS = 3
 
 
 class EpisodeSlot(NamedTuple):
-    """The position of one episode in a plan.
-
-    Attributes:
-        task: Index of its task in the list of tasks, from 0.
-        member: Index of the episode among those of the same task.
-    """
+    """The position of one episode in a plan: index of its task, and among the episodes of that task."""
 
     task: int
     member: int
@@ -27,10 +22,6 @@ class EpisodeSlot(NamedTuple):
 
 def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
     """The episodes of a plan, in the order of `simia_gym.rollout.jobs.make_jobs`, without making any task.
-
-    Args:
-        plan: The settings.
-        tasks: Number of tasks.
 
     Raises:
         InputError: There is no task.
@@ -68,15 +59,7 @@ class Assignments:
         self._exhausted = False
 
     def assign(self, worker: str, most: int) -> list[EpisodeSlot]:
-        """Assign episodes to a worker.
-
-        Args:
-            worker: The worker's name.
-            most: The largest number of episodes.
-
-        Returns:
-            The episodes; fewer than ``most``, or none, if no more can be assigned to this worker now.
-        """
+        """Assign at most so many episodes to a worker; fewer, or none, if no more can be assigned to it now."""
         own = self._assigned.setdefault(worker, {})
         if any(own.values()):
             return []  # its only episode has to run alone
@@ -101,11 +84,7 @@ class Assignments:
         return slot
 
     def complete(self, worker: str, slot: EpisodeSlot) -> bool:
-        """Mark an episode as complete.
-
-        Returns:
-            Whether it was assigned to this worker; if not, its result must not be counted.
-        """
+        """Mark an episode as complete; return whether it was assigned to this worker and so has to be counted."""
         return self._assigned.get(worker, {}).pop(slot, None) is not None
 
     def give_back(self, worker: str, slots: list[EpisodeSlot]) -> None:
@@ -114,11 +93,7 @@ class Assignments:
         self._returned.extendleft(slot for slot in reversed(slots) if own.pop(slot, None) is not None)
 
     def worker_died(self, worker: str) -> list[EpisodeSlot]:
-        """Take back all episodes of a dead worker.
-
-        Returns:
-            Those that are given up.
-        """
+        """Take back all episodes of a dead worker; return those that are given up."""
         given_up = []
         for slot in self._assigned.pop(worker, {}):
             self._losses[slot] += 1

@@ -47,11 +47,7 @@ class BudgetShare(Budget):
         self.max_cost = limits.cost
 
     def grant(self, limits: Amounts) -> Amounts:
-        """Set the limits, but never below what is used or reserved already.
-
-        Returns:
-            The limits in force.
-        """
+        """Set the limits, but never below what is used or reserved already; return the limits in force."""
         with self._lock:
             used = (self._calls, self._tokens + self._reserved_tokens, self._cost + self._reserved_cost)
             pairs = zip(limits, used, strict=True)
@@ -110,11 +106,7 @@ class _WorkerShare:
 
 
 class BudgetShares:
-    """The driver's side: divides a budget among workers.
-
-    Args:
-        budget: The whole budget; ``None`` for no limit.
-    """
+    """The driver's side: divides a budget among workers; without a budget nothing is limited."""
 
     def __init__(self, budget: Budget | None) -> None:
         limits = (None,) * 3 if budget is None else (budget.max_calls, budget.max_tokens, budget.max_cost)

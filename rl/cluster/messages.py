@@ -111,11 +111,7 @@ def model_variables() -> dict[str, str]:
 
 
 def set_model_variables(variables: Mapping[str, str]) -> None:
-    """Replace this process's `model_variables` by those of the driver.
-
-    Args:
-        variables: What `model_variables` returned at the driver.
-    """
+    """Replace this process's `model_variables` by those of the driver."""
     for name in model_variables().keys() - variables.keys():
         del os.environ[name]
     os.environ.update(variables)

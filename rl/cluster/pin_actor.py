@@ -81,11 +81,7 @@ class PinActor:
                 continue
 
     async def settle(self, key: str, owner: str, answer: bytes) -> bytes:
-        """Store an answer; if there is one already, it stays.
-
-        Returns:
-            The stored answer.
-        """
+        """Store an answer, unless there is one already; return the stored one."""
         self._heard[_process(owner)] = time.monotonic()
         counts = self._answers.get(key)
         if counts is None:

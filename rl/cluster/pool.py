@@ -313,10 +313,6 @@ class RayPool(Pool):
 def check_cards(elsewhere: Elsewhere, cards: float) -> None:
     """Refuse to load a model in every worker if all of them would choose the same GPU.
 
-    Args:
-        elsewhere: The policy and its settings.
-        cards: Number of GPUs in the cluster.
-
     Raises:
         InputError: The policy is ``hf``, the cluster has GPUs, and no device is named.
     """

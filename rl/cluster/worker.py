@@ -50,15 +50,7 @@ class Worker:
         self._runner: EpisodeRunner | None = None
 
     def start(self, setup: WorkerSetup, variables: dict[str, str]) -> WorkerReady:
-        """Build the environment and the policy.
-
-        Args:
-            setup: What to build.
-            variables: The driver's `model_variables`; they replace those of this process.
-
-        Returns:
-            Node and process, and the problem if the worker cannot play.
-        """
+        """Build the environment and the policy; the driver's `model_variables` replace those of this process."""
         ready = WorkerReady(node=platform.node(), pid=os.getpid())
         try:
             set_model_variables(variables)
@@ -147,17 +139,7 @@ def _build(setup: WorkerSetup) -> EpisodeRunner:
 
 
 class EpisodeRunner:
-    """Plays the queued episodes of one worker.
-
-    Args:
-        pool: Plays one episode.
-        share: This worker's share of the budget.
-        slots: The largest number of episodes in flight.
-
-    Attributes:
-        finished: Episodes that finished and were not reported yet.
-        share: As given.
-    """
+    """Plays the queued episodes of one worker; ``finished`` holds those that were not reported yet."""
 
     def __init__(self, pool: Pool, share: BudgetShare, slots: int) -> None:
         self.share = share

@@ -126,14 +126,7 @@ Engine: TypeAlias = ModelEngine | VllmEngine
 async def engine_of(
     trainer: Any, *, episodes: int, end_ids: Sequence[int], max_length: int, slots: int
 ) -> AsyncIterator[Engine]:
-    """The engine for one batch.
-
-    Args:
-        trainer: The `GRPOTrainer`.
-        episodes: Number of episodes in this process.
-        end_ids: Tokens that end a turn.
-        max_length: Maximum tokens of an episode, prompt included.
-        slots: Maximum number of episodes whose turns are sampled at the same time.
+    """The engine for one batch of so many episodes in this process, of at most ``max_length`` tokens each.
 
     Raises:
         InputError: A sampling setting is not supported when the model itself samples, or the model is sharded.

@@ -49,10 +49,7 @@ class ToolEnvironment:
         self.episode: Episode = self.suite.episode()
 
     def reset(self, **columns: Any) -> str:
-        """Start the episode of a row.
-
-        Args:
-            **columns: The row of the dataset.
+        """Start the episode of a row of the dataset.
 
         Returns:
             The environment's first message. After a fault the episode is over and has no reward.

@@ -33,14 +33,6 @@ def episode_reward(
     Logs ``episodes/valid``, ``episodes/success`` and ``episodes/turns`` (the last two over valid episodes), and
     ``episodes/faults/KIND`` from the first fault of the kind on, each as a share or mean of the batch.
 
-    Args:
-        reward: From the rollout.
-        valid: From the rollout.
-        success: From the rollout.
-        turns: From the rollout.
-        fault: From the rollout.
-        log_metric: From the trainer.
-
     Returns:
         One reward for each episode, ``None`` where a fault left none.
 
@@ -60,10 +52,6 @@ def episode_metrics(
     """Log the metrics of episodes that were played as environments; for ``reward_funcs`` with an environment factory.
 
     The reward comes from the environment. This function adds 0 to it, or nothing if there is none.
-
-    Args:
-        environments: From the trainer.
-        log_metric: From the trainer.
 
     Returns:
         0.0 for each valid episode, else ``None``.

@@ -52,9 +52,6 @@ class Begin:
 class Beginnings:
     """Encodes the rows of environments, and decodes them.
 
-    Args:
-        suites: The environments.
-
     Attributes:
         suites: The environments by id; several domains that are loaded from folders by the folders' names.
 
@@ -105,10 +102,7 @@ class Beginnings:
         ]
 
     def find(self, text: Any) -> Begin:
-        """Decode a row.
-
-        Args:
-            text: The value of its column ``episode``, or of that key in its prompt.
+        """Decode a row from the value of its column ``episode``, or of that key in its prompt.
 
         Raises:
             InputError: It was not encoded here, or names an unknown environment or task.
@@ -154,11 +148,7 @@ class Beginnings:
 
 
 def suites_of(sources: Sequence[Source], settings: Mapping[str, Any]) -> list[Suite]:
-    """Load environments.
-
-    Args:
-        sources: Their ids, or loaded ones.
-        settings: As for ``gymnasium.make``, for those that are not loaded yet.
+    """Load environments that are not loaded yet, with settings as for ``gymnasium.make``.
 
     Raises:
         InputError: A setting is wrong, or all environments are loaded and there are settings.

@@ -26,11 +26,6 @@ class Teaching:
     def look(self, groups: Sequence[str], played: Sequence[Played], trainer: Any) -> None:
         """Check a batch; the episodes of all processes are gathered, since a group may be spread over them.
 
-        Args:
-            groups: The group of each episode of this process.
-            played: The episodes.
-            trainer: The `GRPOTrainer`.
-
         Raises:
             RuntimeError: The policy could not be sampled in any episode; or several batches in a row had no group with
                 two valid episodes.

@@ -39,15 +39,7 @@ Act = Callable[[Any, Action], str]
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a tool.
-
-    Attributes:
-        name: Its name in Python.
-        tool_name: Its name in the tool's schema.
-        hint: Its Python type.
-        required: Whether it must be given.
-        description: One line.
-    """
+    """One argument of a tool, with its name in Python and in the tool's schema."""
 
     name: str
     tool_name: str
@@ -57,16 +49,7 @@ class Argument:
 
 
 def tool_methods(tools: Sequence[JsonObject], act: Act, taken: Collection[str] = ()) -> dict[str, Callable[..., str]]:
-    """Create a method for each tool.
-
-    Args:
-        tools: OpenAI tool schemas.
-        act: Executes the tool call of a method.
-        taken: Further names that no method may have.
-
-    Returns:
-        Methods for a class, by name, in the order of the tools.
-    """
+    """Create a method for each of OpenAI's tool schemas, by name; ``taken`` are names that no method may have."""
     methods: dict[str, Callable[..., str]] = {}
     for tool in tools:
         function = function_of(tool)
@@ -76,18 +59,7 @@ def tool_methods(tools: Sequence[JsonObject], act: Act, taken: Collection[str] =
 
 
 def text_method(name: str, argument: str, description: str, about: str, act: Callable[[Any, str], str]) -> Any:
-    """Create a method with one text argument, for an action that is no tool call.
-
-    Args:
-        name: The method's name.
-        argument: The name of its argument.
-        description: Description of the method.
-        about: Description of the argument.
-        act: Executes it: takes the environment and the text.
-
-    Returns:
-        The function.
-    """
+    """Create a method with one text argument, for an action that is no tool call."""
 
     def method(self: Any, /, **arguments: Any) -> str:
         unknown = sorted(set(arguments) - {argument})
@@ -99,13 +71,7 @@ def text_method(name: str, argument: str, description: str, about: str, act: Cal
 
 
 def python_name(name: str, prefix: str, taken: Collection[str]) -> str:
-    """An unused public Python name; the name itself if possible.
-
-    Args:
-        name: The original name.
-        prefix: Prefix for a name that does not begin with a letter: ``prefix_...``.
-        taken: Used names.
-    """
+    """An unused public Python name; the name itself if possible, else ``prefix_...`` or with a number."""
     made = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not made or made[0] == "_" or made[0].isdigit():
         made = f"{prefix}_{made.lstrip('_')}"
@@ -120,13 +86,7 @@ def python_name(name: str, prefix: str, taken: Collection[str]) -> str:
 
 
 def type_hint(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    """The Python type of a JSON Schema, for a signature.
-
-    Args:
-        schema: The schema, such as ``{"type": "array", "items": {"type": "string"}}``.
-        root: The schema in which references such as ``#/$defs/...`` are resolved.
-        depth: Nesting depth of this schema.
-    """
+    """The Python type of a JSON Schema, for a signature; references are resolved in ``root``."""
     part = resolve(schema, root)
     if depth > _MOST_DEPTH:
         return Any

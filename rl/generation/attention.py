@@ -42,12 +42,7 @@ class UnsupportedError(Exception):
 
 
 class Slots:
-    """Keys and values of all conversations: for each layer two tensors of slots x heads x length x size.
-
-    Args:
-        count: Number of slots.
-        length: Maximum tokens of a slot.
-    """
+    """Keys and values of all conversations: for each layer two tensors of slots x heads x length x size."""
 
     def __init__(self, count: int, length: int) -> None:
         self.count, self.length = count, length

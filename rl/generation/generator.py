@@ -99,15 +99,7 @@ class Generator:
         return self._scheduler.statistics
 
     async def generate(self, request_id: str, prompt_ids: Sequence[int], sampling: Sampling | None = None) -> Sampled:
-        """Sample one turn. May be called from any event loop.
-
-        Args:
-            request_id: Id of the conversation; its turns use the same slot.
-            prompt_ids: All tokens of the conversation so far.
-            sampling: How to sample.
-
-        Returns:
-            The turn.
+        """Sample one turn of a conversation, given all its tokens so far. May be called from any event loop.
 
         Raises:
             InputError: The prompt is empty or leaves no room for a token.
@@ -138,11 +130,7 @@ class Generator:
         return await waiter
 
     async def abort(self) -> list[str]:
-        """End all current turns with the tokens sampled so far.
-
-        Returns:
-            Ids of their conversations.
-        """
+        """End all current turns with the tokens sampled so far; return the ids of their conversations."""
         aborted: list[str] = await self.call(self._scheduler.abort)
         return aborted
 
@@ -155,11 +143,7 @@ class Generator:
         await self.call(lambda: self._set_paused(False))
 
     async def clear(self, *, free: bool = False) -> None:
-        """Drop all cached keys and values.
-
-        Args:
-            free: Whether to free their memory, too.
-        """
+        """Drop all cached keys and values, and free their memory if asked."""
         await self.call(lambda: self._clear(free))
 
     async def call(self, work: Callable[[], Any]) -> Any:

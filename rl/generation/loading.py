@@ -21,14 +21,7 @@ _MOST_MEMORY = 0.25
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model that is ready to sample.
-
-    Attributes:
-        model: The model, on its device.
-        tokenizer: Its tokenizer.
-        end_ids: Tokens that end a turn.
-        length: Context length in tokens.
-    """
+    """A model that is ready to sample, with the tokens that end a turn and its context length in tokens."""
 
     model: Any
     tokenizer: Any
@@ -37,14 +30,7 @@ class Loaded:
 
 
 def find_model(name: str, *, where: str = "model") -> Path:
-    """The folder of a model.
-
-    Args:
-        name: A folder, or a name on the hub, whose files are downloaded if necessary.
-        where: Source of the name, for error messages.
-
-    Returns:
-        A folder with ``config.json`` and the weights.
+    """The folder of a model: a folder, or a name on the hub, whose files are downloaded if necessary.
 
     Raises:
         InputError: There is no such model, or the extra is not installed.
@@ -69,11 +55,7 @@ def find_model(name: str, *, where: str = "model") -> Path:
 
 
 def content_hash(folder: Path) -> str:
-    """Hash the files that make up a model: settings, weights, tokenizer.
-
-    Returns:
-        16 hex digits.
-    """
+    """Hash the files that make up a model: settings, weights, tokenizer; 16 hex digits."""
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(set(_files(folder))):
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
@@ -106,9 +88,6 @@ def load_model(folder: Path, tokenizer: Any, *, device: str | None = None, dtype
         tokenizer: Its tokenizer.
         device: The device; by default a GPU if there is one.
         dtype: Precision, such as ``bfloat16``; by default that of the weights on a GPU and ``float32`` on a CPU.
-
-    Returns:
-        The model.
 
     Raises:
         InputError: The folder has no causal language model that transformers can load.

@@ -18,16 +18,7 @@ logger = logging.getLogger("simia_gym")
 
 
 class PackedRunner:
-    """Runs the new tokens of all conversations in one pass without padding.
-
-    Args:
-        model: A causal language model of transformers. It is not changed: a copy with the same parameters runs.
-        slots: Number of conversations whose keys and values are kept.
-        length: Maximum tokens of a slot.
-
-    Attributes:
-        shares: Whether a prefix can be copied from one slot to another.
-    """
+    """Runs the new tokens of all conversations in one pass without padding, on a copy that shares the parameters."""
 
     shares = True
 
@@ -40,13 +31,9 @@ class PackedRunner:
         self._keeps = "logits_to_keep" in arguments_of(model)
 
     def forward(self, segments: Sequence[Segment]) -> Any:
-        """Compute new tokens.
+        """Compute the new tokens of segments, at most one for each slot, in any order.
 
-        Args:
-            segments: At most one for each slot, in any order.
-
-        Returns:
-            Logits after the last token of each segment with ``wanted``, in their order: rows x vocabulary.
+        Returns the logits after the last token of each segment with ``wanted``, in their order: rows x vocabulary.
         """
         ordered = sorted(segments, key=lambda segment: len(segment.ids) > 1)
         plan = Plan(self.slots, ordered, self.model.device)

@@ -16,19 +16,11 @@ from simia_gym.rl.generation.attention import Segment
 class PlainRunner:
     """Runs each conversation separately. Slow, but works for every model with a cache.
 
-    Args:
-        model: A causal language model of transformers.
-        slots: Number of conversations that are kept.
-        length: Maximum tokens of a conversation.
-
     Raises:
         InputError: The model takes no ``past_key_values``.
-
-    Attributes:
-        shares: Whether a prefix can be copied from one slot to another; not from the state of a recurrent layer.
     """
 
-    shares = False
+    shares = False  # the state of a recurrent layer cannot be copied in part
 
     def __init__(self, model: Any, slots: int, length: int) -> None:
         self.model, self._precision = model, precision_of(model)

@@ -45,9 +45,6 @@ def hf_policies(options: PolicyOptions) -> HFPolicies:
 class HFPolicies:
     """Creates policies that share a model and a generator; both are loaded at the first action.
 
-    Args:
-        options: See `hf_policies`.
-
     Attributes:
         content_hash: Hash of the model's files, which identifies the checkpoint.
         trained_prompt: The system message of its training, ``full`` or ``compact``; ``None`` if unknown.
@@ -122,9 +119,6 @@ class HFPolicy:
 
     Its earlier turns are in the prompt as the sampled tokens. When the context is full, the episode is truncated and
     its current state is judged.
-
-    Args:
-        source: The factory, which holds model and settings.
     """
 
     def __init__(self, source: HFPolicies) -> None:
@@ -140,13 +134,7 @@ class HFPolicy:
         self._begin()
 
     async def act(self, messages: Sequence[Message]) -> str:
-        """Sample the next action.
-
-        Args:
-            messages: The transcript so far.
-
-        Returns:
-            The text of the turn, without the token that ended it.
+        """Sample the next action; its text, without the token that ended the turn.
 
         Raises:
             Cut: The conversation fills the model's context.

@@ -72,19 +72,11 @@ def chance(seed: int, request_id: str, turn: int) -> random.Random:
 
 
 def draw(logits: Any, how: Sequence[Sampling], chances: Sequence[random.Random]) -> tuple[list[int], list[float]]:
-    """Draw one token for each row.
+    """Draw one token for each row of ``rows x vocabulary`` logits; return the tokens and their log-probabilities.
 
     Each row is drawn by inverting its cumulative distribution at one random number of its own generator, so it depends
     on no other row; only the rounding of the logits, which depends on the shape of the batch, can change a draw that
     falls on the edge between two tokens.
-
-    Args:
-        logits: Tensor of rows x vocabulary.
-        how: Settings of each row.
-        chances: Random number generator of each row.
-
-    Returns:
-        The tokens and their log-probabilities.
     """
     if logits.device.type == "mps":  # it has no float64
         logits = logits.cpu()

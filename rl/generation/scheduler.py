@@ -72,15 +72,7 @@ class Statistics:
 
 
 class Scheduler:
-    """Chooses the tokens of each step; runs in one thread.
-
-    Args:
-        runner: Computes the forward passes.
-        slots: Number of slots.
-        length: Maximum tokens of a slot.
-        seed: Random seed.
-        chunk: Maximum prompt tokens in one step.
-    """
+    """Chooses the tokens of each step, at most ``chunk`` of prompts; runs in one thread."""
 
     def __init__(self, runner: Runner, slots: int, length: int, *, seed: int, chunk: int) -> None:
         self.runner, self._seed, self._chunk = runner, seed, chunk
@@ -128,11 +120,7 @@ class Scheduler:
         self._sample(logits, wanted)
 
     def abort(self) -> list[str]:
-        """End all turns with the tokens sampled so far.
-
-        Returns:
-            Ids of the conversations.
-        """
+        """End all turns with the tokens sampled so far; return the ids of the conversations."""
         everyone = [*self._active, *self._waiting]
         for request in self._active:
             self.table.release(request.slot)

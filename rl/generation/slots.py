@@ -38,13 +38,7 @@ class SlotMatch:
 
 
 class SlotTable:
-    """The tokens of all slots; the runner holds the keys and values.
-
-    Args:
-        count: Number of slots.
-        length: Maximum tokens of a slot.
-        shares: Whether a prefix can be copied from one slot to another.
-    """
+    """The tokens of all slots; the runner holds keys and values, and copies prefixes if ``shares``."""
 
     def __init__(self, count: int, length: int, *, shares: bool) -> None:
         self.count, self._shares = count, shares
@@ -64,15 +58,7 @@ class SlotTable:
         return self.count - int(self._busy.sum())
 
     def find(self, request_id: str, prompt: Sequence[int]) -> SlotMatch | None:
-        """Choose a slot for a prompt.
-
-        Args:
-            request_id: The conversation.
-            prompt: All its tokens.
-
-        Returns:
-            The slot; ``None`` if none is free, or if it is better to wait for a prompt that is being computed.
-        """
+        """Choose a slot for a prompt; ``None`` if none is free, or if waiting for another prompt is better."""
         wanted = np.asarray(prompt, dtype=np.int32)
         last = len(wanted) - 1  # the last token is always computed, since its logits are needed
         own = self._slot_of.get(request_id)
@@ -142,11 +128,7 @@ class SlotTable:
         self._planned[slot] = self._computed[slot]
 
     def forget(self, request_id: str) -> int | None:
-        """Make the slot of a finished conversation the next to be reused.
-
-        Returns:
-            The slot; ``None`` if the conversation has none, or a request is using it.
-        """
+        """Make the slot of a finished conversation the next to be reused; return it, if it is free."""
         slot = self._slot_of.get(request_id)
         if slot is None or self._busy[slot]:
             return None

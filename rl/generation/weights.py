@@ -13,11 +13,7 @@ _WHOLE: dict[int, Any] = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torc
 
 
 class WeightUpdate:
-    """An update with weights that arrive in parts.
-
-    Args:
-        model: The model; its parameters are written in place.
-    """
+    """An update with weights that arrive in parts; the model's parameters are written in place."""
 
     def __init__(self, model: Any) -> None:
         self._own = dict(model.state_dict())
@@ -25,10 +21,7 @@ class WeightUpdate:
         self.count = 0
 
     def copy(self, named: Iterable[tuple[str, Any]]) -> None:
-        """Copy some parameters.
-
-        Args:
-            named: Parameters by the names of the model's ``state_dict``.
+        """Copy some parameters, by the names of the model's ``state_dict``.
 
         Raises:
             InputError: A name or a shape is not the model's.

@@ -35,12 +35,7 @@ class MarkComplete:
 
 
 def mark_complete(folder: Path, step: int) -> None:
-    """Mark a checkpoint as complete.
-
-    Args:
-        folder: ``global_step_N``.
-        step: N.
-    """
+    """Mark a checkpoint as complete."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != MARK)
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in found}
     write_whole(folder / MARK, json.dumps({"step": step, "files": sizes}, indent=1))
@@ -74,11 +69,7 @@ def latest_complete(folder: Path) -> Path | None:
 
 
 def remove_incomplete(folder: Path) -> list[int]:
-    """Remove the incomplete checkpoints of a run that was stopped while it saved.
-
-    Returns:
-        Their steps.
-    """
+    """Remove the incomplete checkpoints of a run that was stopped while it saved; return their steps."""
     torn = [path for path in all_checkpoints(folder) if not is_complete(path)]
     for path in torn:
         shutil.rmtree(path, ignore_errors=True)
@@ -86,12 +77,7 @@ def remove_incomplete(folder: Path) -> list[int]:
 
 
 def thin_out(folder: Path, keep: int) -> None:
-    """Remove all but the latest complete checkpoints.
-
-    Args:
-        folder: The folder of the checkpoints.
-        keep: Number of complete checkpoints to keep, at least 1.
-    """
+    """Remove all but the latest complete checkpoints."""
     whole = [path for path in all_checkpoints(folder) if is_complete(path)]
     for path in whole[: -max(1, keep)]:
         (path / MARK).unlink(missing_ok=True)  # first, so that no half-removed checkpoint looks complete
@@ -99,11 +85,7 @@ def thin_out(folder: Path, keep: int) -> None:
 
 
 def export_policy(checkpoint: Path, target: Path) -> Path:
-    """Copy a checkpoint's policy in the format of Hugging Face.
-
-    Args:
-        checkpoint: ``global_step_N``.
-        target: The target folder; it is replaced if it exists.
+    """Copy a checkpoint's policy in the format of Hugging Face; the target is replaced if it exists.
 
     Raises:
         FileNotFoundError: The checkpoint holds no weights in that format.

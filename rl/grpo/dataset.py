@@ -33,14 +33,7 @@ Weighted = Sequence[tuple[Suite, float]]
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """Statistics of a dataset.
-
-    Attributes:
-        rows: Number of rows.
-        by_env: Number of rows of each environment.
-        tasks: Number of distinct tasks.
-        longest: Length of the longest prompt in tokens.
-    """
+    """Number of rows, in all and by environment, of distinct tasks, and the longest prompt in tokens."""
 
     rows: int
     by_env: dict[str, int]
@@ -114,9 +107,6 @@ def write_dataset(
         max_prompt_length: Maximum tokens of a prompt.
         seed: Random seed of the order.
         rows: Number of rows; by default as many as there are tasks.
-
-    Returns:
-        Statistics of the dataset.
 
     Raises:
         InputError: A prompt is too long, a weight is not positive, or there is no task.

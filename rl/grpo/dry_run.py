@@ -34,14 +34,6 @@ from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, ove
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     """Compose, validate and print verl's configuration; print the expected memory, tokens and model calls.
 
-    Args:
-        output: Where to print; with ``--out`` the configuration is written to that folder instead.
-        asked: The command's options.
-        plan: The run.
-
-    Returns:
-        The exit code, 0.
-
     Raises:
         InputError: An option is wrong, or verl refuses the configuration.
     """
@@ -93,10 +85,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
 
 
 def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, int] | None:
-    """Length in tokens of the longest of up to 64 prompts, by environment.
-
-    Returns:
-        The lengths; ``None`` if the policy's tokenizer is not on this machine.
+    """Length in tokens of the longest of up to 64 prompts, by environment; ``None`` if the tokenizer is not here.
 
     Raises:
         InputError: A prompt is longer than the run allows.

@@ -138,13 +138,7 @@ def added_models(parts: Iterable[Mapping[str, Any]]) -> JsonObject:
 
 
 class EpisodeLog:
-    """Writes the episodes of one rollout worker.
-
-    Args:
-        run: The folder of the run.
-        worker: Index of the worker.
-        records: Whether to write whole records, too.
-    """
+    """Writes the episodes of one rollout worker, and on request whole records."""
 
     def __init__(self, run: Path | str, worker: int = 0, *, records: bool = False) -> None:
         self._run, self._worker, self._records = Path(run), worker, records
@@ -160,13 +154,7 @@ class EpisodeLog:
         self._append(f"{EPISODES}/worker-{self._worker}", encode(values) + b"\n")
 
     def record(self, env: str, plan: Plan, job: Job, episode: Episode) -> None:
-        """Append the whole record, if records are written.
-
-        Args:
-            env: The run's name for the environment; each environment has its own files.
-            plan: The plan from `training_job`.
-            job: The job from `training_job`.
-            episode: The finished episode.
+        """Append the whole record, if records are written; each environment has its own files.
 
         Raises:
             InputError: It cannot be written, or the episode holds a value that is no JSON.
@@ -211,9 +199,6 @@ def _open(stem: Path) -> IO[bytes]:
 def read_episodes(run: Path | str) -> Iterator[EpisodeLine]:
     """Read the episodes that a training has played so far, file by file; an incomplete last line is skipped.
 
-    Args:
-        run: The folder of the run.
-
     Raises:
         InputError: A line is broken; names file and line.
     """
@@ -228,10 +213,6 @@ def read_episodes(run: Path | str) -> Iterator[EpisodeLine]:
 def forget_after(run: Path | str, step: int) -> None:
     """Remove the episodes after a step: the training resumes from there and will play them again.
 
-    Args:
-        run: The folder of the run.
-        step: The step of the checkpoint.
-
     Raises:
         InputError: A line is broken; names file and line.
     """
@@ -241,10 +222,6 @@ def forget_after(run: Path | str, step: int) -> None:
 
 def forget_validation(run: Path | str, step: int) -> None:
     """Remove the validation episodes of a step that will be played again.
-
-    Args:
-        run: The folder of the run.
-        step: The step.
 
     Raises:
         InputError: A line is broken; names file and line.

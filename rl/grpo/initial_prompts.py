@@ -16,12 +16,7 @@ _SEEDS = 4
 
 
 class InitialPrompts:
-    """The initial prompts of an environment's tasks.
-
-    Args:
-        suite: The environment.
-        chat: The policy's tokenizer and template.
-    """
+    """The initial prompts of an environment's tasks."""
 
     def __init__(self, suite: Suite, chat: ChatTokens) -> None:
         self._tasks, self._suite, self._chat = suite.tasks, _without_models(suite), chat

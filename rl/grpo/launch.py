@@ -71,9 +71,6 @@ class Start:
 def run_grpo(asked: GrpoOptions) -> int:
     """Train, or with ``--dry-run`` only print the plan.
 
-    Args:
-        asked: The command's options.
-
     Returns:
         The exit code: 0, 1 (the training ended early), 130 (interrupted), 143 (by SIGTERM).
 
@@ -297,17 +294,9 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
 
 
 def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: int | None) -> int:
-    """Report why a training ended early and how to continue. If no step finished, its folder can be used again.
+    """Report why a training ended early and how to continue; this start begins at ``offset`` bytes of the log.
 
-    Args:
-        output: Where to write the result.
-        plan: The run.
-        folder: Its folder.
-        offset: Position in the log, in bytes, where this start begins.
-        code: The exit code of verl.
-
-    Returns:
-        The exit code, 1.
+    If no step finished, its folder can be used again.
     """
     reason = last_error(folder.log, offset) or f"verl ended with exit code {code}"
     latest = checkpoints.latest_complete(folder.checkpoints)
@@ -338,13 +327,7 @@ def _faults(folder: RunFolder, step: int) -> dict[str, int]:
 
 
 def last_error(log: Path, offset: int, most: int = 400_000) -> str | None:
-    """The last error message in a log, without its traceback.
-
-    Args:
-        log: The file.
-        offset: Position in bytes where the last start begins.
-        most: Maximum number of bytes to read, from the end.
-    """
+    """The last error message after ``offset`` bytes of a log, without its traceback; reads at most ``most`` bytes."""
     with log.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(offset, end - most))

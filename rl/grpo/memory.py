@@ -76,14 +76,7 @@ class Shape:
 
 
 def shape_of(policy: str) -> Shape | None:
-    """The sizes of a policy.
-
-    Args:
-        policy: A folder with ``config.json``, or a model name whose sizes are known.
-
-    Returns:
-        The sizes; ``None`` if they are unknown.
-    """
+    """The sizes of a policy from ``config.json`` in its folder or from its name; ``None`` if they are unknown."""
     path = Path(policy) / "config.json"
     config: Mapping[str, Any] | None = KNOWN.get(policy.rpartition("/")[2].lower())
     if path.is_file():
@@ -165,13 +158,7 @@ FORMULA = (
 
 
 def memory_of(shape: Shape, config: Any, *, limit: float) -> Memory:
-    """Estimate the memory of one GPU for a verl configuration.
-
-    Args:
-        shape: The policy's sizes.
-        config: verl's configuration.
-        limit: Memory of a GPU in GiB.
-    """
+    """Estimate the memory of one GPU of ``limit`` GiB for a verl configuration."""
     trainer, actor, rollout = config.trainer, config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
     cards = int(trainer.nnodes) * int(trainer.n_gpus_per_node)
     parallel, share = int(rollout.tensor_model_parallel_size), float(rollout.gpu_memory_utilization)

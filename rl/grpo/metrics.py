@@ -22,12 +22,7 @@ from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
 
 @dataclass
 class Tail:
-    """Reads a growing file line by line.
-
-    Attributes:
-        path: The file; it need not exist yet.
-        offset: Bytes that have been read.
-    """
+    """Reads a growing file line by line; it need not exist yet."""
 
     path: Path
     offset: int = 0
@@ -47,11 +42,7 @@ class Tail:
 
 @dataclass
 class Episodes:
-    """The finished episodes of a run, by step and purpose.
-
-    Attributes:
-        run: The folder of the run.
-    """
+    """The finished episodes of a run, by step and purpose."""
 
     run: Path
     _tails: dict[Path, Tail] = field(default_factory=dict)
@@ -136,15 +127,7 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 class Metrics:
-    """Writes ``metrics.jsonl`` while a training runs.
-
-    Args:
-        folder: The folder of the run.
-        attempt: The file that verl writes.
-
-    Attributes:
-        written: The lines of the file.
-    """
+    """Writes ``metrics.jsonl`` while a training runs, from the file that verl writes; ``written`` are its lines."""
 
     def __init__(self, folder: RunFolder, attempt: Path) -> None:
         self._folder, self._attempt = folder, Tail(attempt)
@@ -190,16 +173,10 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def go_back(folder: RunFolder, step: int) -> bool:
-    """Restore the metrics to their state after a step, from which the training resumes.
+    """Restore the metrics to their state after a step (-1: none), from which the training resumes.
 
-    Lines that are only in verl's own files are added; lines after the step are removed.
-
-    Args:
-        folder: The folder of the run.
-        step: The step of the checkpoint; -1 to start anew.
-
-    Returns:
-        Whether the line of the step itself is missing, because verl was stopped before it measured the step.
+    Lines that are only in verl's own files are added; lines after the step are removed. Returns whether the line of the
+    step itself is missing, because verl was stopped before it measured the step.
     """
     # The newest first: if a step was trained twice, the last start counts.
     for attempt in sorted(folder.attempts.glob("*.jsonl"), key=lambda path: int(path.stem), reverse=True):

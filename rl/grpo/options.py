@@ -94,10 +94,6 @@ MAY_CHANGE = frozenset({"steps", "save_every", "keep", "logger", "validation_eve
 def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
     """Apply the profile's defaults to the options.
 
-    Args:
-        asked: The options.
-        profile: The hardware profile.
-
     Raises:
         InputError: An option is impossible; names it.
     """

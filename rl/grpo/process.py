@@ -55,15 +55,7 @@ def _alive(entry: Path) -> bool:
 
 
 def end_marked(run: Path, *, grace: float = 3.0) -> int:
-    """End all processes of a run.
-
-    Args:
-        run: Its folder.
-        grace: Seconds between SIGTERM and SIGKILL.
-
-    Returns:
-        Number of processes.
-    """
+    """End all processes of a run, by SIGKILL ``grace`` seconds after SIGTERM; return their number."""
     first = marked(run)
     for number, wait in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
         for pid in marked(run):
@@ -76,14 +68,7 @@ def end_marked(run: Path, *, grace: float = 3.0) -> int:
 
 
 class Training:
-    """A running ``verl.trainer.main_ppo`` with all processes that it starts.
-
-    Args:
-        run: The folder of the run.
-        words: Overrides of verl's configuration.
-        environment: Variables besides those of this process.
-        log: File for its output.
-    """
+    """A running ``verl.trainer.main_ppo`` with all processes that it starts."""
 
     def __init__(self, run: Path, words: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> None:
         self._run = run
@@ -109,11 +94,7 @@ class Training:
             self._process.wait(seconds)
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End the training with all its processes.
-
-        Args:
-            at_once: Whether to kill it without waiting for Ray to shut down.
-        """
+        """End the training with all its processes; at once means without waiting for Ray to shut down."""
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL if at_once else signal.SIGINT)

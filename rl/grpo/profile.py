@@ -62,10 +62,7 @@ def profile_names() -> list[str]:
 
 
 def load_profile(name: str) -> Profile:
-    """Read a profile.
-
-    Args:
-        name: A profile of this package, or the path of a YAML file.
+    """Read a profile of this package by its name, or a YAML file.
 
     Raises:
         InputError: There is none, or it cannot be read.

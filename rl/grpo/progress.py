@@ -19,15 +19,7 @@ _EVERY = 20.0
 
 
 class TrainingDisplay:
-    """The progress of a training.
-
-    Args:
-        output: Where to write.
-        name: Name of the run.
-        steps: Steps in total.
-        done: Steps that earlier starts of the run have done.
-        episodes: Episodes of one step; ``None`` if it is not known in advance.
-    """
+    """The progress of a training; ``episodes`` of one step are ``None`` if their number is not known in advance."""
 
     def __init__(self, output: Output, name: str, *, steps: int, done: int, episodes: int | None) -> None:
         self._output, self._name, self._steps, self._episodes = output, name, steps, episodes

@@ -70,13 +70,7 @@ class _Teaching:
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[KVBatchMeta, dict[str, Any]]:
         """Sample a batch in which every row with a mask belongs to a group of at least two valid episodes.
 
-        Args:
-            global_steps: The training step.
-            partition_id: ``train`` or ``val``.
-            batch_size: Number of groups.
-
-        Returns:
-            The batch, and verl's metrics of the sampling with the shares of valid, masked and teaching rows.
+        verl's metrics of the sampling get the shares of valid, masked and teaching rows.
 
         Raises:
             RuntimeError: Several batches in a row had no group with two valid episodes.

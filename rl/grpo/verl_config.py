@@ -147,13 +147,7 @@ def verl_config_folder() -> Path:
 
 
 def compose(overrides: Sequence[str]) -> Any:
-    """Compose the configuration that `verl.trainer.main_ppo` gets with the same overrides.
-
-    Args:
-        overrides: Overrides in Hydra's syntax.
-
-    Returns:
-        An ``omegaconf.DictConfig``.
+    """Compose the configuration that `verl.trainer.main_ppo` gets with the same overrides, an ``omegaconf.DictConfig``.
 
     Raises:
         InputError: Hydra refuses an override; names it.

@@ -36,10 +36,6 @@ class WorkerWatch:
 
     verl starts episodes without waiting for them and polls for results. The episodes of a killed worker never finish,
     and verl would not notice before the next step: the training would wait for ever.
-
-    Args:
-        workers: Returns the handles of the workers; none before they are created.
-        every: Seconds between two checks.
     """
 
     def __init__(self, workers: Callable[[], Sequence[Any]], every: float = EVERY) -> None:

@@ -49,17 +49,7 @@ def agent_loop_config(settings: RunSettings) -> list[JsonObject]:
 
 
 class Worlds:
-    """The environments of one process.
-
-    Args:
-        settings: The settings of the run.
-        worker: Index of this worker.
-
-    Attributes:
-        settings: The settings of the run.
-        worker: Index of this worker.
-        log: The log of finished episodes.
-    """
+    """The environments of one process."""
 
     def __init__(self, settings: RunSettings, worker: int = 0) -> None:
         self.settings, self.worker = settings, worker
@@ -127,12 +117,7 @@ _lock = threading.Lock()
 
 
 def worlds_of(settings: str, worker: int = 0) -> Worlds:
-    """The environments of this process for a run, created at the first call.
-
-    Args:
-        settings: The JSON text of `RunSettings`.
-        worker: Index of this worker.
-    """
+    """The environments of this process for a run by its encoded `RunSettings`, created at the first call."""
     with _lock:
         if settings not in _worlds:
             _worlds[settings] = Worlds(RunSettings.from_json(json.loads(settings)), worker)

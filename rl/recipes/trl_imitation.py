@@ -38,17 +38,7 @@ def small_policy(
     size: str = "tiny",
     seed: int = 0,
 ) -> tuple[Any, Any, float]:
-    """Create a policy with random weights and train it to imitate the domain's expert on some rows of the dataset.
-
-    Args:
-        entrance: The rollout function or environment factory that the trainer will get.
-        rows: Rows of its dataset.
-        steps: Updates, each on one episode.
-        size: Name of a shape in `simia_gym.rl.small.model.SIZES`.
-        seed: Seed of the weights.
-
-    Returns:
-        Model, tokenizer, and the loss on the last episode.
+    """Create a policy that imitates the domain's expert on some rows; return it, its tokenizer and the last loss.
 
     Raises:
         InputError: The domain has no expert.
@@ -116,18 +106,7 @@ def expert_of(suite: Suite) -> Policy:
 def imitate(
     tokenizer: Any, examples: Sequence[tuple[list[int], list[int]]], *, steps: int, size: str, seed: int
 ) -> tuple[Any, float]:
-    """Train a new model on the masked-in tokens of some episodes.
-
-    Args:
-        tokenizer: Its tokenizer.
-        examples: For each episode its token ids and its mask, 1 for the expert's tokens.
-        steps: Updates, each on one episode.
-        size: Name of a shape in `SIZES`.
-        seed: Seed of the weights.
-
-    Returns:
-        The model, and its loss on the last episode.
-    """
+    """Train a new model on the masked-in tokens of episodes, one in each update; return it and its last loss."""
     import torch
 
     if size not in SIZES:

@@ -37,11 +37,7 @@ class Encoded:
 
 
 def encode(tokenizer: Any, messages: Sequence[Message]) -> Encoded:
-    """Encode one conversation.
-
-    Args:
-        tokenizer: A Hugging Face tokenizer with a chat template.
-        messages: The conversation, the policy's turns as raw text. Messages after its last turn are dropped.
+    """Encode one conversation, the policy's turns as raw text; messages after its last turn are dropped.
 
     Raises:
         InputError: The policy has no turn, or the first message, or two turns in a row.
@@ -79,11 +75,6 @@ class EncodedSet:
 
 def encode_all(tokenizer: Any, conversations: Sequence[Sequence[Message]], *, max_length: int) -> EncodedSet:
     """Encode conversations; one that is too long is left out and counted, never truncated.
-
-    Args:
-        tokenizer: A Hugging Face tokenizer with a chat template.
-        conversations: The conversations.
-        max_length: Maximum number of tokens of a conversation.
 
     Raises:
         InputError: No conversation is short enough.

@@ -23,15 +23,7 @@ PARQUET = ".parquet"
 
 
 def write_trajectories(path: Path | str, trajectories: Iterable[Trajectory]) -> int:
-    """Write a data set.
-
-    Args:
-        path: The file; Parquet if its name ends in ``.parquet``, else JSON lines.
-        trajectories: The conversations.
-
-    Returns:
-        Number of rows.
-    """
+    """Write a data set as Parquet if the name ends in ``.parquet``, else as JSON lines; return the number of rows."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [trajectory.to_json() for trajectory in trajectories]

@@ -26,12 +26,7 @@ _KEPT = 2
 
 
 class FreshIds:
-    """Replaces ids of conversations by ids of other conversations.
-
-    Args:
-        conversations: The source of ids.
-        random: Random number generator.
-    """
+    """Replaces ids of conversations by ids of other conversations."""
 
     def __init__(self, conversations: Iterable[Sequence[Message]], random: Random) -> None:
         self._random = random
@@ -44,13 +39,9 @@ class FreshIds:
         self._pools = {shape: list(ids) for shape, ids in found.items()}
 
     def of(self, messages: Sequence[Message]) -> list[Message]:
-        """Replace the ids of a conversation.
+        """Replace the ids of a conversation, except those in its system messages.
 
-        Args:
-            messages: The conversation. Ids in its system messages are kept everywhere.
-
-        Returns:
-            The conversation with new ids. Equal ids stay equal, regardless of case, and different ids stay different.
+        Equal ids stay equal, regardless of case, and different ids stay different.
         """
         rules = "\n".join(str(message["content"]) for message in messages if message["role"] == "system")
         known = {found.group().upper(): found.group().upper() for found in _ID.finditer(rules)}

@@ -24,12 +24,7 @@ _READ_BEFORE = 0.95
 
 
 class FreshWords:
-    """Replaces content words of conversations by other content words.
-
-    Args:
-        conversations: The source of words, by which content words are recognised.
-        random: Random number generator.
-    """
+    """Replaces content words of conversations by other content words."""
 
     def __init__(self, conversations: Iterable[Sequence[Message]], random: Random) -> None:
         self._random = random
@@ -37,14 +32,9 @@ class FreshWords:
         self._known = frozenset(self._words)
 
     def of(self, messages: Sequence[Message]) -> list[Message]:
-        """Replace the content words of a conversation.
+        """Replace the content words of a conversation, except those in its system messages.
 
-        Args:
-            messages: The conversation. Its system messages are kept.
-
-        Returns:
-            The conversation with other words. Equal words stay equal, different words stay different, and the case is
-            kept.
+        Equal words stay equal, different words stay different, and the case is kept.
         """
         others: dict[str, str] = {}
         left = self._random.sample(self._words, len(self._words))

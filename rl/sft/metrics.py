@@ -31,15 +31,7 @@ def read_lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def forget_after(folder: Path, step: int) -> float:
-    """Remove the metrics after the checkpoint from which a run resumes.
-
-    Args:
-        folder: The run's folder.
-        step: The step of the checkpoint; -1 removes all metrics.
-
-    Returns:
-        Seconds that the run had taken until the checkpoint.
-    """
+    """Remove the metrics after a checkpoint (-1: all), from which a run resumes; return its seconds."""
     kept = [line for line in read_lines(folder) if line["step"] <= step]
     (folder / METRICS).write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in kept))
     return float(kept[-1].get("seconds", 0.0)) if kept else 0.0

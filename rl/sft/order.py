@@ -14,13 +14,7 @@ _BATCHES = 20
 
 
 class MixedLengths:
-    """A sampler of indices; each ``batch`` consecutive indices form a batch.
-
-    Args:
-        lengths: Length of each conversation in tokens.
-        batch: Conversations of a batch.
-        seed: Random seed; the order also depends on the epoch.
-    """
+    """A sampler of indices; each ``batch`` consecutive indices form a batch. The order depends on seed and epoch."""
 
     def __init__(self, lengths: Sequence[int], batch: int, seed: int) -> None:
         self._lengths, self._batch, self._seed, self._epoch = lengths, batch, seed, 0

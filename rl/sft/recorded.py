@@ -26,9 +26,6 @@ def is_record_file(path: Path | str) -> bool:
 def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
     """Read the conversations of a record file.
 
-    Args:
-        path: The file.
-
     Yields:
         The conversation; ``None`` for an episode that a fault left without a verdict.
 

@@ -122,11 +122,7 @@ def train_sft(
 
 
 def gather(settings: SFTSettings, played: Callable[[], None] = lambda: None) -> Gathered:
-    """Gather the trajectories of a training.
-
-    Args:
-        settings: The training's settings.
-        played: Called after each episode that an expert has played.
+    """Gather the trajectories of a training; ``played`` is called after each episode of an expert.
 
     Raises:
         InputError: There are no trajectories, or one has another kind of system message than the settings.
@@ -183,11 +179,6 @@ def _gather(settings: SFTSettings, played: Callable[[], None]) -> Gathered:
 
 def check(settings: SFTSettings, out: Path, resume: bool) -> None:
     """Check that the run can start: in one process, and in an empty folder or (to resume) that of the same run.
-
-    Args:
-        settings: The settings.
-        out: The run's folder.
-        resume: Whether to resume from the last checkpoint.
 
     Raises:
         InputError: The run cannot start.

@@ -28,10 +28,7 @@ _KEPT_FOR = 256
 
 
 def load(policy: str) -> tuple[Any, Any]:
-    """Load a model in float32, and its tokenizer.
-
-    Args:
-        policy: A folder, or a name on the Hugging Face hub.
+    """Load a model in float32, and its tokenizer, from a folder or by a name on the Hugging Face hub.
 
     Raises:
         InputError: There is no such model, or its tokenizer has no chat template.
@@ -82,20 +79,7 @@ def make_trainer(
     *,
     on_log: Callable[[int, int, Mapping[str, float]], None],
 ) -> Any:
-    """Create TRL's trainer.
-
-    Args:
-        model: The model.
-        tokenizer: Its tokenizer.
-        train: Training conversations.
-        held_out: Conversations for evaluation.
-        settings: The settings.
-        folder: The run's folder.
-        on_log: Called with step, number of steps and metrics.
-
-    Returns:
-        The ``SFTTrainer``.
-    """
+    """Create TRL's trainer; ``on_log`` is called with step, number of steps and metrics."""
     import torch
     from datasets import Dataset
     from transformers import TrainerCallback
@@ -183,12 +167,7 @@ def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
 
 
 def computed_at_once(batch: int, *, on_cpu: bool) -> int:
-    """Default number of conversations in one forward pass: a divisor of the batch size.
-
-    Args:
-        batch: Number of conversations in a batch.
-        on_cpu: Whether the training runs on CPU.
-    """
+    """Default number of conversations in one forward pass: a divisor of the batch size."""
     if not on_cpu:
         return batch
     parts = [part for part in range(1, batch + 1) if batch % part == 0]
@@ -197,11 +176,7 @@ def computed_at_once(batch: int, *, on_cpu: bool) -> int:
 
 
 def computes_in_bf16(precision: str) -> bool:
-    """Whether to compute in bfloat16.
-
-    Args:
-        precision: ``fp32``, ``bf16``, or ``auto``: bfloat16 if the hardware supports it.
-    """
+    """Whether to compute in bfloat16; ``auto``: if the hardware supports it."""
     if precision != "auto":
         return precision == "bf16"
     import torch
@@ -212,11 +187,7 @@ def computes_in_bf16(precision: str) -> bool:
 
 
 def last_evaluation(trainer: Any) -> dict[str, float]:
-    """Metrics on held-out conversations after the last step; evaluates them if that has not been done.
-
-    Args:
-        trainer: The ``SFTTrainer``.
-    """
+    """Metrics on held-out conversations after the last step; evaluates them if that has not been done."""
     state = trainer.state
     if not any("eval_loss" in line and line["step"] == state.global_step for line in state.log_history):
         trainer.evaluate()
@@ -225,11 +196,7 @@ def last_evaluation(trainer: Any) -> dict[str, float]:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The latest complete checkpoint; incomplete ones of a killed run are deleted.
-
-    Args:
-        folder: The run's folder.
-    """
+    """The latest complete checkpoint of a run; incomplete ones of a killed run are deleted."""
     found: list[tuple[int, Path]] = []
     for path in (folder / CHECKPOINTS).glob("checkpoint-*"):
         try:

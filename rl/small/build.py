@@ -93,11 +93,7 @@ def build_policy(
 def conversations_of(env: str, number: int, *, seed: int = 0, expert: str = "expert") -> list[list[Message]]:
     """Conversations of an environment's expert on train tasks, half of them with the compact system message.
 
-    Args:
-        env: The environment's id, or the folder of a domain.
-        number: Number of conversations; fewer if there is no generator and there are fewer fixed tasks.
-        seed: Seed of the episodes.
-        expert: Name of the environment's policy that plays.
+    There are fewer than ``number`` if there is no generator and there are fewer fixed tasks.
 
     Raises:
         InputError: The environment has no such policy.

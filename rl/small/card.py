@@ -34,13 +34,7 @@ class Card:
 
 
 def read_card(folder: Path | str) -> Card | None:
-    """Read the card of a policy.
-
-    Args:
-        folder: The policy's folder, or the name of a model elsewhere.
-
-    Returns:
-        The card; ``None`` if the model has none.
+    """Read the card of a policy; ``None`` if the folder has none, or is the name of a model elsewhere.
 
     Raises:
         InputError: The card cannot be read.
@@ -59,12 +53,7 @@ def read_card(folder: Path | str) -> Card | None:
 
 
 def write_card(folder: Path | str, card: Card) -> None:
-    """Write the card of a policy.
-
-    Args:
-        folder: The policy's folder.
-        card: What to write.
-    """
+    """Write the card of a policy."""
     told = {name: value for name, value in asdict(card).items() if name != "turn_tokens" or value is not None}
     text = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     (Path(folder) / CARD).write_bytes(text)

@@ -16,9 +16,6 @@ def plain_head(config: Any) -> bool:
     """Whether a model's logits are its hidden states times its output embeddings, and nothing more.
 
     Granite divides the logits, Cohere multiplies them, and Gemma 2 caps them.
-
-    Args:
-        config: The model's transformers config.
     """
     text = getattr(config, "get_text_config", None)
     configs = [config] if text is None else [config, text()]

@@ -71,18 +71,7 @@ def can_copy(size: Size) -> bool:
 
 
 def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copying: bool = False) -> Any:
-    """Make a model with random weights.
-
-    Args:
-        size: Its shape.
-        tokenizer: The tokenizer; its size is the model's vocabulary.
-        max_length: The longest conversation in tokens.
-        seed: Seed of the weights.
-        copying: Initialise copying heads in the first layers; see `simia_gym.rl.small.copying`.
-
-    Returns:
-        A ``Qwen3ForCausalLM`` in float32.
-    """
+    """Make a ``Qwen3ForCausalLM`` with random weights in float32, for at most ``max_length`` tokens."""
     import torch
     from transformers import GenerationConfig, Qwen3Config, Qwen3ForCausalLM
 

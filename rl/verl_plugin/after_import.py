@@ -17,12 +17,7 @@ Action = Callable[[ModuleType], object]
 
 
 def after_import(name: str, action: Action) -> None:
-    """Call a function right after a module's first import; at once if it is imported already.
-
-    Args:
-        name: The module.
-        action: Called with the module, before the import statement returns.
-    """
+    """Call a function right after a module's first import; at once if it is imported already."""
     module = sys.modules.get(name)
     if module is not None:
         action(module)

@@ -104,21 +104,9 @@ class HFServer:
         mm_processor_kwargs: Any = None,
         **more: Any,
     ) -> TokenOutput:
-        """Sample one turn, tokens in and tokens out.
+        """Sample one turn, tokens in and tokens out, with log-probabilities under the temperature, as in the trainer.
 
-        Args:
-            prompt_ids: The conversation so far.
-            sampling_params: verl's: temperature, top_p, top_k, max_tokens or max_new_tokens, logprobs, seed,
-                stop_token_ids.
-            request_id: verl's id, new for each turn; the conversation is found by its tokens.
-            image_data: Not supported.
-            video_data: Not supported.
-            audio_data: Not supported.
-            mm_processor_kwargs: Not used.
-            **more: Not used.
-
-        Returns:
-            The turn; its log-probabilities are under the temperature, as the trainer computes them.
+        verl's request ids are new for each turn, so the conversation is found by its tokens.
 
         Raises:
             InputError: The prompt leaves no room, or a parameter is not supported.
@@ -143,11 +131,7 @@ class HFServer:
         self._update, self._mixed = self.generator.begin_update(), False
 
     async def take_weights(self, packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> dict[str, int]:
-        """Copy a part of the weights.
-
-        Returns:
-            Checksums of the copied parameters in the model, by name.
-        """
+        """Copy a part of the weights; return checksums of the copied parameters in the model, by name."""
         update = self._updating()
         named = unpack(packed)
 
@@ -163,13 +147,7 @@ class HFServer:
         return sums
 
     async def end_weights(self, global_steps: int | None = None) -> int:
-        """Complete a weight update.
-
-        Args:
-            global_steps: The training step of the weights.
-
-        Returns:
-            Number of parameters.
+        """Complete a weight update of a training step; return the number of parameters.
 
         Raises:
             InputError: A parameter is missing.

@@ -67,14 +67,7 @@ class HFServerReplica(RolloutReplica):
 
 
 class HFServerAdapter(BaseRollout):
-    """Sends new weights from the trainer's process to the server of its rank.
-
-    Args:
-        config: verl's rollout configuration.
-        model_config: verl's model configuration.
-        device_mesh: The trainer's ranks.
-        replica_rank: Index of the replica; by default the trainer's rank.
-    """
+    """Sends new weights from the trainer's process to the server of its rank."""
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, replica_rank: int = -1) -> None:
         super().__init__(config, model_config, device_mesh)
@@ -96,12 +89,6 @@ class HFServerAdapter(BaseRollout):
         self, weights: Any, global_steps: int | None = None, wire_format: str = "named_tensors", **more: Any
     ) -> None:
         """Send new weights and compare the server's checksums with those of the sent weights.
-
-        Args:
-            weights: Yields names and tensors.
-            global_steps: The training step of the weights.
-            wire_format: ``named_tensors``.
-            **more: verl's arguments about adapters (LoRA).
 
         Raises:
             InputError: The weights are those of an adapter, or differences.
