@@ -36,7 +36,6 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.rollout.jobs import Plan
-from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, load_pool
 from simia_gym.rollout.store import create_store
@@ -86,7 +85,7 @@ def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
     source = policy_hash(kind.policy, domain.config.policies, folder=domain.folder)
     plan = Plan(suite.config, domain.hash, kind.policy, seed, kind.group, episodes, source)
     if workers is None:
-        make = make_player(kind.policy, kind.options, suite)
+        make = suite.load_policy(kind.policy, kind.options)
         pool = Pool(suite, plan, make, concurrency=kind.concurrency)
     else:
         elsewhere = Elsewhere(policy=kind.policy, options=kind.options, workers=workers)

@@ -4,39 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from simia_gym.errors import InputError
-from simia_gym.rollout.jobs import Plan
+from simia_gym.rollout.jobs import EpisodeSlot
 
 _ATTEMPTS = 3
 """Workers that an episode may take down before it gets a fault."""
-
-
-class EpisodeSlot(NamedTuple):
-    """The position of one episode in a plan: index of its task, and among the episodes of that task."""
-
-    task: int
-    member: int
-
-
-def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
-    """The episodes of a plan, in the order of `simia_gym.rollout.jobs.make_jobs`, without making any task.
-
-    Raises:
-        InputError: There is no task.
-    """
-    if not tasks:
-        raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
-    remaining, first = plan.total(tasks), 0
-    while remaining:
-        for task in range(tasks):
-            for member in range(first, first + plan.group):
-                if not remaining:
-                    return
-                remaining -= 1
-                yield EpisodeSlot(task, member)
-        first += plan.group
 
 
 class Assignments:

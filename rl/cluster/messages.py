@@ -9,8 +9,8 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.policies import PolicyOptions
-from simia_gym.rl.cluster.assignments import EpisodeSlot
 from simia_gym.rl.cluster.budget_shares import Amounts
+from simia_gym.rollout.jobs import EpisodeSlot
 from simia_gym.types import JsonObject
 
 _PREFIXES = ("OPENAI_", "AZURE_OPENAI_", "SIMIA_")

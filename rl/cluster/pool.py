@@ -22,12 +22,12 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.records import Record, record_from_json
-from simia_gym.rl.cluster.assignments import Assignments, EpisodeSlot, slots_of
+from simia_gym.rl.cluster.assignments import Assignments
 from simia_gym.rl.cluster.budget_shares import BudgetShares
 from simia_gym.rl.cluster.messages import WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.session import graphics_cards, processors, session
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
-from simia_gym.rollout.jobs import Job, MissingTask, Plan, job_at, make_jobs
+from simia_gym.rollout.jobs import EpisodeSlot, Job, MissingTask, Plan, job_at, make_jobs, slots_of
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs
 from simia_gym.rollout.pools import Elsewhere
 from simia_gym.rollout.store import RecordStore

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from simia_gym.assembly.resources import Resources
@@ -24,15 +24,10 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import InputError, SimiaError
 from simia_gym.llm.accounts import accounts
 from simia_gym.policies import policy_hash
-from simia_gym.rl.cluster.assignments import EpisodeSlot
 from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, set_model_variables
-from simia_gym.rollout.collection import rarer_collection
-from simia_gym.rollout.foreign import foreign_code
-from simia_gym.rollout.jobs import MissingTask, Plan, job_at
-from simia_gym.rollout.player import make_player
+from simia_gym.rollout.jobs import EpisodeSlot, MissingTask, Plan, job_at
 from simia_gym.rollout.pool import Pool
-from simia_gym.types import JsonObject
 from simia_gym.version import __version__
 
 _LONGEST_CALL = 1.0
@@ -117,18 +112,12 @@ def _build(setup: WorkerSetup) -> EpisodeRunner:
         pins = RayPins(setup.pins)
     budget = share if setup.budget else None
     resources = Resources(base_url=setup.base_url, base_urls=setup.base_urls, pins=pins, budget=budget)
-    with foreign_code(setup.config.domain or setup.config.env):
-        suite = load_suite(setup.config, resources)
+    suite = load_suite(setup.config, resources)
     plan = Plan(**setup.plan)
     if suite.domain.hash != plan.domain_hash:
         what = f"the domain {suite.domain.name} differs from the driver's"
         raise InputError(what, where="--ray", fix="Have the same files and data on all nodes.")
-    options = setup.options
-    if setup.policy == "llm" and setup.policy not in suite.domain.config.policies:
-        from simia_gym.policies.llm import resolve_options
-
-        options = resolve_options(options)
-    make_policy = make_player(setup.policy, options, suite)
+    make_policy = suite.load_policy(setup.policy, setup.options)
     source = policy_hash(setup.policy, suite.domain.config.policies, folder=suite.domain.folder)
     files = getattr(make_policy, "content_hash", None)
     if (source is not None and source != plan.policy_hash) or files != setup.content_hash:
@@ -149,12 +138,9 @@ class EpisodeRunner:
         self._busy = 0
         self._players: list[asyncio.Task[None]] = []
 
-    def context(self) -> ExitStack:
+    def context(self) -> AbstractContextManager[None]:
         """What has to be set up in the process while episodes run."""
-        stack = ExitStack()
-        stack.enter_context(rarer_collection(self._slots))
-        stack.enter_context(self._pool.ticking())
-        return stack
+        return self._pool.playing()
 
     async def start(self) -> None:
         """Start the players, which wait for episodes."""
@@ -231,20 +217,8 @@ class EpisodeRunner:
         if isinstance(job, MissingTask):
             self.finished.append(SlotResult(slot=slot, error=job.error))
             return
-        sink = _Sink()
-        await self._pool.play_job(job, sink, self._several.set)
-        self.finished.append(SlotResult(slot=slot, line=sink.line, times=sink.times))
-
-
-class _Sink:
-    """Keeps one finished episode, in place of a file."""
-
-    line: bytes = b""
-    times: JsonObject
-
-    def write(self, line: bytes, times: JsonObject) -> None:
-        """Keep a line of the record and its wall times."""
-        self.line, self.times = line, times
+        _, line, times = await self._pool.play_job(job, self._several.set)
+        self.finished.append(SlotResult(slot=slot, line=line, times=times))
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
@@ -23,7 +21,6 @@ from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.labels import labels
 from simia_gym.rl.small.card import read_card
 from simia_gym.rl.small.heads import plain_head
-from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 
 MOST_ROWS = 4096
@@ -54,17 +51,12 @@ def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
         InputError: A setting is wrong; names the option.
     """
     resources = asked.models.resources()
-    train = [(_loaded(config, resources), weight) for config, weight in plan.environments]
+    train = [(load_suite(config, resources), weight) for config, weight in plan.environments]
     if not any(suite.model_names for suite, _ in train) and resources.simulator is None:
         for config, _ in plan.environments:
             asked.models.check_used(config)
     validation = plan.validation if plan.validation_every else ()
-    return Worlds(train, [(_loaded(config, resources), weight) for config, weight in validation])
-
-
-def _loaded(config: EnvConfig, resources: Resources) -> Suite:
-    with foreign_code(config.domain or config.env):
-        return load_suite(config, resources)
+    return Worlds(train, [(load_suite(config, resources), weight) for config, weight in validation])
 
 
 def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:

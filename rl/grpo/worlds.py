@@ -18,7 +18,6 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.settings import Settings, setting
 from simia_gym.rl.grpo.episodes import EpisodeLog
-from simia_gym.rollout.foreign import foreign_code
 from simia_gym.types import JsonObject
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ class Worlds:
                 read = EnvConfig.from_json(json.loads(config))
                 if self._resources is None:
                     self._resources = self._make_resources()
-                with foreign_code(read.domain or read.env):
-                    self._suites[config] = load_suite(read, self._resources)
+                self._suites[config] = load_suite(read, self._resources)
             return self._suites[config]
 
     def _make_resources(self) -> Resources:

@@ -43,6 +43,9 @@ class Resources:
         pins: Store of the answers that groups share; by default in memory.
         budget: Limits of cost, tokens and requests.
         accounts: Counters of calls, tokens and costs; by default one for the process.
+
+    Raises:
+        InputError: There is no such role.
     """
 
     base_url: str | None = None
@@ -59,22 +62,14 @@ class Resources:
     accounts: Accounts | None = None
 
     def __post_init__(self) -> None:
-        """Check the names of roles.
-
-        Raises:
-            InputError: There is no such role.
-        """
+        """Check the names of roles."""
         for name in ("base_urls", "api_keys", "clients", "models"):
             unknown = sorted(set(getattr(self, name)) - set(ROLES))
             if unknown:
                 raise InputError(f"there is no role {unknown[0]!r}", where=name, fix=f"Roles: {', '.join(ROLES)}.")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Check that every resource can be pickled, as part of an environment.
-
-        Raises:
-            InputError: A resource cannot be pickled; the message names it.
-        """
+        """Check that every resource can be pickled, as part of an environment; the error names one that cannot."""
         state = dict(vars(self))
         for name, value in state.items():
             try:

@@ -18,15 +18,7 @@ _ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simula
 
 
 class RoleModels:
-    """The models of an environment.
-
-    Args:
-        config: The settings.
-        resources: Addresses, clients and keys.
-
-    Raises:
-        InputError: A role does not exist.
-    """
+    """The models of an environment."""
 
     def __init__(self, config: EnvConfig, resources: Resources) -> None:
         self._config, self._resources = config, resources
@@ -85,11 +77,7 @@ class RoleModels:
         return self._made[role]
 
     def places(self, roles: Iterable[str]) -> dict[str, tuple[ModelSettings, Endpoint]]:
-        """Settings and endpoints by role, without roles whose replies come from a cassette or a `ChatModel` object.
-
-        Args:
-            roles: The roles in use.
-        """
+        """Settings and endpoints by role, without roles whose replies come from a cassette or a `ChatModel` object."""
         cassette = self._resources.cassette
         if cassette is not None and cassette.mode == "replay":
             return {}

@@ -21,7 +21,11 @@ SimulatorName = Literal["auto", "world", "llm", "hybrid", "replay"]
 
 
 class EnvConfig(Settings):
-    """The settings that define an environment's episodes, and no others."""
+    """The settings that define an environment's episodes, and no others.
+
+    Raises:
+        InputError: A setting is invalid, contradicts another or has no effect; the message names it and the fix.
+    """
 
     FORMER: ClassVar[Mapping[str, str]] = {"recorded": "replay_from"}
 
@@ -86,11 +90,7 @@ class EnvConfig(Settings):
     )
 
     def __post_init__(self) -> None:
-        """Check that no settings contradict each other or have no effect.
-
-        Raises:
-            InputError: A setting is invalid; the message names it and the fix.
-        """
+        """Check that no settings contradict each other or have no effect."""
         if self.votes % 2 == 0:
             raise InputError(f"votes is {self.votes}", where="votes", fix="Use an odd number, such as 1 or 3.")
         if self.routes and self.simulator != "hybrid":

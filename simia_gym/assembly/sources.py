@@ -13,7 +13,6 @@ from simia_gym.errors import InputError
 from simia_gym.policies.base import PolicyOptions
 
 POLICY = "policy"
-MAX_COST = "--max-cost"
 
 
 class ModelSources(Settings):
@@ -61,11 +60,7 @@ class ModelSources(Settings):
     )
 
     def __post_init__(self) -> None:
-        """Check the names of roles, and that at most one cassette is given.
-
-        Raises:
-            InputError: An option is invalid; the message names it.
-        """
+        """Check the names of roles, and that at most one cassette is given."""
         for role in self.role:
             if role not in (*ROLES, POLICY):
                 fix = f"Roles: {', '.join((*ROLES, POLICY))}."
@@ -88,11 +83,7 @@ class ModelSources(Settings):
         return roles
 
     def policy(self, model: str | None = None, base_url: str | None = None) -> PolicyOptions:
-        """Settings of the policy's model.
-
-        Raises:
-            InputError: A setting is unknown or impossible.
-        """
+        """Settings of the policy's model."""
         given = dict(self.role.get(POLICY, {}))
         known = [name for name, field in PolicyOptions.fields().items() if field.repr and name != "model"]
         for name in given:
@@ -101,17 +92,13 @@ class ModelSources(Settings):
         return PolicyOptions.from_json({**given, "model": model, "base_url": base_url}, where="role.policy")
 
     def check_used(self, config: EnvConfig) -> None:
-        """Refuse options about models in a run without models.
-
-        Raises:
-            InputError: An option has no effect; the message names it.
-        """
-        given = {name: getattr(self, name) for name in ("record_cassette", "replay_cassette")}
-        given |= {name: getattr(self, name) for name in ("max_cost", "max_calls", "max_tokens")}
-        for name, value in {**given, "pins": None if config.pins else True}.items():
-            if value is not None:
-                fix = "Say what a model plays (--simulator, --user, --judge or --policy llm), or leave it out."
-                raise InputError("nothing is played by a model", where=name, fix=fix)
+        """Refuse options about models in a run without models."""
+        limits = ("record_cassette", "replay_cassette", "max_cost", "max_calls", "max_tokens")
+        given = [name for name in limits if getattr(self, name) is not None]
+        given += [] if config.pins else ["pins"]
+        if given:
+            fix = "Say what a model plays (--simulator, --user, --judge or --policy llm), or leave it out."
+            raise InputError("nothing is played by a model", where=given[0], fix=fix)
 
     def resources(self, *, resume: bool = False) -> Resources:
         """The live resources: addresses, cassette, budget.

@@ -13,6 +13,7 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.roles import RoleModels
 from simia_gym.assembly.settings import EnvConfig, SimulatorName
 from simia_gym.assembly.validate import check_effects
+from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import Simulator, StepContext, User
 from simia_gym.domain.domain import SPLITS, Domain
@@ -21,6 +22,7 @@ from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.domain.tasks import TaskList
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError, did_you_mean
+from simia_gym.policies import Policy, PolicyOptions, load_policy
 from simia_gym.record.finished_episode import Reward
 from simia_gym.record.ledger import Ledger
 from simia_gym.simulators.world import WorldSimulator
@@ -46,6 +48,7 @@ class Suite:
     Attributes:
         simulator_name: Name of the simulator; never ``auto``.
         model_names: Names of the models in use, by role.
+        pins: The store of the answers that groups share; ``None`` if no model simulates or ``pins`` is off.
         warnings: Sentences about settings with unexpected effects.
 
     Raises:
@@ -61,15 +64,13 @@ class Suite:
             reason = "with data of your own" if config.data else "in this domain"
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
         if not self.tasks:
-            fix = "Choose another split, or ask for generated tasks."
-            if config.data is not None:
-                fix = "Choose another split, or add the file with its tasks."
             place = f" of {config.data}" if config.data is not None else ""
+            fix = "Choose another split, ask for generated tasks, or add the file with its tasks."
             raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
         self.models = RoleModels(config, self.resources)
         self.simulator_name = self._simulator_name()
         self.max_turns = config.max_turns or self.domain.config.max_turns
-        self._pins = self._make_pins()
+        self.pins = self._make_pins()
         self._recorded = self._read_recorded()
         self.model_names = self._model_names()
         check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
@@ -98,6 +99,11 @@ class Suite:
         """Find a task by its id, in any split; see `Domain.find_task`."""
         return self.domain.find_task(task_id)
 
+    def load_policy(self, spec: str, options: PolicyOptions | None = None) -> Callable[[], Policy]:
+        """Find a policy by its name or ``module:Class``; see `simia_gym.load_policy`. It shares budget and cassette."""
+        own, folder, live = self.domain.config.policies, self.domain.folder, self.resources
+        return load_policy(spec, own, options, folder=folder, budget=live.budget, cassette=live.cassette)
+
     def _simulator_name(self) -> SimulatorName:
         if self.resources.simulator is not None:
             return cast(SimulatorName, self._own_simulator().name)
@@ -108,11 +114,6 @@ class Suite:
             fix = "Name a World class in domain.yaml, or let a model play it: simulator='llm' with model and base_url."
             raise InputError(f"{self.domain.name} has no world to run", where="simulator", fix=fix)
         return asked
-
-    @property
-    def pins(self) -> PinStore | None:
-        """The store of the answers that groups share; ``None`` if no model simulates or ``pins`` is off."""
-        return self._pins
 
     @property
     def strategy(self) -> Literal["ledger", "reference"]:
@@ -213,8 +214,7 @@ class Suite:
         world = self.domain.world
         name = self.simulator_name
         if name == "world":
-            if world is None:
-                raise InputError(f"{self.domain.name} has no world to run", where="simulator")
+            assert world is not None  # `_simulator_name` has checked it
             return WorldSimulator(world, self.config.feedback)
         if self._recorded is not None:
             from simia_gym.simulators.replay import ReplaySimulator
@@ -240,7 +240,7 @@ class Suite:
             self.domain,
             model,
             escalation=stronger,
-            pins=self._pins,
+            pins=self.pins,
             feedback=feedback,
             # With a cassette, a group also shares faults: which episode asks first depends on timing.
             share_faults=self.resources.cassette is not None,
@@ -293,16 +293,11 @@ def _load(folder: Path, config: EnvConfig) -> Domain:
 
 
 def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
-    """Load an environment.
-
-    Args:
-        config: The settings.
-        resources: Addresses, clients, files and budgets.
-
-    Returns:
-        The loaded environment.
+    """Load an environment; see `Suite`.
 
     Raises:
         InputError: A setting is invalid; the message names it and the fix.
+        DomainError: The domain has mistakes, or its code raised an exception.
     """
-    return Suite(config, resources)
+    with foreign_code(config.domain or config.env):
+        return Suite(config, resources)

@@ -23,18 +23,7 @@ _WANTED = {
 def check_effects(
     config: EnvConfig, resources: Resources, domain: Domain, simulator: str, playing: Collection[str]
 ) -> None:
-    """Refuse settings that have no effect in this environment.
-
-    Args:
-        config: The settings.
-        resources: The live resources.
-        domain: The domain.
-        simulator: Name of the simulator; never ``auto``.
-        playing: The roles that a model plays.
-
-    Raises:
-        InputError: A setting has no effect; the message names it and the fix.
-    """
+    """Refuse settings that have no effect in this environment, given the simulator and the roles that a model plays."""
     if simulator == "hybrid" and resources.simulator is None:
         _check_hybrid(config, domain)
     if config.strategy != "auto" and "simulator" not in playing:

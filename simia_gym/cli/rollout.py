@@ -134,11 +134,11 @@ def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:
     facts: JsonObject = {"policy": run.policy, "split": run.suite.config.split, "prompt": run.suite.config.prompt}
     again = to_continue(path)
     saved = f"{summary.all.episodes} of {total} episodes are saved in {path}"
-    if ended.interrupt is not None:
+    if isinstance(ended.error, KeyboardInterrupt):
         output.say(f"interrupted: {saved}")
         tell(f"interrupted; continue with: {again}")
         output.result(results_json(env, summary, ended.seconds, path, interrupted=True, **facts))
-        return 143 if isinstance(ended.interrupt, Terminated) else 130
+        return 143 if isinstance(ended.error, Terminated) else 130
     if ended.error is not None:
         if summary.all.episodes:
             output.say(saved)

@@ -1,4 +1,4 @@
-"""Import objects by name: ``package.module:Name``, or ``file.py:Name`` relative to a folder."""
+"""Code of domains and users: objects are imported by name, and exceptions of a domain's code become one-line errors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from simia_gym.errors import InputError
+from simia_gym.errors import DomainError, InputError, SimiaError
 
 _FORM = "Write package.module:Name, or file.py:Name for a file in the folder."
 
@@ -128,3 +130,23 @@ def _suggest(name: str, module: ModuleType) -> str:
     close = difflib.get_close_matches(name, own, n=3)
     listed = ", ".join((close or sorted(own))[:8])
     return f"It has: {listed}." if listed else "It defines no functions or classes."
+
+
+@contextmanager
+def foreign_code(folder: Path | str) -> Iterator[None]:
+    """Turn exceptions of a domain's code into an error that names the domain's folder and the line.
+
+    Raises:
+        DomainError: The code raised an exception other than a `SimiaError`.
+    """
+    try:
+        yield
+    except SimiaError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if Path(folder).resolve() in Path(frame.filename).parents]
+        last = (inside or frames)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        what = f"the domain's code raised {type(error).__name__}: {error} ({place})"
+        raise DomainError(what, where=str(folder), fix="Fix its world, state, reward or user.") from error

@@ -19,6 +19,7 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
 from simia_gym.common.formatting import one_line
@@ -34,7 +35,6 @@ from simia_gym.evaluation.slice_check import declaration_problems, gold_problems
 from simia_gym.policies import Policy, load_policy
 from simia_gym.prompts import prompt_problems
 from simia_gym.record.ledger import first_divergence
-from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.play import play_new
 from simia_gym.state.schema import read_state_schema
 from simia_gym.types import JsonObject, Task

@@ -139,9 +139,7 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
 def _is_here(suite: Suite, role: str, policy: PolicyOptions | None) -> bool:
     """Whether a role's endpoint is on this machine, where tokens cost nothing."""
     if role == "policy" and policy is not None:
-        from simia_gym.policies.llm import endpoint_of
-
-        places = [endpoint_of(policy)]
+        places = [policy.endpoint()]
     else:
         places = [endpoint for _, endpoint in suite.models.places([role]).values()]
     hosts = [urlsplit(place.url).hostname or "" for place in places]

@@ -24,12 +24,11 @@ from simia_gym.errors import InputError
 from simia_gym.evaluation.report import Report, make_report
 from simia_gym.evaluation.trials import Trials
 from simia_gym.llm.accounts import accounts
-from simia_gym.policies import Policy, PolicyOptions
+from simia_gym.policies import Policy
 from simia_gym.policies.function import AgentFunction, FunctionPolicy
 from simia_gym.policies.load import checked_class
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan, plain_config
-from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.store import NoStore, create_store
 from simia_gym.rollout.summary import spending_json
@@ -135,7 +134,7 @@ def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str
 def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], int]:
     """The agent's name, a factory of policies, and the maximum number of concurrent episodes."""
     if isinstance(agent, str):
-        return agent, make_player(agent, PolicyOptions(), suite), sys.maxsize
+        return agent, suite.load_policy(agent), sys.maxsize
     name = str(getattr(agent, "__qualname__", type(agent).__qualname__))
     if inspect.isclass(agent):
         return name, checked_class(agent, name), sys.maxsize

@@ -7,7 +7,6 @@ encoded messages, so the static beginning of a prompt exists once for all reques
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -51,12 +50,6 @@ class Prompt:
         self._chunks.append(message)
         self._count += 1
         self.size += len(message)
-
-    def add_chunks(self, pieces: Sequence[bytes]) -> None:
-        """Append a slice of the `chunks` of another prompt; the slice must start at this prompt's length."""
-        self._chunks += pieces
-        self._count += len(pieces)
-        self.size += sum(map(len, pieces))
 
     def mark_static(self) -> None:
         """Mark all messages so far as shared with other requests."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, runtime_checkable
 
 from simia_gym.actions import Grammar
 from simia_gym.common.settings import setting
-from simia_gym.llm.settings import ModelSettings
+from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_endpoint, resolve_model
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 
@@ -73,3 +73,27 @@ class PolicyOptions(ModelSettings):
     client: Any = setting(
         None, "An openai.AsyncOpenAI or AsyncAzureOpenAI, in place of address and key.", option="", repr=False
     )
+
+    def endpoint(self) -> Endpoint:
+        """The endpoint of the policy's model.
+
+        Raises:
+            InputError: There is neither an endpoint nor a key.
+        """
+        return resolve_endpoint("policy", base_url=self.base_url, api_key=self.api_key, client=self.client)
+
+    def resolved(self, *, replaying: bool = False) -> Self:
+        """These settings with what environment variables add: model and key, and the endpoint unless it is OpenAI's.
+
+        Args:
+            replaying: Whether replies come from a cassette, so that no endpoint is needed.
+
+        Raises:
+            InputError: No model is named, or there is neither an endpoint nor a key.
+        """
+        found: dict[str, Any] = {"model": resolve_model("policy", self.model)}
+        if not replaying:
+            endpoint = self.endpoint()
+            found |= {"base_url": endpoint.base_url, "api_key": endpoint.api_key}
+        unchanged = all(getattr(self, name) == value for name, value in found.items())
+        return self if unchanged else replace(self, **found)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from simia_gym.policies.base import PolicyStart
-from simia_gym.policies.transcript import openai_messages
+from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]

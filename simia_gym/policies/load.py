@@ -1,22 +1,32 @@
-"""Finds a policy by name and returns a factory for it."""
+"""Finds a policy by name and returns a factory for it.
+
+Other packages offer policies as entry points of the group ``simia_gym.policies``. An entry point names a function that
+takes `PolicyOptions` and returns the factory. The factory may have ``content_hash``, a hash of the policy's version,
+which prevents resuming a record with another version, and ``trained_prompt``, the system message of its training.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies.base import Policy, PolicyOptions
-from simia_gym.policies.extra import extra_policies, load_extra_policy
-from simia_gym.policies.idle import ClaimerPolicy, NullPolicy, RefuserPolicy
-from simia_gym.policies.random_policy import RandomPolicy
+from simia_gym.policies.built_in import ClaimerPolicy, NullPolicy, RandomPolicy, RefuserPolicy
 
+if TYPE_CHECKING:
+    from simia_gym.llm.budget import Budget
+    from simia_gym.llm.cassette.cassette import Cassette
+
+_GROUP = "simia_gym.policies"
 _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
     "null": NullPolicy,
     "claimer": ClaimerPolicy,
@@ -26,15 +36,14 @@ _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
 
 
 def policy_names(domain_policies: Mapping[str, str] | None = None) -> list[str]:
-    """The names that `load_policy` knows: built-in policies and the domain's, without those of other packages.
-
-    Args:
-        domain_policies: The domain's policies, by name.
-
-    Returns:
-        The names, sorted.
-    """
+    """The names of the built-in policies and of the domain's, sorted, without those of other packages."""
     return sorted({*_BUILT_IN, "llm", *(domain_policies or {})})
+
+
+@cache
+def extra_policies() -> frozenset[str]:
+    """The names of the policies of other packages."""
+    return frozenset(point.name for point in entry_points(group=_GROUP))
 
 
 def load_policy(
@@ -43,8 +52,10 @@ def load_policy(
     options: PolicyOptions | None = None,
     *,
     folder: Path | None = None,
+    budget: Budget | None = None,
+    cassette: Cassette | None = None,
 ) -> Callable[[], Policy]:
-    """Find a policy.
+    """Find a policy; `Suite.load_policy` finds one for an environment.
 
     Args:
         spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one of another
@@ -53,6 +64,8 @@ def load_policy(
         domain_policies: The domain's policies: name to ``package.module:Class``.
         options: Settings for ``llm`` and for policies of other packages.
         folder: The domain's folder, for ``file.py:Class`` among its policies.
+        budget: Limits of ``llm``.
+        cassette: Records or replays the replies of ``llm``.
 
     Returns:
         A factory; every call creates a policy.
@@ -60,23 +73,26 @@ def load_policy(
     Raises:
         InputError: There is no such policy, or it cannot be used; gives the reason and the known names.
     """
-    own = dict(domain_policies or {})
+    own, options = dict(domain_policies or {}), options or PolicyOptions()
     if spec in own:
         return checked_class(load_object(own[spec], folder=folder, where=f"policy {spec!r}"), own[spec])
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
     if spec == "llm":
-        from simia_gym.policies.llm import LLMPolicy, resolve_options
+        from simia_gym.policies.llm import LLMPolicy
 
-        return partial(LLMPolicy, resolve_options(options or PolicyOptions()))
+        options = options.resolved(replaying=cassette is not None and cassette.mode == "replay")
+        return partial(LLMPolicy, options, budget=budget, cassette=cassette)
     if spec in extra_policies():
-        return load_extra_policy(spec, options or PolicyOptions())
+        return _load_extra(spec, options)
     known = ", ".join(sorted({*policy_names(own), *extra_policies()}))
     if ":" not in spec:
         hint = did_you_mean(spec, known.split(", "))
         fix = f"{hint}Known names: {known}; or give module:Class of your own."
         raise InputError(f"unknown policy {spec!r}", fix=fix)
-    _make_current_directory_importable()
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)  # at the end, so that it shadows no installed package
     try:
         found = load_object(spec, folder=Path.cwd(), where="policy")
     except InputError as error:
@@ -85,27 +101,75 @@ def load_policy(
     return checked_class(found, spec)
 
 
+def _load_extra(name: str, options: PolicyOptions) -> Callable[[], Policy]:
+    """Load a policy of another package; several packages that offer the same name are an error."""
+    where = f"policy {name!r}"
+    first, *others = {point.value: point for point in entry_points(group=_GROUP, name=name)}.values()
+    if others:
+        offers = " and ".join(point.value for point in (first, *others))
+        raise InputError(f"it is offered by {offers}", where=where, fix="Uninstall one of them.")
+    package = first.dist.name if first.dist is not None else first.module
+    try:
+        make: Callable[[PolicyOptions], Callable[[], Policy]] = first.load()
+    except InputError:
+        raise
+    except Exception as error:
+        what = f"{package} cannot load it from {first.value}: {type(error).__name__}: {error}"
+        raise InputError(what, where=where, fix=f"Mend, update or uninstall {package}.") from error
+    return make(options)
+
+
 def checked_class(found: object, spec: str) -> Callable[[], Policy]:
     """Check that an object is a policy class whose constructor needs no arguments."""
     fix = "Write a class with a method act(self, messages) -> str."
     if not inspect.isclass(found):
         raise InputError(f"{spec} is not a class but a {type(found).__name__}", where="policy", fix=fix)
-    act = getattr(found, "act", None)
-    if not callable(act):
+    if not callable(getattr(found, "act", None)):
         raise InputError(f"{spec} has no method 'act'", where="policy", fix=fix)
     try:
         inspect.signature(found).bind()
     except TypeError as error:
-        raise InputError(
-            f"{spec} cannot be made without arguments ({error})", where="policy", fix="Give its parameters defaults."
-        ) from error
-    except ValueError:
+        what = f"{spec} cannot be made without arguments ({error})"
+        raise InputError(what, where="policy", fix="Give its parameters defaults.") from error
+    except ValueError:  # a class written in C may have no signature
         pass
     return cast("Callable[[], Policy]", found)
 
 
-def _make_current_directory_importable() -> None:
-    """Add the current directory to ``sys.path``, at its end, so that it shadows no installed package."""
-    here = os.getcwd()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
+def policy_hash(
+    spec: str, domain_policies: Mapping[str, str] | None = None, *, folder: Path | None = None
+) -> str | None:
+    """Hash the source of a policy: the files of its class, of the base classes and of the module in ``module:Class``.
+
+    Imported modules are not covered.
+
+    Args:
+        spec: A name or ``module:Class``, as for `load_policy`.
+        domain_policies: The domain's policies: name to ``package.module:Class``.
+        folder: The domain's folder.
+
+    Returns:
+        16 hex digits; ``None`` for a built-in policy, or one without source files.
+    """
+    named = (domain_policies or {}).get(spec)
+    dotted = named or spec
+    if ":" not in dotted:
+        return None
+    place = Path.cwd() if named is None else folder or Path.cwd()
+    found = load_object(dotted, folder=place, where="policy")
+    digest = hashlib.sha256()
+    paths = list(dict.fromkeys(_files(dotted.rpartition(":")[0], place, found)))
+    for path in paths:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16] if paths else None
+
+
+def _files(source: str, place: Path, found: object) -> Iterator[Path]:
+    modules = [source, *(item.__module__ for item in inspect.getmro(found))] if inspect.isclass(found) else [source]
+    for name in modules:
+        file = str(place / name) if name.endswith(".py") else getattr(sys.modules.get(name), "__file__", None)
+        if name.partition(".")[0] in sys.stdlib_module_names or file is None:
+            continue
+        path = Path(file).resolve()
+        if path.is_file():
+            yield path

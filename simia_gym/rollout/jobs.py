@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
@@ -36,6 +38,18 @@ class Job:
     group: str
     seed: int
     key: str
+
+
+class EpisodeSlot(NamedTuple):
+    """The position of one episode in a plan.
+
+    Attributes:
+        task: Index of its task in the list of tasks, from 0.
+        member: Index of the episode among those of the same task, from 0.
+    """
+
+    task: int
+    member: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +104,12 @@ class Plan:
         return 0 if self.episodes is None else self.episodes % self.group
 
     def total(self, tasks: int) -> int:
-        """Number of jobs.
-
-        Args:
-            tasks: Number of tasks.
-        """
+        """Number of jobs for a number of tasks."""
         return tasks * self.group if self.episodes is None else self.episodes
 
     def settings(self) -> JsonObject:
         """The settings that must be equal for a run to continue the record of another."""
-        return {
-            **self.config_json,
-            "policy": self.policy,
-            **self.run(),
-            "domain_hash": self.domain_hash,
-        }
+        return {**self.config_json, "policy": self.policy, **self.run(), "domain_hash": self.domain_hash}
 
     def run(self) -> JsonObject:
         """The settings of the rollout that all lines of a record share, besides environment and policy."""
@@ -113,16 +118,7 @@ class Plan:
 
 
 def episode_seed(seed: int, task_id: str, member: int) -> int:
-    """Derive the seed of an episode; the result is the same on every machine and Python version.
-
-    Args:
-        seed: The rollout's seed.
-        task_id: The task's id.
-        member: Number of the episode among the episodes of the task, from 0.
-
-    Returns:
-        A seed below 2**32.
-    """
+    """Derive the seed of an episode, below 2**32; it is the same on every machine and Python version."""
     digest = hashlib.sha256(encode(["episode-seed", seed, task_id, member])).digest()
     return int.from_bytes(digest[: _SEED_BITS // 8], "big")
 
@@ -137,39 +133,29 @@ def content_key(*parts: Any) -> str:
     return hashlib.sha256(encode(list(parts))).hexdigest()[:32]
 
 
-def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
-    """List the jobs in the order in which they start.
+def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
+    """List the episodes of a plan, in the order in which they start.
 
     The members of a group follow each other, so that groups finish early. If more than tasks x group episodes are
     requested, the tasks are repeated with new groups and continued member numbers.
-
-    Args:
-        plan: The settings.
-        tasks: The tasks; generated tasks are generated one at a time, when needed.
-
-    Yields:
-        One job per episode, or a `MissingTask` if its task cannot be generated.
 
     Raises:
         InputError: There are no tasks.
     """
     if not tasks:
         raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
-    remaining = plan.total(len(tasks))
-    first = 0
-    while remaining:
-        for position in range(len(tasks)):
-            task, error = _task(tasks, position)
-            digest = None if task is None else _digest(task)
-            for member in range(first, first + plan.group):
-                if not remaining:
-                    return
-                remaining -= 1
-                if task is None:
-                    yield MissingTask(position, error)
-                    continue
-                yield make_job(plan, task, member, digest)
-        first += plan.group
+    for number in range(plan.total(tasks)):
+        group, member = divmod(number, plan.group)
+        yield EpisodeSlot(group % tasks, group // tasks * plan.group + member)
+
+
+def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
+    """Make the jobs of `slots_of`; each group generates its task once, when its first job is needed."""
+    for position, slots in groupby(slots_of(plan, len(tasks)), itemgetter(0)):
+        task = _task(tasks, position)
+        digest = "" if isinstance(task, MissingTask) else _digest(task)
+        for _, member in slots:
+            yield task if isinstance(task, MissingTask) else make_job(plan, task, member, digest)
 
 
 def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> Job:
@@ -180,9 +166,6 @@ def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> 
         task: The task.
         member: Number of the episode among the episodes of the task, from 0.
         digest: The task's content hash; computed if ``None``.
-
-    Returns:
-        The job.
     """
     content = digest or _digest(task)
     played = [plan.policy, plan.policy_hash, plan.seed, member]
@@ -196,29 +179,22 @@ def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> 
 
 
 def job_at(plan: Plan, tasks: Sequence[Task], position: int, member: int) -> Job | MissingTask:
-    """Make one of the jobs that `make_jobs` lists.
-
-    Args:
-        plan: The settings.
-        tasks: The tasks.
-        position: Index of the task, from 0.
-        member: Number of the episode among the episodes of the task, from 0.
-    """
-    task, error = _task(tasks, position)
-    return MissingTask(position, error) if task is None else make_job(plan, task, member)
+    """Make one of the jobs that `make_jobs` lists, given the parts of its `EpisodeSlot`."""
+    task = _task(tasks, position)
+    return task if isinstance(task, MissingTask) else make_job(plan, task, member)
 
 
-def _task(tasks: Sequence[Task], position: int) -> tuple[Task | None, str]:
-    """The task and an empty text, or ``None`` and the error; a domain's task generator may raise anything."""
+def _task(tasks: Sequence[Task], position: int) -> Task | MissingTask:
+    """The task at an index; a domain's task generator may raise or return anything."""
     try:
         task: object = tasks[position]
-        if not isinstance(task, Task) or not isinstance(task.id, str):
-            return None, f"it is {str(task)[:80]!r} and not a task"
+        if isinstance(task, Task) and isinstance(task.id, str):
+            return task
+        return MissingTask(position, f"it is {str(task)[:80]!r} and not a task")
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return None, f"{type(error).__name__}: {error}"
-    return task, ""
+        return MissingTask(position, f"{type(error).__name__}: {error}")
 
 
 def _digest(task: Task) -> str:

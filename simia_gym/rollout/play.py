@@ -33,20 +33,7 @@ class Turns:
 async def play(
     episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "", group: str = ""
 ) -> str | None:
-    """Play one episode to its end with a policy.
-
-    Args:
-        episode: A new episode.
-        task: The task.
-        seed: The episode's seed.
-        policy: The policy.
-        env: The environment's id, for the policy.
-        group: Id of the episodes that share a world.
-
-    Returns:
-        The traceback of an unexpected exception, for the sidecar file; ``None`` if there was none. ``episode.verdict``
-        is set.
-    """
+    """Play one episode to its end with a policy; arguments and result are those of `play_new`."""
     return await play_new(episode, task, seed=seed, make_policy=lambda: policy, env=env, group=group)
 
 

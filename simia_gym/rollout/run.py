@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,15 +18,13 @@ from simia_gym.assembly.suite import LLM, load_suite
 from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
-from simia_gym.llm.settings import NO_MATTER, resolve_model
+from simia_gym.llm.settings import NO_MATTER
 from simia_gym.policies import PolicyOptions, policy_hash, policy_names
-from simia_gym.policies.extra import extra_policies
+from simia_gym.policies.load import extra_policies
 from simia_gym.record.records import Record
-from simia_gym.rollout.foreign import foreign_code
 from simia_gym.rollout.jobs import Plan, content_key, plain_config
-from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.pools import Elsewhere, MakePool, load_pool
+from simia_gym.rollout.pools import Elsewhere, load_pool
 from simia_gym.rollout.preflight import Places, check_prices, look_at_models
 from simia_gym.rollout.stopping import run_until_interrupted
 from simia_gym.rollout.store import RecordStore, TakenError, create_store, record_path, resume_store, sidecar
@@ -37,6 +35,7 @@ from simia_gym.types import JsonObject
 EXPERT = "expert"
 CLUSTER = "Cluster"
 MOST_AT_ONCE = 10_000
+_CASSETTES = ("record_cassette", "replay_cassette")
 
 
 class RunSettings(Settings):
@@ -72,11 +71,7 @@ class Display(Protocol):
     """Shows the progress of a run."""
 
     def progress(self, total: int) -> AbstractContextManager[None]:
-        """Show the progress inside the context.
-
-        Args:
-            total: Number of episodes.
-        """
+        """Show the progress of a number of episodes inside the context."""
         ...
 
     def done(self, record: Record) -> None:
@@ -100,8 +95,7 @@ class Ended:
         spent: Model usage by role.
         stopped: Why the rollout ended early: ``budget``, ``endpoint`` or ``bug``; ``None`` if it did not.
         message: The reason for an early end in one line.
-        interrupt: The interrupt that ended the rollout, if any.
-        error: The error that ended the rollout, if any.
+        error: The interrupt or the error that ended the rollout, if any.
     """
 
     path: Path
@@ -111,18 +105,11 @@ class Ended:
     spent: JsonObject
     stopped: str | None = None
     message: str = ""
-    interrupt: KeyboardInterrupt | None = None
-    error: InputError | None = None
+    error: KeyboardInterrupt | InputError | None = None
 
 
 class Run:
-    """A rollout that is ready to start.
-
-    Args:
-        config: The environment's settings.
-        settings: The rollout's settings.
-        sources: Models and limits.
-        resources: The resources made from `sources`.
+    """A rollout that is ready to start; `prepared` makes it.
 
     Attributes:
         suite: The loaded environment.
@@ -137,14 +124,13 @@ class Run:
 
     def __init__(self, config: EnvConfig, settings: RunSettings, sources: ModelSources, resources: Resources) -> None:
         self.settings, self.sources = settings, sources
-        with foreign_code(config.domain or config.env):
-            self.suite = load_suite(config, resources)
+        self.suite = load_suite(config, resources)
         self.policy, self.options = self._named_policy()
         own, folder = self.suite.domain.config.policies, self.suite.domain.folder
         if settings.policy == EXPERT and EXPERT not in policy_names(own):
             fix = "Give --policy llm, or module:Class of your own."
             raise InputError(f"{self.suite.domain.name} has no expert", where="policy", fix=fix)
-        self._make_policy = make_player(settings.policy, self.options, self.suite)
+        self._make_policy = self.suite.load_policy(settings.policy, self.options)
         self.places = self._places()
         if not self.suite.model_names and settings.policy != LLM:
             sources.check_used(config)
@@ -184,11 +170,7 @@ class Run:
     def look(self) -> list[str]:
         """Check every model with one short request, unless the record file already exists and is not resumed.
 
-        Returns:
-            Warnings about problems that may be temporary, one line each.
-
-        Raises:
-            InputError: A model cannot be used.
+        See `look_at_models` for results and errors.
         """
         return look_at_models(self.suite, self.places) if self.settings.resume or not os.path.exists(self.path) else []
 
@@ -198,9 +180,6 @@ class Run:
         Args:
             display: Shows the progress.
             begin: Called with the opened record before the first episode.
-
-        Returns:
-            How the rollout ended.
 
         Raises:
             InputError: The record cannot be created or resumed.
@@ -214,8 +193,7 @@ class Run:
 
         pool = self._pool(on_done)
         pool.on_traceback = display.failed
-        interrupt: KeyboardInterrupt | None = None
-        problem: InputError | None = None
+        error: KeyboardInterrupt | InputError | None = None
         with self._store() as store:
             begin(store)
             watch.begin(pool.halt, store.finished)
@@ -224,12 +202,10 @@ class Run:
             try:
                 with display.progress(pool.total):
                     run_until_interrupted(pool.run(store), waits=waits)
-            except KeyboardInterrupt as error:
-                interrupt = error
             except EndpointLostError:
                 pass  # `watch` holds the reason
-            except InputError as error:
-                problem = error
+            except (KeyboardInterrupt, InputError) as caught:
+                error = caught
         return Ended(
             path=store.path,
             total=pool.total,
@@ -238,41 +214,28 @@ class Run:
             spent=accounts().snapshot(),
             stopped=watch.stopped,
             message=watch.message,
-            interrupt=interrupt,
-            error=problem,
+            error=error,
         )
 
     def _named_policy(self) -> tuple[str, PolicyOptions]:
         settings = self.settings
         options = self.sources.policy(settings.policy_model, settings.policy_base_url)
         if settings.policy == LLM:
-            if self.sources.replaying:
-                options = replace(options, model=resolve_model("policy", options.model))
-            else:
-                from simia_gym.policies.llm import resolve_options
-
-                options = resolve_options(options)
+            options = options.resolved(replaying=self.sources.replaying)
             return f"llm:{options.model}", options
         if settings.policy in extra_policies() and settings.policy_base_url is None:
             return f"{settings.policy}:{options.model}" if options.model else settings.policy, options
-        given: Mapping[str, Any] = {
-            "policy_model": settings.policy_model,
-            "policy_base_url": settings.policy_base_url,
-            "role.policy": self.sources.role.get(POLICY),
-        }
-        for name, value in given.items():
+        given = {name: getattr(settings, name) for name in ("policy_model", "policy_base_url")}
+        for name, value in {**given, "role.policy": self.sources.role.get(POLICY)}.items():
             if value is not None:
-                raise InputError(
-                    f"it is for the policy llm, not {settings.policy}", where=name, fix="Add --policy llm."
-                )
+                what = f"it is for the policy llm, not {settings.policy}"
+                raise InputError(what, where=name, fix="Add --policy llm.")
         return settings.policy, options
 
     def _places(self) -> Places:
         if self.settings.policy != LLM or LLM in self.suite.domain.config.policies or self.sources.replaying:
             return {}
-        from simia_gym.policies.llm import endpoint_of, model_settings
-
-        return {POLICY: (model_settings(self.options), endpoint_of(self.options))}
+        return {POLICY: (self.options, self.options.endpoint())}
 
     def _model_hash(self) -> str | None:
         """Hash of the policy's model content and non-default settings; ``None`` if there is neither."""
@@ -314,18 +277,14 @@ class Run:
 def prepared(config: EnvConfig, settings: RunSettings, sources: ModelSources) -> Iterator[Run]:
     """Prepare a rollout; at the end, close a recorded cassette and delete it if it is empty.
 
-    Args:
-        config: The environment's settings.
-        settings: The rollout's settings.
-        sources: Models and limits.
-
-    Yields:
-        The rollout.
-
     Raises:
         InputError: A setting is invalid, or something that the rollout needs is missing.
     """
-    _check_files(settings, sources)
+    out = settings.out
+    for name in _CASSETTES:
+        file: Path | None = getattr(sources, name)
+        if out is not None and file and file.resolve() in (out.resolve(), sidecar(out).resolve()):
+            raise InputError(f"{file} is the record of this rollout", where=name, fix="Give another file.")
     pool_of(settings, sources)
     resources = sources.resources(resume=settings.resume)
     try:
@@ -338,7 +297,7 @@ def prepared(config: EnvConfig, settings: RunSettings, sources: ModelSources) ->
                 cassette.path.unlink()
 
 
-def pool_of(settings: RunSettings, sources: ModelSources) -> MakePool | None:
+def pool_of(settings: RunSettings, sources: ModelSources) -> Callable[..., Pool] | None:
     """The class of pool that distributes episodes to other processes; ``None`` for this process alone.
 
     Raises:
@@ -349,17 +308,8 @@ def pool_of(settings: RunSettings, sources: ModelSources) -> MakePool | None:
             if getattr(settings, name) is not None:
                 raise InputError("it is for runs on Ray", where=name, fix="Add --ray.")
         return None
-    for name in ("record_cassette", "replay_cassette"):
+    for name in _CASSETTES:
         if getattr(sources, name) is not None:
             what, fix = "a cassette is one file of one process", "Leave --ray or the cassette out."
             raise InputError(what, where=name, fix=fix)
     return load_pool("ray")
-
-
-def _check_files(settings: RunSettings, sources: ModelSources) -> None:
-    """Check that record and cassette are different files."""
-    out = settings.out
-    for name in ("record_cassette", "replay_cassette"):
-        cassette: Path | None = getattr(sources, name)
-        if out is not None and cassette and cassette.resolve() in (out.resolve(), sidecar(out).resolve()):
-            raise InputError(f"{cassette} is the record of this rollout", where=name, fix="Give another file.")

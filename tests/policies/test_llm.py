@@ -17,8 +17,8 @@ from simia_gym.actions.reading import read_action
 from simia_gym.errors import Fault
 from simia_gym.llm.transport.http import close_connections
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
-from simia_gym.policies.llm import LLMPolicy, resolve_options
-from simia_gym.policies.transcript import openai_messages
+from simia_gym.policies.llm import LLMPolicy
+from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.types import Calls, JsonObject, Message, ToolCall
 
 WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
@@ -208,12 +208,12 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SIMIA_POLICY_MODEL", "m")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    options = resolve_options(PolicyOptions())
+    options = PolicyOptions().resolved()
     assert (options.model, options.base_url, options.api_key) == ("m", "http://127.0.0.1:1/v1", SECRET)
     assert SECRET not in repr(options)
     monkeypatch.setenv("SIMIA_POLICY_BASE_URL", "http://127.0.0.1:2/v1")
     monkeypatch.setenv("SIMIA_POLICY_API_KEY", "own")
-    options = resolve_options(PolicyOptions(model="given"))
+    options = PolicyOptions(model="given").resolved()
     assert (options.model, options.base_url, options.api_key) == ("given", "http://127.0.0.1:2/v1", "own")
 
 

@@ -14,9 +14,9 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import Fault
 from simia_gym.llm.budget import Budget
-from simia_gym.rl.cluster.assignments import Assignments, EpisodeSlot, slots_of
+from simia_gym.rl.cluster.assignments import Assignments
 from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare, BudgetShares
-from simia_gym.rollout.jobs import Job, Plan, job_at, make_jobs
+from simia_gym.rollout.jobs import EpisodeSlot, Job, Plan, job_at, make_jobs, slots_of
 
 
 def slots(count: int) -> list[EpisodeSlot]:

@@ -14,8 +14,7 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import InputError
 from simia_gym.policies import PolicyOptions
 from simia_gym.record.records import Record
-from simia_gym.rollout.jobs import Plan
-from simia_gym.rollout.player import make_player
+from simia_gym.rollout.jobs import Plan, slots_of
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere
 from simia_gym.rollout.store import create_store
@@ -24,7 +23,7 @@ from .libraries import need
 
 need("ray")
 
-from simia_gym.rl.cluster.assignments import Assignments, slots_of
+from simia_gym.rl.cluster.assignments import Assignments
 from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReply
 from simia_gym.rl.cluster.pool import RayPool, check_cards
@@ -41,7 +40,7 @@ def test_all_that_is_written_is_counted_before_the_run_is_ended(tmp_path: Path) 
     suite = load_suite(EnvConfig("simia/webshop-v0"))
     plan = Plan(suite.config, suite.domain.hash, "expert", episodes=4)
     with create_store(tmp_path / "here.jsonl") as store:
-        asyncio.run(Pool(suite, plan, make_player("expert", PolicyOptions(), suite)).run(store))
+        asyncio.run(Pool(suite, plan, suite.load_policy("expert")).run(store))
     lines = (tmp_path / "here.jsonl").read_bytes().splitlines(keepends=True)
     heard: list[Record] = []
 

@@ -25,7 +25,6 @@ from simia_gym.oracle.server import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
-from simia_gym.rollout.player import make_player
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, load_pool
 from simia_gym.rollout.store import create_store, resume_store
@@ -69,7 +68,7 @@ class Runs:
         return pool
 
     def here(self, path: Path, **settings: Any) -> Pool:
-        pool = Pool(self.suite, self.plan, make_player(self.policy, PolicyOptions(), self.suite), **settings)
+        pool = Pool(self.suite, self.plan, self.suite.load_policy(self.policy), **settings)
         with create_store(path) as store:
             asyncio.run(pool.run(store))
         return pool

@@ -17,10 +17,10 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.oracle.server import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
 from simia_gym.record.records import record_from_json
-from simia_gym.rl.cluster.assignments import EpisodeSlot
 from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
+from simia_gym.rollout.jobs import EpisodeSlot
 from simia_gym.version import __version__
 
 NO_LIMIT = Amounts(None, None, None)

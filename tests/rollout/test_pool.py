@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
 import time
@@ -72,6 +73,29 @@ def test_the_first_episodes_do_not_run_far_ahead_while_the_last_ones_begin(roll:
     roll(Counting, concurrency=192, group=32)
     assert len(begun) == 192
     assert 16 < begun[-1] <= 48
+
+
+@pytest.mark.parametrize(
+    ("before", "concurrency", "within"),
+    [
+        ((700, 10, 10), 1, (50_000, 10, 10)),
+        ((700, 10, 10), 1000, (2_000_000, 10, 10)),
+        ((90_000, 5, 5), 1, (90_000, 5, 5)),
+        ((0, 10, 10), 1, (0, 10, 10)),
+    ],
+)
+def test_garbage_is_collected_rarely_while_episodes_run(
+    roll: Roll, before: tuple[int, int, int], concurrency: int, within: tuple[int, int, int]
+) -> None:
+    seen: set[tuple[int, int, int]] = set()
+    as_ever = gc.get_threshold()
+    gc.set_threshold(*before)
+    try:
+        roll(NullPolicy, concurrency=concurrency, on_done=lambda record: seen.add(gc.get_threshold()))
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*as_ever)
+    assert seen == {within}
 
 
 @pytest.mark.parametrize("temper", [Stuck, Hanging])

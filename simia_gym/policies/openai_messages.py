@@ -10,20 +10,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from simia_gym.common.json_encoding import encode
+from simia_gym.llm.prompt import Prompt
 from simia_gym.types import JsonObject, Message
 
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 
 
 def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
-    """Copy a transcript in the form that servers accept.
-
-    Args:
-        messages: The transcript; messages may have extra keys.
-
-    Returns:
-        New messages; the given ones are not changed.
-    """
+    """Copy a transcript in the form that servers accept; the given messages are not changed."""
     result: list[JsonObject] = []
     position = 0
     while position < len(messages):
@@ -39,35 +34,6 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
             position += 1
         result.extend(_turn(message, answers))
     return result
-
-
-def one_call(messages: Sequence[Message]) -> tuple[JsonObject, JsonObject] | None:
-    """A fast path of `openai_messages` for the most common turn: one tool call and its result.
-
-    Args:
-        messages: Part of a transcript.
-
-    Returns:
-        The two messages; ``None`` if the part is not such a turn.
-    """
-    if len(messages) != 2:
-        return None
-    said, answer = messages
-    listed, content, shown = said.get("tool_calls"), said.get("content"), answer.get("content")
-    if said.get("role") != "assistant" or answer.get("role") != "tool" or not isinstance(listed, list):
-        return None
-    if len(listed) != 1 or type(shown) is not str or not (content is None or type(content) is str):
-        return None
-    call = listed[0]
-    made, function = call.get("id"), call.get("function")
-    if type(made) is not str or answer.get("tool_call_id") != made or not function:
-        return None
-    name, arguments = function.get("name"), function.get("arguments")
-    if type(name) is not str or type(arguments) is not str:
-        return None
-    calls = [{"id": made, "type": "function", "function": {"name": name, "arguments": arguments}}]
-    turn: JsonObject = {"role": "assistant", "content": content or None, "tool_calls": calls}
-    return turn, {"role": "tool", "tool_call_id": made, "content": shown}
 
 
 def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
@@ -104,3 +70,45 @@ def _call(item: JsonObject) -> JsonObject:
 def _text(message: Message) -> Any:
     content = message.get("content")
     return "" if content is None else content
+
+
+class EncodedTranscript:
+    """Encodes a growing transcript without encoding its beginning at every call.
+
+    The messages before the last assistant message are final and their encoding is kept; the rest, the last turn, is
+    encoded at each call. A transcript that does not extend the previous one is encoded from the start.
+    """
+
+    def __init__(self) -> None:
+        self._seen: list[Message] = []
+        self._prompt = Prompt()
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        """Encode the whole transcript so far, in the form that servers accept."""
+        done = len(self._seen)
+        goes_on = (messages if type(messages) is list else [*messages])[:done] == self._seen
+        # The kept part ends before an assistant message; a tool message there would belong to the kept turn.
+        if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
+            self._seen, self._prompt, done = [], Prompt(), 0
+        last = _last_turn(messages, done)
+        if last > done:
+            ended = list(messages[done:last])
+            _add(self._prompt, ended)
+            self._prompt.mark_static()
+            self._seen += ended
+        whole = self._prompt.fork()
+        _add(whole, messages[last:])
+        return whole
+
+
+def _add(prompt: Prompt, messages: Sequence[Message]) -> None:
+    for message in openai_messages(messages):
+        prompt.add_encoded(encode(message))
+
+
+def _last_turn(messages: Sequence[Message], start: int) -> int:
+    """The index of the last assistant message after ``start``; ``start`` if there is none."""
+    at = len(messages) - 1
+    while at > start and messages[at].get("role") != "assistant":
+        at -= 1
+    return max(at, start)

@@ -1,4 +1,4 @@
-"""The policy that draws actions at random; arguments of tool calls fit the tools' schemas."""
+"""Policies without a model. `simia check` plays those that do no work to find tasks that can be passed without work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,33 @@ from simia_gym.policies.base import PolicyStart
 from simia_gym.types import Message
 
 
+class NullPolicy:
+    """Replies with the empty text."""
+
+    text = ""
+
+    def act(self, messages: Sequence[Message]) -> str:
+        """Return the same text every turn."""
+        return self.text
+
+
+class ClaimerPolicy(NullPolicy):
+    """Claims that the task is done."""
+
+    text = "I have taken care of everything you asked for. It is all done."
+
+
+class RefuserPolicy(NullPolicy):
+    """Refuses whatever it is asked."""
+
+    text = "I'm sorry, but I cannot do that for you."
+
+
 class RandomPolicy:
-    """Draws each action from the grammar; the same seed and transcript give the same action."""
+    """Draws each action from the grammar, with arguments that fit the tools' schemas.
+
+    The same seed and transcript give the same action.
+    """
 
     def __init__(self) -> None:
         self._start: PolicyStart | None = None
