@@ -69,17 +69,7 @@ class EndpointModel:
         self._target = Target(endpoint.address(sdk.CHAT), endpoint.headers) if endpoint.client is None else None
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Send a request, with retries, and return the checked reply.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The reply. If the request has a reply schema, ``data`` is valid under it.
-
-        Raises:
-            Fault: The model gave no valid reply.
-        """
+        """Send a request, with retries, and return the checked reply, as `ChatModel` demands."""
         form = None if request.reply is None else form_of(request.reply)
         tries = failed = worthless = 0
         try:
@@ -257,12 +247,7 @@ class EndpointModel:
 
 
 def seed_of(seed: int, attempt: int) -> int:
-    """The seed of an attempt; the first attempt uses the seed of the request.
-
-    Args:
-        seed: The seed of the request.
-        attempt: Number of unusable replies so far.
-    """
+    """The seed of a request after this number of unusable replies; at first its own."""
     if attempt == 0:
         return seed
     return int.from_bytes(sha256(f"{seed}:{attempt}".encode()).digest()[:4], "big") & 0x7FFFFFFF

@@ -41,13 +41,7 @@ class Said(NamedTuple):
 
 
 def read_completion(body: bytes) -> Said:
-    """Parse the body of a successful response.
-
-    Args:
-        body: JSON in the layout of OpenAI's chat completions.
-
-    Returns:
-        The parsed completion.
+    """Parse the body of a successful response, in the layout of OpenAI's chat completions.
 
     Raises:
         Failure: ``bad_reply``: the body is not a chat completion.
@@ -101,13 +95,7 @@ def _complaint(data: Any) -> str:
 
 
 def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:
-    """Estimate the token counts for servers that report none: four bytes per token.
-
-    Args:
-        prompt: Size of the request in bytes.
-        body: Response body.
-        message: The assistant message in it.
-    """
+    """Estimate the token counts for servers that report none, from the bytes of request and message."""
     try:
         said = len(encode(message))
     except InputError:

@@ -40,13 +40,7 @@ class Form:
         }
 
     def read(self, text: str) -> Any:
-        """Read the value from a model's text.
-
-        Args:
-            text: The model's whole text.
-
-        Returns:
-            The value, valid under the schema.
+        """Read the value, valid under the schema, from a model's whole text.
 
         Raises:
             Failure: ``bad_reply``: there is no valid value, or more than one value.
@@ -73,11 +67,6 @@ def form_of(reply: ReplySchema) -> Form:
 
 def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str, Any]:
     """Read a recorded raw reply in the same way as a new one.
-
-    Args:
-        raw: The model's whole text.
-        reply: The schema of the reply; ``None`` for free text.
-        role: Role that sent the request.
 
     Returns:
         The text without its thinking, and the decoded value (``None`` for free text).

@@ -92,13 +92,7 @@ class ChatModel(Protocol):
     """Anything that replies to requests: an endpoint, a cassette or the record of an episode."""
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Reply to one request.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The reply. If the request has a reply schema, ``data`` is valid under it.
+        """Reply to one request. If the request has a reply schema, the reply's ``data`` is valid under it.
 
         Raises:
             Fault: There is no valid reply; names the request's role. Implementations never make up a reply.

@@ -7,7 +7,6 @@ placeholders.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -18,26 +17,13 @@ from simia_gym.errors import InputError
 FOLDER = "prompts"
 """The folder of a domain's own prompts, inside the domain's folder."""
 
-PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
-    "simulator_ledger": ("errors", "policy"),
-    "simulator_reference": ("errors", "policy"),
-    "user": ("most",),
-    "judge": ("policy",),
-}
-"""The placeholders that each prompt may use; a prompt that is not listed may use none."""
-
 _HERE = Path(__file__).resolve().parent
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
 @dataclass(frozen=True)
 class PromptFile:
-    """The instructions for one role.
-
-    Attributes:
-        path: The file, for error messages.
-        text: Its content.
-    """
+    """The instructions for one role."""
 
     path: Path
     text: str
@@ -53,13 +39,7 @@ class PromptFile:
         return sha256(self.text.encode()).hexdigest()[:16]
 
     def fill(self, **values: str) -> str:
-        """Replace the placeholders by values.
-
-        Args:
-            **values: Text by placeholder; a value whose placeholder does not occur is ignored.
-
-        Returns:
-            The text; placeholders inside values stay as they are.
+        """Replace the placeholders by values; one without its placeholder is ignored.
 
         Raises:
             InputError: The file has an unknown placeholder.
@@ -85,14 +65,7 @@ def prompt_names() -> tuple[str, ...]:
 
 
 def load_prompt(name: str, folder: Path | None = None) -> PromptFile:
-    """Read the instructions for a role.
-
-    Args:
-        name: Such as ``simulator_ledger``; see `prompt_names`.
-        folder: A domain's folder; its ``prompts/NAME.md`` is read instead, where there is one.
-
-    Returns:
-        The file.
+    """Read the instructions for a role, from the domain's ``prompts/NAME.md`` where there is one.
 
     Raises:
         InputError: There is no such prompt, or it cannot be read.
@@ -109,14 +82,7 @@ def load_prompt(name: str, folder: Path | None = None) -> PromptFile:
 
 
 def prompt_problems(folder: Path) -> list[InputError]:
-    """Check a domain's own prompts: unknown names, unknown placeholders.
-
-    Args:
-        folder: The domain's folder.
-
-    Returns:
-        One error for each file that has something wrong.
-    """
+    """One error for each of a domain's own prompts whose name or placeholders the prompts of this package lack."""
     known = prompt_names()
     fix = f"Use one of these names: {', '.join(known)}."
     problems = []
@@ -125,7 +91,7 @@ def prompt_problems(folder: Path) -> list[InputError]:
             problems.append(InputError("there is no prompt of this name to replace", where=str(path), fix=fix))
             continue
         try:
-            load_prompt(path.stem, folder).fill(**dict.fromkeys(PLACEHOLDERS.get(path.stem, ()), ""))
+            load_prompt(path.stem, folder).fill(**dict.fromkeys(load_prompt(path.stem).placeholders, ""))
         except InputError as error:
             problems.append(error)
     return problems

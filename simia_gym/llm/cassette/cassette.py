@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.locks import take_lock
@@ -53,7 +53,7 @@ class Cassette:
         self._lock = threading.Lock()
         self._lines: dict[str, JsonObject] = {}
         self._takes: Counter[str] = Counter()
-        self._file = -1
+        self._file: BinaryIO | None = None
         if mode == "replay":
             if not self.path.is_file():
                 raise InputError("there is no such file", where=str(path), fix="Record the cassette first.")
@@ -62,15 +62,12 @@ class Cassette:
             self._open(resume)
 
     def wrap(self, model: ChatModel | None, role: str, *, name: str | None = None) -> ChatModel:
-        """Put the cassette between a role and its model.
+        """Put the cassette between a role and its model; the result records or replays.
 
         Args:
             model: The model to record; may be ``None`` in replay.
             role: The role, or another name under which its replies are recorded.
             name: The model's name; default the ``name`` of `model`.
-
-        Returns:
-            A model that records or replays.
 
         Raises:
             InputError: There is no model to record.
@@ -81,10 +78,6 @@ class Cassette:
 
     def check(self, role: str, name: str) -> None:
         """Check before a replay that the cassette holds replies of a role by the named model.
-
-        Args:
-            role: The role, as in `wrap`.
-            name: The model's name.
 
         Raises:
             InputError: All recorded replies of the role come from other models.
@@ -100,17 +93,18 @@ class Cassette:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            if self._file >= 0:
-                self._closing()
-                self._file = -1
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def find(self, key: str) -> Mapping[str, Any] | None:
-        """The line with a key; ``None`` if there is none."""
+        """The line with a key; ``None`` if the request must be sent. A recorded fault only counts in replay."""
         with self._lock:
-            return self._lines.get(key)
+            line = self._lines.get(key)
+        return None if line is not None and self.mode == "record" and "reply" not in line else line
 
     def take(self, key: str) -> int:
         """Number a sample of a policy: how often this process has sent the same request before."""
@@ -122,21 +116,19 @@ class Cassette:
     def keep(self, line: JsonObject) -> JsonObject:
         """Write a line and return it; if another thread has already written a reply for the key, return that line."""
         with self._lock:
-            if self._file < 0:
+            if self._file is None:
                 raise InputError("the cassette is closed", where=str(self.path), fix="Open it again.")
             known = self._lines.get(line["key"])
             if known is not None and "reply" in known:
                 return known
             self._lines[line["key"]] = line
-            data = encode(line) + b"\n"
-            while data:
-                data = data[os.write(self._file, data) :]
+            self._file.write(encode(line) + b"\n")
+            self._file.flush()
             return line
 
     def _open(self, resume: bool) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if resume else os.O_EXCL)
         try:
-            file = os.open(self.path, flags, 0o644)
+            file = self.path.open("ab" if resume else "xb")
         except FileExistsError:
             fix = "Give --resume (resume=True in Python) to continue it, or another file."
             raise InputError("the cassette exists already", where=str(self.path), fix=fix) from None
@@ -145,15 +137,15 @@ class Cassette:
             raise InputError(f"it cannot be written ({error.strerror})", where=str(self.path), fix=fix) from None
         try:
             # Lock before reading: reading removes an incomplete last line, which another process may still be writing.
-            if not take_lock(file, self.path):
+            if not take_lock(file.fileno(), self.path):
                 fix = "Wait for it, or give another file."
                 raise InputError("another process is recording to it", where=str(self.path), fix=fix)
             self._read(torn_allowed=True)
         except BaseException:
-            os.close(file)
+            file.close()
             raise
         self._file = file
-        self._closing = weakref.finalize(self, os.close, file)
+        weakref.finalize(self, file.close)
 
     def _read(self, *, torn_allowed: bool) -> None:
         data = self.path.read_bytes()
@@ -179,7 +171,6 @@ class _Wrapped:
 
     def __init__(self, cassette: Cassette, model: ChatModel | None, role: str, name: str) -> None:
         self._cassette, self._model, self._role, self.name = cassette, model, role, name
-        self._numbered = role == "policy"
         self._in_flight: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[None]] = {}
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -189,36 +180,24 @@ class _Wrapped:
             Fault: The recorded fault; or ``cassette_miss``: the cassette has no reply to this request.
         """
         key = self._key(request)
-        if self._numbered:
-            return await self._complete_sample(request, key)
         spot = (asyncio.get_running_loop(), key)
-        while True:
-            line = self._cassette.find(key)
-            if line is not None and (self._cassette.mode == "replay" or "reply" in line):
-                return self._give(line, request)
-            if self._cassette.mode == "replay":
-                raise self._miss(request)
+        if self._role == "policy":
+            if spot in self._in_flight:
+                fix = "Give each of them a scope of its own."
+                what = f"two requests {request.ordinal} of the {self._role} in scope {request.scope!r} are alike"
+                raise InputError(what, where=str(self._cassette.path), fix=fix)
+            key = f"{key}#{self._cassette.take(key)}"
+        while (line := self._cassette.find(key)) is None:
             other = self._in_flight.get(spot)
             if other is None:
                 return await self._ask(spot, request, key)
             # The same request is in flight: wait for its reply, and send it again if it fails.
             await asyncio.shield(other)
-
-    async def _complete_sample(self, request: ChatRequest, key: str) -> Reply:
-        spot = (asyncio.get_running_loop(), key)
-        if spot in self._in_flight:
-            fix = "Give each of them a scope of its own."
-            what = f"two requests {request.ordinal} of the {self._role} in scope {request.scope!r} are alike"
-            raise InputError(what, where=str(self._cassette.path), fix=fix)
-        key = f"{key}#{self._cassette.take(key)}"
-        line = self._cassette.find(key)
-        if line is not None and (self._cassette.mode == "replay" or "reply" in line):
-            return self._give(line, request)
-        if self._cassette.mode == "replay":
-            raise self._miss(request)
-        return await self._ask(spot, request, key)
+        return self._give(line, request)
 
     async def _ask(self, spot: tuple[asyncio.AbstractEventLoop, str], request: ChatRequest, key: str) -> Reply:
+        if self._model is None or self._cassette.mode == "replay":
+            raise self._miss(request)
         done = self._in_flight[spot] = spot[0].create_future()
         line: JsonObject = {
             "v": _VERSION,
@@ -229,16 +208,13 @@ class _Wrapped:
             "model": self.name,
         }
         try:
-            if self._model is None:
-                raise self._miss(request)
             try:
                 reply = await self._model.complete(request)
             except Fault as fault:
                 # Record and cassette must hold the same message, and a cassette must not contain addresses.
                 shown = Fault(fault.kind, self._without_address(fault.message), role=fault.role)
-                self._cassette.keep(
-                    {**line, "fault": {"kind": shown.kind, "message": shown.message, "role": shown.role}}
-                )
+                kept = {"kind": shown.kind, "message": shown.message, "role": shown.role}
+                self._cassette.keep({**line, "fault": kept})
                 raise shown from None
             answer = {
                 "raw": reply.raw,
@@ -259,15 +235,7 @@ class _Wrapped:
             raise Fault(fault["kind"], fault["message"], role=fault["role"])
         kept = line["reply"]
         text, data = read_reply(kept["raw"], request.reply, role=request.role)
-        return Reply(
-            text=text,
-            raw=kept["raw"],
-            data=data,
-            message=kept["message"],
-            finish_reason=kept["finish_reason"],
-            model=kept["model"],
-            usage=Usage(**kept["usage"]),
-        )
+        return Reply(text, **{**kept, "data": data, "usage": Usage(**kept["usage"])})
 
     def _key(self, request: ChatRequest) -> str:
         whole = sha256()
@@ -298,6 +266,11 @@ class _Wrapped:
         return message.replace(host, "the endpoint") if host else message
 
 
+_USAGE = {"prompt": int, "cached": int, "completion": int}
+_REPLY = {"raw": str, "message": dict, "finish_reason": (str, type(None)), "model": str, "usage": _USAGE}
+_FAULT = {"kind": str, "message": str, "role": str}
+
+
 def _checked(text: bytes, where: str) -> JsonObject:
     """Decode and validate one line of a cassette."""
     fix = "The file is damaged: record it anew."
@@ -305,21 +278,14 @@ def _checked(text: bytes, where: str) -> JsonObject:
         line = decode(text)
     except ValueError:
         raise InputError("the line is no JSON", where=where, fix=fix) from None
-    kept = line.get("reply") if isinstance(line, dict) else None
-    if isinstance(kept, dict):
-        good = isinstance(kept.get("raw"), str) and isinstance(kept.get("message"), dict) and "finish_reason" in kept
-        good = good and isinstance(kept.get("model"), str) and _is_usage(kept.get("usage"))
-    else:
-        fault = line.get("fault") if isinstance(line, dict) else None
-        good = isinstance(fault, dict) and all(isinstance(fault.get(name), str) for name in ("kind", "message", "role"))
-    if not good or not isinstance(line.get("key"), str) or line.get("v") != _VERSION:
+    good = _fits(line, {"key": str, "reply": _REPLY}) or _fits(line, {"key": str, "fault": _FAULT})
+    if not good or line.get("v") != _VERSION:
         raise InputError("the line is none of a cassette", where=where, fix=fix)
     return dict(line)
 
 
-def _is_usage(found: Any) -> bool:
-    return (
-        isinstance(found, dict)
-        and set(found) == {"prompt", "cached", "completion"}
-        and all(isinstance(count, int) for count in found.values())
-    )
+def _fits(value: Any, wanted: Any) -> bool:
+    """Whether a value is of the wanted type, or an object whose fields are."""
+    if not isinstance(wanted, dict):
+        return isinstance(value, wanted)
+    return isinstance(value, dict) and all(name in value and _fits(value[name], wanted[name]) for name in wanted)

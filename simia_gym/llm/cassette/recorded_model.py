@@ -22,23 +22,12 @@ class RecordedModel:
         self._fault: Mapping[str, Any] | None = None
 
     def load(self, events: Iterable[Mapping[str, Any]], fault: Mapping[str, Any] | None) -> None:
-        """Load the next episode.
-
-        Args:
-            events: Its recorded events.
-            fault: The fault that ended it; ``None`` if no fault did.
-        """
+        """Load the events of the next episode, and the fault that ended it, if one did."""
         self._fault = fault
         self._replies = {(e["role"], e["ordinal"]): e for e in events if e["type"] == MODEL_EVENT}
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """Return the recorded reply.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The recorded reply, parsed again.
+        """Return the recorded reply, parsed again.
 
         Raises:
             Fault: There is no recorded reply: the fault that ended the episode if this role caused it, otherwise

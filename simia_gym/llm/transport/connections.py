@@ -93,10 +93,7 @@ class Connection(asyncio.Protocol):
         self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
 
     def ask(self, pieces: Iterable[bytes]) -> asyncio.Future[Answer]:
-        """Send a request.
-
-        Args:
-            pieces: All bytes of it, head and body.
+        """Send a request, given as the bytes of its head and body.
 
         Returns:
             A future of the response. It fails with a `Failure`: ``connection``, ``timeout``, or ``bad_reply`` if the
@@ -188,11 +185,8 @@ class Pool:
         """Send a request on an idle connection, or on a new one.
 
         Args:
-            pieces: All bytes of it, head and body.
+            pieces: The bytes of its head and body.
             timeout: Seconds for connecting, sending and reading together.
-
-        Returns:
-            The response.
 
         Raises:
             Failure: ``timeout``, ``connection`` or ``bad_reply``.

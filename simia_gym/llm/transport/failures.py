@@ -48,7 +48,7 @@ class Failure(Exception):
 
     Args:
         kind: One of the kinds of `Fault`.
-        message: What happened.
+        message: One line for people.
         again: Whether a retry may succeed.
         wait: Pause that the server asks for, in seconds; ``None`` if it asks for none.
         status: HTTP status; 0 without a response.
@@ -77,16 +77,7 @@ class Failure(Exception):
 
 
 def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
-    """Classify a response whose status is not 200.
-
-    Args:
-        status: The HTTP status.
-        body: The body.
-        headers: The response headers, with lower-case names; only ``retry-after`` and ``retry-after-ms`` are used.
-
-    Returns:
-        The failure.
-    """
+    """Classify a response whose status is not 200; the names of `headers` are in lower case."""
     if 300 <= status < 400:
         # Following a redirect would send the API key to another server.
         fix = "redirects are not followed: give the final address as the base URL"
@@ -117,21 +108,12 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
 
 
 def no_credit(kind: str, message: str) -> bool:
-    """Whether a failure says that the account has no credit, so that a retry cannot succeed.
-
-    Args:
-        kind: Kind of the failure.
-        message: Message of the `Failure` or `Fault`.
-    """
+    """Whether kind and message of a failure say that the account has no credit, so that a retry cannot succeed."""
     return kind == "rate_limit" and _SAYS_NO_CREDIT.search(message) is not None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The pause that a server asks for, in seconds, at most `MAX_WAIT`; ``None`` if it asks for none.
-
-    Args:
-        headers: The response headers, with lower-case names.
-    """
+    """The pause that a server asks for, in seconds, at most `MAX_WAIT`; ``None`` if it asks for none."""
     in_ms = headers.get("retry-after-ms")
     text = in_ms or headers.get("retry-after")
     if not text:
@@ -149,13 +131,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
-    """Turn a text from outside into one short, printable line without secrets.
-
-    Args:
-        text: Any text.
-        secrets: Texts to replace by ``***``.
-        limit: Maximum number of characters.
-    """
+    """Turn a text from outside into one printable line of at most `limit` characters, with ``***`` for secrets."""
     for secret in secrets:
         text = text.replace(secret, "***")
     text = " ".join(without_secrets(text).split())
@@ -164,16 +140,12 @@ def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A JSON value as text; a string is returned unchanged.
-
-    Args:
-        value: A value from `orjson.loads`, which may be nested more deeply than `orjson.dumps` can write.
-    """
+    """A JSON value as text; a string is returned unchanged."""
     if isinstance(value, str):
         return value
     try:
         return orjson.dumps(value).decode()
-    except TypeError:
+    except TypeError:  # `orjson.loads` reads deeper nesting than `orjson.dumps` can write
         return "something that is nested too deeply"
 
 

@@ -40,12 +40,7 @@ def is_fixed(client: Any) -> bool:
 
 
 async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
-    """URL and headers of the request that the SDK builds.
-
-    Args:
-        client: An object for which `is_plain` is true.
-        model: The model's name, which is part of the path for Azure.
-        path: The API path.
+    """URL and headers of the request that a plain object's SDK builds; Azure's path holds the model's name.
 
     Raises:
         Failure: ``auth``: the object has no key, or its provider fails.
@@ -79,11 +74,7 @@ class Targets:
         self.secrets: tuple[str, ...] = ()
 
     async def get(self) -> Target:
-        """The target of the next request.
-
-        Raises:
-            Failure: ``auth``: the object has no key, or its provider fails.
-        """
+        """The target of the next request; fails as `target_of` does."""
         client = self._client
         state = (client.api_key, str(client.base_url), getattr(client, "_azure_ad_token", None))
         if self._known is not None and self._known[0] == state and is_fixed(client):
@@ -96,15 +87,7 @@ class Targets:
 
 
 async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
-    """Send a chat request through the client object itself.
-
-    Args:
-        client: Any asynchronous client object.
-        body: The encoded body.
-        timeout: Seconds for the whole request.
-
-    Returns:
-        The response, whatever its status.
+    """Send a chat request through the client object itself, within `timeout` seconds.
 
     Raises:
         Failure: ``timeout``, ``connection``, ``auth`` or ``bad_reply``.
