@@ -8,8 +8,7 @@ import typer
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
-from simia_gym.cli.options.episode import Environment
-from simia_gym.cli.options.generate import AsJson, Typed, with_options
+from simia_gym.cli.options import AsJson, Environment, Typed, with_options
 from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings
 from simia_gym.rl.sft.command import sft
 

@@ -10,17 +10,16 @@ import asyncio
 import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
-import orjson
 import pytest
 
 from simia_gym import EnvConfig, load_suite
 from simia_gym.assembly.resources import Resources
 from simia_gym.cli.doctor import VARIABLES
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.settings import Settings
 from simia_gym.errors import InputError
 from simia_gym.oracle import serve_in_thread
 from simia_gym.oracle.options import OracleOptions
@@ -29,7 +28,8 @@ from simia_gym.record.records import read_records
 from simia_gym.rollout.play import play
 from simia_gym.users.cues import Cues
 
-from .docs_pages import CHECKOUT, PAGES
+from . import docs_tables
+from .docs_pages import CHECKOUT, PAGES, page_id
 
 TABLE = re.compile(r"<!-- keys: (?P<what>[^>]*?) -->\n+(?P<rows>(?:\|.*\n)+)")
 NAME = re.compile(r"`([^`(]+)[^`]*`")
@@ -153,21 +153,7 @@ def test_info() -> None:
     assert (keys("info reset"), keys("info step")) == (reset, step)
 
 
-def settings_table(kind: type[Settings]) -> str:
-    """The table of a settings class: each field with its default and its description."""
-    rows = []
-    for name, field in kind.fields().items():
-        extra: Any = field.json_schema_extra or {}
-        default = "required" if field.is_required() else f"`{orjson.dumps(field.default).decode()}`"
-        shown = f"{default}: {extra['unset']}" if field.default is None and extra.get("unset") else default
-        rows.append(f"| `{name}` | {shown} | {(field.description or 'The id, such as `simia/retail-v0`.')} |")
-    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
-
-
-@pytest.mark.parametrize(
-    "dotted", re.findall(r"<!-- settings: (\S+) -->", (CHECKOUT / "docs/reference/settings.md").read_text())
-)
-def test_settings(dotted: str) -> None:
-    page = (CHECKOUT / "docs/reference/settings.md").read_text(encoding="utf-8")
-    table = settings_table(cast("type[Settings]", load_object(dotted)))
-    assert f"<!-- settings: {dotted} -->\n\n{table}\n" in page, f"write this table there:\n{table}"
+@pytest.mark.parametrize("page", docs_tables.PAGES, ids=page_id)
+def test_tables_of_settings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert docs_tables.with_tables(text) == text, "python -m tests.docs_tables"

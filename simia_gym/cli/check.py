@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from simia_gym.cli.options.generate import AsJson
+from simia_gym.cli.options import AsJson
 from simia_gym.common.formatting import one_line
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders

@@ -21,7 +21,7 @@ from rich.text import Text
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.list_envs import describe_environment
-from simia_gym.cli.options.generate import AsJson
+from simia_gym.cli.options import AsJson
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output

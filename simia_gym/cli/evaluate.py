@@ -10,7 +10,7 @@ from rich.text import Text
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
-from simia_gym.cli.options.generate import AsJson, Typed, Verbose, with_options
+from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.rollout import play_and_show
 from simia_gym.common.files import check_output
 from simia_gym.common.json_encoding import encode

@@ -6,7 +6,7 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.cli.options.generate import AsJson
+from simia_gym.cli.options import AsJson
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE
 from simia_gym.common.output import Output, complain

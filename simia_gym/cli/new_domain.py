@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from simia_gym.cli.options.generate import AsJson
+from simia_gym.cli.options import AsJson
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 

@@ -13,14 +13,20 @@ from rich.text import Text
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
-from simia_gym.cli.options.episode import Environment, typed_config
-from simia_gym.cli.options.generate import AsJson, Typed, Verbose, with_options
+from simia_gym.cli.options import AsJson, Environment, Typed, Verbose, with_options
 from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.results import fault_lines, results_json, results_table, write_picture
-from simia_gym.cli.terminal.spending import route_lines, spending_lines
+from simia_gym.cli.terminal.results import (
+    fault_lines,
+    results_json,
+    results_table,
+    route_lines,
+    spending_lines,
+    write_picture,
+)
 from simia_gym.common.files import check_output
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output, tell, to_continue
+from simia_gym.domain.naming import resolve_env
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
 from simia_gym.rollout.preflight import warnings
@@ -84,7 +90,9 @@ def play_and_show(
     """
     output = Output(json)
     settings, sources = typed.make(RunSettings), typed.make(ModelSources)
-    config = typed_config(typed, env, sources)
+    chosen = typed.values(EnvConfig)
+    env, domain = resolve_env(env, chosen.pop("domain", None))
+    config = EnvConfig(env=env, domain=domain, roles=sources.roles(), **chosen)
     with prepared(config, settings, sources) as run:
         if run.plan.torn:
             what = f"the last group has {run.plan.torn} of {run.plan.group} episodes"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from simia_gym.cli.options.generate import Typed, with_options
+from simia_gym.cli.options import Typed, with_options
 from simia_gym.common.output import Output
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer

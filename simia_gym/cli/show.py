@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from simia_gym.cli.options.generate import AsJson
+from simia_gym.cli.options import AsJson
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError, did_you_mean

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from simia_gym.cli.options.generate import AsJson
+from simia_gym.cli.options import AsJson
 from simia_gym.common.formatting import one_line, shown
 from simia_gym.common.output import Output
 from simia_gym.domain.loading import load_domain

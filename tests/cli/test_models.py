@@ -16,7 +16,7 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.spending import spending_lines
+from simia_gym.cli.terminal.results import spending_lines
 from simia_gym.common.formatting import dollars
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError

@@ -1,4 +1,4 @@
-"""Settings are declared once: a field is found in keyword arguments, options, help, JSON, YAML, docs and records."""
+"""Settings are declared once: a field is found in keyword arguments, options, help, JSON, YAML and records."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from pathlib import Path
 import pytest
 
 import simia_gym
-from simia_gym.cli.options.tables import with_tables
 
 CHECKOUT = Path(__file__).parents[2]
-PAGE = CHECKOUT / "docs" / "command-line.md"
 LINE = '    added: int = setting(7, "A setting that a test adds.", metavar="N", ge=1, le=9)\n'
 TRY = """
 import gymnasium, json, sys, yaml
 import simia_gym
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.cli.app import run
-from simia_gym.cli.options.tables import with_tables
 from simia_gym.errors import InputError
 
 config = gymnasium.make("simia/retail-v0", added=3).unwrapped.suite.config
@@ -34,19 +31,11 @@ try:
     EnvConfig("simia/retail-v0", added=10)
 except InputError as error:
     assert error.where == "added"
-page = with_tables("<!-- options simia_gym.assembly.settings:EnvConfig -->\\n<!-- end of options -->")
-assert "| `--added N` | `7` | A setting that a test adds. |" in page
 assert run(["rollout", "retail", "--episodes", "1", "--added", "4", "--out", "a.jsonl"]) == 0
 assert json.loads(open("a.jsonl").readline())["config"]["added"] == 4
 assert run(["rollout", "retail", "--added", "10"]) == 2
 assert run(["rollout", "--help"]) == 0
 """
-
-
-def test_the_tables_of_the_page_are_current() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert page.count("<!-- options ") == 3
-    assert with_tables(page) == page, f"python -m simia_gym.cli.options.tables {PAGE}"
 
 
 def test_a_new_setting_is_one_line(tmp_path: Path) -> None:

@@ -19,19 +19,14 @@ from simia_gym.errors import InputError
 
 S = TypeVar("S", bound=Settings)
 MAIN = "Options"
+Environment = Annotated[str, typer.Argument(metavar="ENV", help="An id from `simia list`, or the folder of a domain.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the traceback of every bug, not only the first.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
-
-    Attributes:
-        name: The field's name.
-        field: The field's declaration.
-        default: The value if the option is not given.
-    """
+    """The option of a settings field; ``default`` is its value if it is not given."""
 
     name: str
     field: FieldInfo
@@ -39,7 +34,7 @@ class Option:
 
     @property
     def shown(self) -> Mapping[str, Any]:
-        """The field's display settings: option name, metavar, and the text for an unset value."""
+        """The field's display settings, see `simia_gym.common.settings.setting`."""
         extra = self.field.json_schema_extra
         return extra if isinstance(extra, dict) else {}
 
@@ -47,6 +42,11 @@ class Option:
     def flag(self) -> str:
         """The option's flag, such as ``--max-turns``."""
         return f"--{self.shown.get('option') or self.name.replace('_', '-')}"
+
+    @property
+    def negated(self) -> str:
+        """The flag that turns a switch off."""
+        return f"--no-{self.flag[2:]}"
 
     @property
     def kind(self) -> Any:
@@ -63,14 +63,6 @@ class Option:
         """The allowed values; empty if any value is allowed."""
         return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
 
-    @property
-    def help(self) -> str:
-        """The option's text in ``--help``."""
-        more = " May be repeated." if self.repeated else ""
-        if self.default is None and self.shown["unset"]:
-            more = f" Else {self.shown['unset']}."
-        return f"{self.field.description}{more}"
-
     def parameter(self) -> inspect.Parameter:
         """The function parameter from which Typer creates the option."""
         kind, default, declared = self.kind, self.default, [self.flag]
@@ -80,15 +72,18 @@ class Option:
             names = StrEnum("Choice", {word: word for word in self.choices})  # type: ignore[misc]
             kind, default = names, None if default is None else names(default)
         elif kind is bool:
-            declared = [self.flag if default is False else f"{self.flag}/--no-{self.flag[2:]}"]
+            declared = [self.flag if default is False else f"{self.flag}/{self.negated}"]
         elif float in _alternatives(self.field.annotation):
             kind = float
         least = next((item.ge for item in self.field.metadata if hasattr(item, "ge")), None)
+        more = " May be repeated." if self.repeated else ""
+        if self.default is None and self.shown["unset"]:
+            more = f" Else {self.shown['unset']}."
         option = typer.Option(
             *declared,
             metavar=None if self.choices else self.shown.get("metavar"),
             min=least,
-            help=self.help,
+            help=f"{self.field.description}{more}",
             rich_help_panel=self.shown.get("panel"),
         )
         kind = kind | None if default is None else kind
@@ -112,25 +107,14 @@ class Option:
 def options_of(
     model: type[Settings], *, omit: Collection[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> list[Option]:
-    """The options for the fields of a settings class.
-
-    Args:
-        model: The settings class.
-        omit: Fields that are not options of the command.
-        defaults: Defaults that replace the class's, by field.
-    """
+    """The options for the fields of a settings class; ``omit`` and ``defaults`` as in `with_options`."""
     own = {**model.defaults(), **(defaults or {})}
     found = [Option(name, field, own.get(name)) for name, field in model.fields().items() if name not in omit]
     return [one for one in found if one.shown.get("option") != "" and one.shown]
 
 
 class Typed:
-    """The parsed options of a command, by settings class.
-
-    Args:
-        options: The options of each settings class.
-        given: The parsed values, by field name.
-    """
+    """The options of a command by settings class, with the parsed values by field name."""
 
     def __init__(self, options: Mapping[type[Settings], list[Option]], given: Mapping[str, Any]) -> None:
         self._options = options
@@ -143,11 +127,7 @@ class Typed:
         return {name: value for name, value in found.items() if value is not None or default.get(name, ...) is None}
 
     def make(self, model: type[S], **more: Any) -> S:
-        """Create settings from the parsed options.
-
-        Args:
-            model: The settings class.
-            **more: Values of fields that are not options.
+        """Create settings from the parsed options; ``more`` are values of fields that are not options.
 
         Raises:
             InputError: A value is invalid.
@@ -165,7 +145,7 @@ class Typed:
         for one in self.changed():
             value = self._given[one.name]
             if one.kind is bool and value in (True, False):
-                found.append(one.flag if value else f"--no-{one.flag[2:]}")
+                found.append(one.flag if value else one.negated)
             elif not one.repeated and one.shown["metavar"] not in ("FILE", "DIR", "URL"):
                 found += [one.flag, str(value)]
         return found
@@ -178,7 +158,7 @@ class Typed:
                 return InputError(error.what, where=one.flag, fix=error.fix)
         for one in (one for listed in self._options.values() for one in listed):
             if name == one.name or name in one.shown["also"]:
-                flag = f"--no-{one.flag[2:]}" if one.default is True else one.flag
+                flag = one.negated if one.default is True else one.flag
                 return InputError(error.what, where=f"{flag} {rest}".rstrip(), fix=error.fix)
         return error
 

@@ -1,0 +1,58 @@
+"""The documentation's tables of settings and options, made from the settings classes.
+
+A table of fields stands below ``<!-- settings: module:Class -->``, one of the command line's options below
+``<!-- options: module:Class -->``. ``python -m tests.docs_tables`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from simia_gym.cli.options import Option, options_of
+from simia_gym.common.dotted_names import load_object
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = (DOCS / "command-line.md", DOCS / "reference" / "settings.md")
+MARKED = re.compile(r"(<!-- (options|settings): (\S+) -->\n\n)(?:\|.*\n)*")
+
+
+def with_tables(page: str) -> str:
+    """The text of a page with all tables made from the classes as they are."""
+
+    def table(found: re.Match[str]) -> str:
+        kind: Any = load_object(found[3])
+        if found[2] == "options":
+            rows = ["| option | default | |", "|---|---|---|", *map(option_row, options_of(kind))]
+        else:
+            rows = ["| setting | default | meaning |", "|---|---|---|"]
+            rows += [setting_row(name, field) for name, field in kind.fields().items()]
+        return found[1] + "".join(f"{row}\n" for row in rows)
+
+    return MARKED.sub(table, page)
+
+
+def setting_row(name: str, field: Any) -> str:
+    unset = (field.json_schema_extra or {}).get("unset")
+    default = "required" if field.is_required() else f"`{orjson.dumps(field.default).decode()}`"
+    shown = f"{default}: {unset}" if field.default is None and unset else default
+    return f"| `{name}` | {shown} | {(field.description or 'The id, such as `simia/retail-v0`.')} |"
+
+
+def option_row(option: Option) -> str:
+    value, text = option.default, option.field.description
+    default = "" if value is None or value is False or value in ({}, ()) else f"`{'on' if value is True else value}`"
+    flag = f"{option.flag}`, `{option.negated}" if value is True else option.flag
+    if option.choices:
+        text = f"{text} ({', '.join(option.choices)})"
+    elif option.shown["metavar"]:
+        flag += f" {option.shown['metavar']}"
+    return f"| `{flag}` | {default or option.shown['unset'] or ''} | {text} |"
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
