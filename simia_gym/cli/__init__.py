@@ -8,11 +8,7 @@ from io import TextIOWrapper
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its exit code.
-
-    Args:
-        arguments: Arguments after the program's name; by default those of the process.
-    """
+    """Run the command line, by default with the arguments of the process, and exit with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # show "?" for characters that the terminal cannot encode

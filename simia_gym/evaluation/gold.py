@@ -32,16 +32,7 @@ def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
 
 
 def try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Sequence[InputError]]:
-    """Check whether a task's gold actions reach its goal.
-
-    Args:
-        domain: The domain.
-        task: The task.
-        where: File and id of the task, for error messages.
-
-    Returns:
-        Whether the goal is reached (``None`` without a goal or a world), and the problems found.
-    """
+    """Whether a task's gold actions reach its goal (``None`` without a goal or a world), and the problems found."""
     if task.goal is None or domain.world is None:
         return None, ()
     try:
@@ -63,9 +54,6 @@ def write_goals(domain: Domain) -> list[str]:
 
     A task keeps its goal if its gold actions reach it, if the goal is ``null``, or if the task has no ``gold``. The
     lines of such tasks stay byte-identical.
-
-    Args:
-        domain: A domain with a world.
 
     Returns:
         A sentence for each file that was written.

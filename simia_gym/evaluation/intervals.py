@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -20,71 +18,40 @@ from simia_gym.errors import InputError
 from simia_gym.rollout.summary import wilson
 from simia_gym.types import JsonObject
 
-Method = Literal["wilson", "bootstrap", "agresti-min", "none"]
-
 RESAMPLES = 10_000
 _Z95 = 1.959963984540054
 _LOW, _HIGH = 0.025, 0.975
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over tasks with its 95% interval.
-
-    Attributes:
-        value: The mean; ``None`` without any task.
-        low: Lower bound; ``None`` without an interval.
-        high: Upper bound; ``None`` without an interval.
-        tasks: Number of tasks.
-        method: Method of the interval; ``none`` if there are too few tasks for one.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    tasks: int
-    method: Method
-
-    def to_json(self) -> JsonObject:
-        """The estimate as a JSON object."""
-        interval = None if self.low is None else [self.low, self.high]
-        return {"value": self.value, "interval": interval, "tasks": self.tasks, "method": self.method}
-
-
-def mean_over_tasks(
-    values: Sequence[float], *, shares: bool = True, seed: int = 0, resamples: int = RESAMPLES
-) -> Estimate:
-    """The mean of one value per task.
+def mean_over_tasks(values: Sequence[float], *, shares: bool = True, seed: int = 0) -> JsonObject:
+    """The mean of one value per task, with its interval.
 
     Args:
         values: One value per task.
         shares: Whether the values are shares in [0, 1], so that values of only 0 and 1 make a proportion. Pass
             ``False`` for counts, such as turns.
         seed: Random seed of the bootstrap.
-        resamples: Number of bootstrap resamples.
+
+    Returns:
+        ``value``, ``None`` without any task; ``interval`` ``[low, high]``, ``None`` if there are too few tasks for one;
+        the number of ``tasks``; the interval's ``method``: ``wilson``, ``bootstrap``, ``agresti-min`` or ``none``.
     """
-    if not values:
-        return Estimate(None, None, None, 0, "none")
-    mean, count = math.fsum(values) / len(values), len(values)
-    if shares and set(values) <= {0.0, 1.0}:
-        low, high = wilson(round(math.fsum(values)), count)
-        return Estimate(mean, low, high, count, "wilson")
-    if count == 1:
-        return Estimate(mean, None, None, 1, "none")
-    low, high = bootstrap(values, seed=seed, resamples=resamples)
-    return Estimate(mean, low, high, count, "bootstrap")
+    exact = None
+    if shares and values and set(values) <= {0.0, 1.0}:
+        exact = ("wilson", wilson(round(math.fsum(values)), len(values)))
+    return _mean(values, exact, seed)
 
 
-def mean_difference(
-    first: Sequence[float], second: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES
-) -> Estimate:
-    """The mean of second minus first, over the same tasks.
+def mean_difference(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> JsonObject:
+    """The mean of second minus first, over the same tasks, with its interval.
 
     Args:
         first: One value per task.
         second: One value per task, for the same tasks in the same order.
         seed: Random seed of the bootstrap.
-        resamples: Number of bootstrap resamples.
+
+    Returns:
+        As `mean_over_tasks`.
 
     Raises:
         InputError: ``first`` and ``second`` differ in length.
@@ -93,18 +60,21 @@ def mean_difference(
         what = f"there are {len(first)} values and {len(second)}"
         raise InputError(what, where="difference", fix="Pair them by task.")
     differences = [two - one for one, two in zip(first, second, strict=True)]
-    count = len(differences)
-    if not count:
-        return Estimate(None, None, None, 0, "none")
-    mean = math.fsum(differences) / count
-    if {*first, *second} <= {0.0, 1.0}:
+    exact = None
+    if differences and {*first, *second} <= {0.0, 1.0}:
         gained, lost = differences.count(1.0), differences.count(-1.0)
-        low, high = agresti_min(gained, lost, count)
-        return Estimate(mean, low, high, count, "agresti-min")
-    if count == 1:
-        return Estimate(mean, None, None, 1, "none")
-    low, high = bootstrap(differences, seed=seed, resamples=resamples)
-    return Estimate(mean, low, high, count, "bootstrap")
+        exact = ("agresti-min", agresti_min(gained, lost, len(differences)))
+    return _mean(differences, exact, seed)
+
+
+def _mean(values: Sequence[float], exact: tuple[str, tuple[float, float]] | None, seed: int) -> JsonObject:
+    """The mean with the given method and interval, or else with the bootstrap's."""
+    count = len(values)
+    mean = math.fsum(values) / count if count else None
+    if exact is None and count < 2:
+        return {"value": mean, "interval": None, "tasks": count, "method": "none"}
+    method, bounds = exact or ("bootstrap", bootstrap(values, seed=seed))
+    return {"value": mean, "interval": list(bounds), "tasks": count, "method": method}
 
 
 def bootstrap(values: Sequence[float], *, seed: int, resamples: int = RESAMPLES) -> tuple[float, float]:

@@ -16,11 +16,6 @@ from simia_gym.errors import InputError
 def pass_hat_k(trials: int, successes: int, k: int) -> float:
     """Estimate the probability that k independent trials of a task all succeed.
 
-    Args:
-        trials: Number of trials; at least k.
-        successes: Number of successful trials.
-        k: Number of trials that must all succeed.
-
     Returns:
         C(successes, k) / C(trials, k), in [0, 1].
 
@@ -33,11 +28,6 @@ def pass_hat_k(trials: int, successes: int, k: int) -> float:
 
 def pass_at_k(trials: int, successes: int, k: int) -> float:
     """Estimate the probability that at least one of k independent trials of a task succeeds.
-
-    Args:
-        trials: Number of trials; at least k.
-        successes: Number of successful trials.
-        k: Number of trials of which at least one must succeed.
 
     Returns:
         1 - C(trials - successes, k) / C(trials, k), in [0, 1].

@@ -9,7 +9,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.text import Text
 
-from simia_gym.evaluation.intervals import RESAMPLES, Estimate, mean_difference, mean_over_tasks
+from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import Series, TaskTrials
@@ -55,11 +55,7 @@ def make_report(series: Sequence[Series], *, seed: int = 0, run: JsonObject | No
 
 
 def listed_ks(most: int) -> list[int]:
-    """The values of k to report: all up to 8, then powers of two, and the number of trials itself.
-
-    Args:
-        most: The largest number of trials of a task.
-    """
+    """The values of k to report: all up to 8, then powers of two, and the largest number of trials of a task itself."""
     ks = [k for k in range(1, most + 1) if k <= _ALL_UP_TO or k & (k - 1) == 0]
     return ks if not most or most in ks else [*ks, most]
 
@@ -99,7 +95,7 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         enough = [one for one in tasks if one.valid >= k]
         for out, estimate in ((hat, pass_hat_k), (at, pass_at_k)):
             values = [estimate(one.valid, one.successes, k) for one in enough]
-            out[str(k)] = mean_over_tasks(values, seed=seed).to_json()
+            out[str(k)] = mean_over_tasks(values, seed=seed)
         if len(enough) < len(tasks):
             left_out[str(k)] = len(tasks) - len(enough)
     valid = [one for one in tasks if one.valid]
@@ -108,17 +104,13 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         "episodes": sum(one.valid + one.invalid for one in tasks),
         "valid": sum(one.valid for one in tasks),
         "invalid": sum(one.invalid for one in tasks),
-        "pass_at_1": _mean(valid, _success_rate, seed).to_json(),
+        "pass_at_1": mean_over_tasks([_success_rate(one) for one in valid], seed=seed),
         "pass_hat_k": hat,
         "pass_at_k": at,
         "tasks_with_fewer_valid_trials_than_k": left_out,
-        "mean_reward": _mean(valid, _mean_reward, seed).to_json(),
-        "mean_turns": mean_over_tasks([one.turns / one.valid for one in valid], shares=False, seed=seed).to_json(),
+        "mean_reward": mean_over_tasks([_mean_reward(one) for one in valid], seed=seed),
+        "mean_turns": mean_over_tasks([one.turns / one.valid for one in valid], shares=False, seed=seed),
     }
-
-
-def _mean(tasks: Sequence[TaskTrials], value: Callable[[TaskTrials], float], seed: int) -> Estimate:
-    return mean_over_tasks([value(one) for one in tasks], seed=seed)
 
 
 def _success_rate(one: TaskTrials) -> float:
@@ -141,19 +133,18 @@ def _pair(first: Series, second: Series, seed: int) -> JsonObject:
         "only_second": sum(1 for task, one in second.tasks.items() if one.valid and task not in both),
         "same_domain": first.domain_hashes == second.domain_hashes,
     }
-    values: dict[str, Callable[[TaskTrials], float]] = {"pass_at_1": _success_rate, "mean_reward": _mean_reward}
-    for name, value in values.items():
-        columns = [[value(one.tasks[task]) for task in both] for one in (first, second)]
-        out[name] = mean_difference(columns[0], columns[1], seed=seed).to_json()
-    hat: JsonObject = {}
-    for k in listed_ks(min(first.most_trials, second.most_trials)):
-        enough = [task for task in both if min(first.tasks[task].valid, second.tasks[task].valid) >= k]
-        columns = [
-            [pass_hat_k(one.tasks[task].valid, one.tasks[task].successes, k) for task in enough]
-            for one in (first, second)
-        ]
-        hat[str(k)] = mean_difference(columns[0], columns[1], seed=seed).to_json()
-    return {**out, "pass_hat_k": hat}
+
+    def difference(value: Callable[[TaskTrials], float], least: int = 1) -> JsonObject:
+        tasks = [task for task in both if min(first.tasks[task].valid, second.tasks[task].valid) >= least]
+        columns = [[value(one.tasks[task]) for task in tasks] for one in (first, second)]
+        return mean_difference(*columns, seed=seed)
+
+    def hat(k: int) -> JsonObject:
+        return difference(lambda one: pass_hat_k(one.valid, one.successes, k), k)
+
+    out |= {"pass_at_1": difference(_success_rate), "mean_reward": difference(_mean_reward)}
+    most = min(first.most_trials, second.most_trials)
+    return {**out, "pass_hat_k": {str(k): hat(k) for k in listed_ks(most)}}
 
 
 def _valid(series: Series, task: str) -> bool:

@@ -16,12 +16,7 @@ _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-
 
 
 def score_parts(report: JsonObject, *, faults: bool = True) -> Iterator[RenderableType]:
-    """The tables and lines that show a report.
-
-    Args:
-        report: The JSON of a `Report`.
-        faults: Whether to include the line on invalid episodes.
-    """
+    """The tables and lines that show a `Report`; ``faults``: whether to include the line on invalid episodes."""
     series = report["series"]
     for one in series:
         words = (one["env"].removeprefix("simia/"), one["label"], one["split"], f"prompt {one['prompt']}")

@@ -17,14 +17,7 @@ from simia_gym.types import Task, ToolCall, Transition
 
 
 def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
-    """Find declarations that name a table or argument that does not exist.
-
-    Args:
-        domain: The domain.
-
-    Yields:
-        The tool's name and the problem.
-    """
+    """Find declarations that name a table or argument that does not exist; yields the tool's name and the problem."""
     schema = domain.state_schema
     tables = {*domain.base.tables, *(schema.tables if schema is not None else ())}
     for name, spec in domain.specs.items():
@@ -41,14 +34,9 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
 
 
 def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, str]]:
-    """Check the gold calls of tasks, each task's calls in sequence.
+    """Check the gold calls of tasks in a domain with a world; yields each tool's name and its first problem.
 
-    Args:
-        domain: A domain with a world.
-        tasks: Tasks of the domain; those that cannot run are skipped, because other checks report them.
-
-    Yields:
-        The tool's name and the first problem of its declaration.
+    Tasks that cannot run are skipped, because other checks report them.
     """
     found: set[str] = set()
     for task in tasks:
@@ -66,12 +54,7 @@ def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, 
 
 
 def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str]]:
-    """Check a call in the world, on the whole state and on the slice.
-
-    Args:
-        domain: A domain with a world.
-        state: The state before the call.
-        call: The call.
+    """Check a call in the domain's world, on the whole state and on the slice.
 
     Returns:
         The world's transition on the whole state, and the problems of the tool's declaration.

@@ -19,19 +19,8 @@ _MOST_LETTERS = 40
 
 @dataclass
 class TaskTrials:
-    """The trials of one task.
+    """The trials of one task: the number of valid ones, sums over these, and the number of invalid ones (faults)."""
 
-    Attributes:
-        task: The task's id.
-        kind: The task's kind.
-        valid: Number of valid trials; the sums below are over these.
-        successes: Number of successes.
-        reward: Sum of rewards.
-        turns: Sum of turns.
-        invalid: Number of invalid trials, which have no reward because of a fault.
-    """
-
-    task: str
     kind: str
     valid: int = 0
     successes: int = 0
@@ -57,11 +46,8 @@ class Series:
     Attributes:
         label: Name for display; unique within a report.
         source: Path of the record file; empty if there is none.
-        policy: The policy's name.
-        seed: The rollout's random seed.
         config: The environment's settings that differ from their defaults.
         run: The rollout's settings, such as the group size and the policy's hash.
-        domain_hashes: Content hashes of the domain.
         tasks: Trials by task id.
         faults: Number of faults by ``role:kind``.
         keys: Keys of the episodes counted so far.
@@ -78,22 +64,18 @@ class Series:
     faults: Counter[str] = field(default_factory=Counter)
     keys: set[str] = field(default_factory=set, repr=False)
 
-    def add(self, record: Record, where: str) -> None:
+    def add(self, record: Record) -> None:
         """Count one episode.
-
-        Args:
-            record: The episode's record.
-            where: File and line of the record, for error messages.
 
         Raises:
             InputError: The episode has been counted already.
         """
         if record.key in self.keys:
             what = f"the episode of task {record.task!r}, member {record.member}, occurs twice"
-            raise InputError(what, where=where, fix="Give each episode once.")
+            raise InputError(what, where=f"{self.source}:{record.line}", fix="Give each episode once.")
         self.keys.add(record.key)
         self.domain_hashes.add(record.domain_hash)
-        trials = self.tasks.setdefault(record.task, TaskTrials(record.task, record.kind))
+        trials = self.tasks.setdefault(record.task, TaskTrials(record.kind))
         trials.add(record)
         if not record.valid:
             fault = record.fault or {}
@@ -106,11 +88,7 @@ class Series:
 
 
 class Trials:
-    """Groups records into series, one for each combination of policy, settings and seed.
-
-    Args:
-        source: Path of the record file; empty if there is none.
-    """
+    """Groups the records of a file into series, one for each combination of policy, settings and seed."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -125,9 +103,9 @@ class Trials:
         key = encode([record.policy, record.config, record.run])
         series = self._found.get(key)
         if series is None:
-            seed, settings = int(record.run.get("seed", 0)), (dict(record.config), dict(record.run))
-            series = self._found[key] = Series(record.policy, self._source, record.policy, seed, *settings)
-        series.add(record, f"{self._source}:{record.line}")
+            seed, config, run = int(record.run.get("seed", 0)), dict(record.config), dict(record.run)
+            series = self._found[key] = Series(record.policy, self._source, record.policy, seed, config, run)
+        series.add(record)
 
     def series(self) -> list[Series]:
         """The series in the order of their first record."""
@@ -136,9 +114,6 @@ class Trials:
 
 def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
     """Read record files; a file with several policies, settings or seeds gives several series.
-
-    Args:
-        paths: The files.
 
     Returns:
         The series in the order of their first record, and a list of warnings.

@@ -39,13 +39,9 @@ class _Spent(ProgressColumn):
 
 
 class Display:
-    """The progress bar with the running success rate.
+    """The progress bar with the running success rate, and with the usage of models if any are called.
 
-    Args:
-        output: The output to draw on.
-        name: Name of the run.
-        models: Whether models are called, so that their usage is shown.
-        verbose: Whether to print every traceback, not only the first.
+    ``verbose`` prints every traceback, not only the first.
     """
 
     def __init__(self, output: Output, name: str, *, models: bool, verbose: bool = False) -> None:
@@ -68,11 +64,7 @@ class Display:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[None]:
-        """Show the progress while the ``with`` block runs.
-
-        Args:
-            total: Number of episodes in total.
-        """
+        """Show the progress of ``total`` episodes while the ``with`` block runs."""
         self._total = total
         self._task = self._bar.add_task(self._name, total=total, rate="–")
         over = threading.Event()
