@@ -23,8 +23,8 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from simia_gym.contracts import StepContext
 from simia_gym.language import wanted
@@ -60,7 +60,8 @@ _EITHER = re.compile(
 )
 
 
-class Memory(NamedTuple):
+@dataclass
+class Memory:
     """The user's memory between its turns. "The request" is the current one.
 
     Attributes:
@@ -97,28 +98,13 @@ class Memory(NamedTuple):
 
     def to_row(self) -> JsonObject:
         """The memory as a row of the state."""
-        return {
-            "at": self.at, "seen": self.seen, "known": list(self.known), "insisted": self.insisted,
-            "changed": self.changed, "proposed": self.proposed, "stuck": self.stuck, "waits": self.waits,
-            "objections": self.objections, "unclear": self.unclear, "named": list(self.named),
-            "repeats": self.repeats, "told": list(self.told), "done": list(self.done),
-        }  # fmt: skip
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
-    @staticmethod
-    def from_row(row: Mapping[str, Any]) -> Memory:
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Memory:
         """Read the memory from a row of the state."""
-        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list | tuple) else v for name, v in row.items()}
-        return Memory(**values)
-
-
-@dataclass
-class Reply:
-    """A reply under construction: sentences, dialogue acts, slots told, and why it ends the episode, if it does."""
-
-    parts: list[str] = field(default_factory=list)
-    acts: list[str] = field(default_factory=list)
-    slots: list[str] = field(default_factory=list)
-    end: str | None = None
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
+        return cls(**values)
 
 
 class ScriptedUser:
@@ -140,183 +126,208 @@ class ScriptedUser:
     async def open(self, context: StepContext) -> Transition:
         """Say the opening line; if the script has none, the first request."""
         script = context.prepared.once("script", _script_of)
-        line = script.opening or script.requests[0].say
-        reply = Reply([_pick(line, context.seed, "opening")], ["open"])
-        stated = () if script.vague else ("request",)
-        return self._transition(reply, Memory(seen=len(context.ledger.events), known=stated), script)
+        memory = Memory(seen=len(context.ledger.events), known=() if script.vague else ("request",))
+        turn = _Turn(self.cues, script, memory, self.cues.hear(""), context.seed)
+        turn.say(script.opening or script.requests[0].say, "open", key="opening")
+        return turn.transition()
 
     async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer a message of the agent."""
         script = context.prepared.once("script", _script_of)
         row = context.state.get(TABLE, KEY)
         memory = Memory() if row is None else Memory.from_row(row)
-        events = context.ledger.events
-        calls = _calls(events[memory.seen :])
-        memory = memory._replace(seen=len(events))
-        turn = _Turn(self.cues, script, self.cues.hear(text), calls, context.seed)
-        reply, memory = turn.answer(memory)
-        return self._transition(reply, memory, script)
-
-    def _transition(self, reply: Reply, memory: Memory, script: Script) -> Transition:
-        meta: JsonObject = {"acts": reply.acts, "slots": reply.slots}
-        if memory.at < len(script.requests):
-            meta["request"] = script.requests[memory.at].id
-        return Transition(
-            observation=" ".join(reply.parts),
-            ops=(freeze({"op": "add", "path": _PATH, "value": memory.to_row()}),),
-            speaker="user",
-            end=reply.end,
-            meta=meta,
-        )
+        calls = _calls(context.ledger.events[memory.seen :])
+        memory.seen = len(context.ledger.events)
+        turn = _Turn(self.cues, script, memory, self.cues.hear(text), context.seed)
+        turn.answer(calls)
+        return turn.transition()
 
 
 class _Turn:
-    """Builds the reply to one message of the agent."""
+    """Builds the reply to one message of the agent, and changes the user's memory."""
 
-    def __init__(self, cues: Cues, script: Script, heard: Heard, calls: Sequence[Mapping[str, Any]], seed: int) -> None:
-        self.cues, self.script, self.heard, self.calls, self.seed = cues, script, heard, calls, seed
-        self.said = Reply()
+    def __init__(self, cues: Cues, script: Script, memory: Memory, heard: Heard, seed: int) -> None:
+        self.cues, self.script, self.memory, self.heard, self.seed = cues, script, memory, heard, seed
+        self.request = _present(script, memory)
+        self.parts: list[str] = []
+        self.acts: list[str] = []
+        self.slots: list[str] = []
+        self.end: str | None = None
 
-    def answer(self, memory: Memory) -> tuple[Reply, Memory]:
-        if any(call["name"] in self.cues.leave_after for call in self.calls):
-            return self._leave("Okay, thank you.", "handed_over"), memory
-        request = self._present(memory)
-        memory = self._notice(request, memory)
-        if self._settled(request, memory):
-            return self._next(memory, "thank", _THANKS)
-        heard = self.heard
+    def transition(self) -> Transition:
+        """The reply, with the memory as a change of the state."""
+        meta: JsonObject = {"acts": self.acts, "slots": self.slots}
+        if self.memory.at < len(self.script.requests):
+            meta["request"] = self.script.requests[self.memory.at].id
+        return Transition(
+            observation=" ".join(self.parts),
+            ops=(freeze({"op": "add", "path": _PATH, "value": self.memory.to_row()}),),
+            speaker="user",
+            end=self.end,
+            meta=meta,
+        )
+
+    def say(self, line: Sequence[str], act: str, key: str = "") -> None:
+        """Add one wording of a line; ``key`` picks it together with the seed, and is the act if not given."""
+        self.parts.append(_pick(line, self.seed, key or act))
+        self.acts.append(act)
+
+    def answer(self, calls: Sequence[Mapping[str, Any]]) -> None:
+        """Choose the reply by the rules of the module; ``calls`` have succeeded since the user's last turn."""
+        if any(call["name"] in self.cues.leave_after for call in calls):
+            self._leave(("Okay, thank you.",), "handed_over")
+            return
+        self._notice(calls)
+        request, heard = self.request, self.heard
         confirms = "confirm" in heard.acts
-        new = [slot for slot in heard.asks if slot not in memory.known and self._knows(request, slot)]
+        about = confirms and self._about()
+        new = any(slot not in self.memory.known and self._knows(slot) for slot in heard.asks)
+        if self._settled():
+            self._thank()
         # If the request can be granted, a proposal may contain warnings that look like refusals: the proposal counts.
         # If policy forbids the request, the refusal counts more than an alternative offered with it.
-        if "refuse" in heard.acts and not new and (request.accept or not (confirms and self._about(request, memory))):
-            return self._refused(request, memory)
-        if confirms and (request.action is None or self._about(request, memory)):
-            return self._proposed(request, memory)
-        if heard.asks:
-            return self._answer(request, memory, confirms)
-        if confirms:
-            return self._answer_unrelated_proposal(request, memory)
-        return self._other(request, memory)
+        elif "refuse" in heard.acts and not new and (request.accept or not about):
+            self._refused()
+        elif confirms and (request.action is None or about):
+            self._proposed()
+        elif heard.asks:
+            self._answer(confirms)
+        elif confirms:
+            self._answer_unrelated_proposal()
+        else:
+            self._other()
 
-    def _answer(self, request: Request, memory: Memory, confirms: bool) -> tuple[Reply, Memory]:
+    def _answer(self, confirms: bool) -> None:
         """Answer questions for details."""
         if confirms:
-            self._say(_AGREE, "agree")
-        unsaid = "request" not in memory.known
-        memory = self._inform(request, memory)
-        if memory.repeats > _PATIENCE:
-            self.said = Reply()
-            return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
-        if (unsaid and "invite" in self.heard.acts) or memory.repeats > 1:
-            self.said.parts.insert(0, self._pick(request.say, "request"))
-            self.said.slots.insert(0, "request")
-            memory = memory._replace(known=(*memory.known, "request"))
-        return self.said, self._after_answer(request, memory)
+            self.say(_AGREE, "agree")
+        unsaid = "request" not in self.memory.known
+        self._inform()
+        if self.memory.repeats > _PATIENCE:
+            self.parts, self.acts, self.slots = [], [], []
+            self._leave(_GIVE_UP, "give_up")
+            return
+        if (unsaid and "invite" in self.heard.acts) or self.memory.repeats > 1:
+            self.parts.insert(0, self._wish())
+            self.slots.insert(0, "request")
+            self.memory.known += ("request",)
+        self._after_answer()
 
-    def _answer_unrelated_proposal(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+    def _answer_unrelated_proposal(self) -> None:
         """Answer a request for confirmation of something else, such as a summary or another action."""
-        if memory.stuck > 1:
-            return self._fall_back(request, memory)
-        memory = memory._replace(stuck=memory.stuck + 1, waits=0)
-        if request.action is not None and self.heard.offered:
-            self._say(_DECLINE, "deny")
-            self.said.parts.append(self._pick(request.say, "request"))
+        if self.memory.stuck > 1:
+            self._fall_back()
+            return
+        self.memory.stuck += 1
+        self.memory.waits = 0
+        if self.request.action is not None and self.heard.offered:
+            self.say(_DECLINE, "deny")
+            self.parts.append(self._wish())
         else:
-            self._say(_AGREE, "agree")
-        return self.said, memory
+            self.say(_AGREE, "agree")
 
-    def _other(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+    def _other(self) -> None:
         """Answer a message that is neither a refusal, nor a proposal, nor a question for a detail."""
-        acts = self.heard.acts
+        acts, request, memory = self.heard.acts, self.request, self.memory
         if "wait" in acts and memory.waits < _PATIENCE:
-            self._say(_WAIT, "wait")
-            return self.said, memory._replace(waits=memory.waits + 1)
-        if request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
-            return self._next(memory, "thank", _THANKS)
-        if "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
-            self._say(request.say, "request")
-            self.said.slots.append("request")
-            again = "request" in memory.known
-            known = memory.known if again else (*memory.known, "request")
-            memory = memory._replace(known=known, repeats=memory.repeats + 1 if again else 0)
-            return self.said, self._after_answer(request, memory)
-        if "claim" in acts or "offer" in acts:
-            return self._next(memory, "thank", _THANKS)
-        return self._fall_back(request, memory)
+            self.say(_WAIT, "wait")
+            memory.waits += 1
+        elif request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
+            self._thank()
+        elif "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
+            self.say(request.say, "request")
+            self.slots.append("request")
+            if "request" in memory.known:
+                memory.repeats += 1
+            else:
+                memory.known, memory.repeats = (*memory.known, "request"), 0
+            self._after_answer()
+        elif "claim" in acts or "offer" in acts:
+            self._thank()
+        else:
+            self._fall_back()
 
-    def _notice(self, request: Request, memory: Memory) -> Memory:
-        """Update the memory with the tool calls and the message since the user's last turn."""
-        done = list(memory.done)
-        for call in self.calls:
-            for index, deed in enumerate(request.done):
+    def _notice(self, calls: Sequence[Mapping[str, Any]]) -> None:
+        """Remember what tool calls and the message have fulfilled since the user's last turn."""
+        done = list(self.memory.done)
+        for call in calls:
+            for index, deed in enumerate(self.request.done):
                 if index not in done and _fits(call, deed.tool, deed.arguments):
                     done.append(index)
                     break
-        told = [
+        self.memory.done = tuple(done)
+        self.memory.told = tuple(
             index
-            for index, group in enumerate(request.told)
-            if index in memory.told or any(self._mentions(words) for words in group)
-        ]
-        return memory._replace(done=tuple(done), told=tuple(told))
+            for index, group in enumerate(self.request.told)
+            if index in self.memory.told or any(self._mentions(words) for words in group)
+        )
 
-    def _settled(self, request: Request, memory: Memory) -> bool:
-        if request.done:
-            return len(memory.done) == len(request.done)
-        return bool(request.told) and len(memory.told) == len(request.told)
+    def _settled(self) -> bool:
+        if self.request.done:
+            return len(self.memory.done) == len(self.request.done)
+        return bool(self.request.told) and len(self.memory.told) == len(self.request.told)
 
-    def _refused(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+    def _refused(self) -> None:
         # If policy forbids the request, the script sets the number of objections; otherwise the user objects once.
+        request, memory = self.request, self.memory
         times = request.insist if request.accept or request.insist else 1
         if memory.insisted < times:
             line = request.insist_say or _INSIST
-            self.said.parts.append(line[memory.insisted % len(line)])
-            self.said.acts.append("insist")
-            return self.said, memory._replace(insisted=memory.insisted + 1, proposed=False, waits=0)
-        return self._next(memory, "accept_refusal", request.accept or _ACCEPT)
-
-    def _proposed(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
-        wrong = self._wrong(request)
-        if wrong:
-            if memory.objections >= _PATIENCE:
-                return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
-            self._say(_NO, "deny")
-            for slot in wrong:
-                self._tell(request, slot)
-            return self.said, memory._replace(objections=memory.objections + 1, proposed=False, waits=0, named=())
-        named = self._named(request, memory)
-        if len(named) < len(request.expect):
-            return self._clarify(request, memory, named)
-        if request.change is not None and not memory.changed:
-            memory = memory._replace(changed=True, proposed=False, stuck=0, waits=0, named=())
-            self._say(request.change.say, "change")
-            if request.change.withdraw:
-                self.said.acts.append("withdraw")
-                return self._next(memory, None, ())
-            self.said.slots.extend(request.change.slots)
-            return self.said, memory
-        if request.action is None:
-            self._say(_AGREE, "agree")
+            self.parts.append(line[memory.insisted % len(line)])
+            self.acts.append("insist")
+            memory.insisted, memory.proposed, memory.waits = memory.insisted + 1, False, 0
         else:
-            self._say(request.confirm or _YES, "confirm")
-        if self.heard.asks:
-            memory = self._inform(request, memory)
-        return self.said, self._after_answer(request, memory)._replace(proposed=True, named=named)
+            self.say(request.accept or _ACCEPT, "accept_refusal")
+            self._next()
 
-    def _clarify(self, request: Request, memory: Memory, named: tuple[int, ...]) -> tuple[Reply, Memory]:
+    def _proposed(self) -> None:
+        """Answer a request for confirmation of what the user wants."""
+        request, memory = self.request, self.memory
+        wrong = [item.slot for item in request.expect if self._contradicts(item)]
+        named = self._named()
+        if wrong and memory.objections >= _PATIENCE:
+            self._leave(_GIVE_UP, "give_up")
+        elif wrong:
+            self.say(_NO, "deny")
+            for slot in wrong:
+                self._tell(slot)
+            memory.objections, memory.proposed, memory.waits, memory.named = memory.objections + 1, False, 0, ()
+        elif len(named) < len(request.expect):
+            self._clarify(named)
+        elif request.change is not None and not memory.changed:
+            memory.changed, memory.proposed, memory.stuck, memory.waits, memory.named = True, False, 0, 0, ()
+            self.say(request.change.say, "change")
+            if request.change.withdraw:
+                self.acts.append("withdraw")
+                self._next()
+            else:
+                self.slots.extend(request.change.slots)
+        else:
+            if request.action is None:
+                self.say(_AGREE, "agree")
+            else:
+                self.say(request.confirm or _YES, "confirm")
+            if self.heard.asks:
+                self._inform()
+            memory.waits, memory.proposed, memory.named = 0, True, named
+
+    def _clarify(self, named: tuple[int, ...]) -> None:
         """Ask for the details that the proposal leaves out; give up after several attempts."""
-        if memory.unclear >= _PATIENCE:
-            return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
-        missing = dict.fromkeys(item.slot for index, item in enumerate(request.expect) if index not in named)
+        if self.memory.unclear >= _PATIENCE:
+            self._leave(_GIVE_UP, "give_up")
+            return
+        missing = dict.fromkeys(item.slot for index, item in enumerate(self.request.expect) if index not in named)
         what = " and the ".join(slot.replace("_", " ") for slot in missing) or "details"
-        self.said.parts.append(self._pick(_CLARIFY, "clarify").format(what=what))
-        self.said.acts.append("clarify")
+        self.parts.append(_pick(_CLARIFY, self.seed, "clarify").format(what=what))
+        self.acts.append("clarify")
         # The agent's answer to this question need not name these details again; later messages must.
-        return self.said, memory._replace(unclear=memory.unclear + 1, named=named, proposed=True, waits=0)
+        self.memory.unclear += 1
+        self.memory.named, self.memory.proposed, self.memory.waits = named, True, 0
 
-    def _named(self, request: Request, memory: Memory) -> tuple[int, ...]:
+    def _named(self) -> tuple[int, ...]:
         """Indexes in ``expect`` of the details that this message or the previous one named."""
-        return tuple(index for index, item in enumerate(request.expect) if index in memory.named or self._names(item))
+        known = self.memory.named
+        return tuple(index for index, item in enumerate(self.request.expect) if index in known or self._names(item))
 
     def _names(self, item: Expect) -> bool:
         """Whether the message names a detail, in any notation of numbers and with or without hyphens."""
@@ -325,113 +336,112 @@ class _Turn:
     def _mentions(self, words: str) -> bool:
         return wanted(words).stands_in(self.heard.reading)
 
-    def _inform(self, request: Request, memory: Memory) -> Memory:
-        known = list(memory.known)
-        for slot in self._wanted(request):
-            self._tell(request, slot)
-            if slot not in known:
-                known.append(slot)
-        self.said.acts.append("inform")
-        if len(known) > len(memory.known):
-            return memory._replace(known=tuple(known), stuck=0, repeats=0)
-        return memory._replace(repeats=memory.repeats + 1)
+    def _inform(self) -> None:
+        """Tell the details that the message asks for."""
+        slots = self._wanted()
+        for slot in slots:
+            self._tell(slot)
+        self.acts.append("inform")
+        new = tuple(slot for slot in slots if slot not in self.memory.known)
+        if new:
+            self.memory.known, self.memory.stuck, self.memory.repeats = (*self.memory.known, *new), 0, 0
+        else:
+            self.memory.repeats += 1
 
-    def _wanted(self, request: Request) -> list[str]:
+    def _wanted(self) -> list[str]:
         """The slots to tell; if the agent offers alternatives, only the first one that the user can tell in full."""
         asks = list(self.heard.asks)
         for ways in self.cues.alternatives if _EITHER.search(self.heard.reading.words) else ():
             offered = [way for way in ways if any(slot in asks for slot in way)]
             if len(offered) > 1:
-                best = next((way for way in offered if all(self._knows(request, slot) for slot in way)), None)
+                best = next((way for way in offered if all(self._knows(slot) for slot in way)), None)
                 if best is not None:
                     dropped = {slot for way in offered for slot in way} - set(best)
                     asks = [slot for slot in asks if slot not in dropped]
-        if any(self._knows(request, slot) for slot in asks):
-            asks = [slot for slot in asks if self._knows(request, slot) or not self.cues.slots[slot].quiet]
+        if any(self._knows(slot) for slot in asks):
+            asks = [slot for slot in asks if self._knows(slot) or not self.cues.slots[slot].quiet]
         return asks
 
-    def _knows(self, request: Request, slot: str) -> bool:
-        return slot in request.slots or slot in self.script.facts
+    def _knows(self, slot: str) -> bool:
+        return slot in self.request.slots or slot in self.script.facts
 
-    def _tell(self, request: Request, slot: str) -> None:
-        answer: Answer | None = request.slots.get(slot) or self.script.facts.get(slot)
+    def _tell(self, slot: str) -> None:
+        answer: Answer | None = self.request.slots.get(slot) or self.script.facts.get(slot)
         cue = self.cues.slots.get(slot)
         line = answer.say if answer is not None else (cue.unknown if cue is not None and cue.unknown else _UNKNOWN)
-        text = self._pick(line, slot)
-        if text not in self.said.parts:
-            self.said.parts.append(text)
-        if slot not in self.said.slots:
-            self.said.slots.append(slot)
-
-    def _wrong(self, request: Request) -> list[str]:
-        """Slots for which the proposal names a wrong value and no right one."""
-        return [item.slot for item in request.expect if self._contradicts(item)]
+        text = _pick(line, self.seed, slot)
+        if text not in self.parts:
+            self.parts.append(text)
+        if slot not in self.slots:
+            self.slots.append(slot)
 
     def _contradicts(self, item: Expect) -> bool:
+        """Whether the message names a wrong value of a detail and no right one."""
         if self._names(item):
             return False
         if item.token is not None and self.cues.tokens_in(item.token, self.heard.reading.words):
             return True
         return any(self._mentions(words) for words in item.avoid)
 
-    def _about(self, request: Request, memory: Memory) -> bool:
+    def _about(self) -> bool:
         """Whether a request for confirmation concerns the user's request, by this message or the previous one."""
+        request = self.request
         if request.action is None:
             return False
-        if request.action in self.heard.actions or memory.proposed:
+        if request.action in self.heard.actions or self.memory.proposed:
             return True
         return bool(request.expect) and all(self._names(item) for item in request.expect)
 
-    def _after_answer(self, request: Request, memory: Memory) -> Memory:
+    def _after_answer(self) -> None:
         """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""
-        spoke = request.action is not None and request.action in self.heard.actions and not self.heard.asks
-        return memory._replace(waits=0, proposed=spoke, named=self._named(request, memory) if spoke else ())
+        spoke = self.request.action in self.heard.actions and not self.heard.asks
+        self.memory.waits, self.memory.proposed, self.memory.named = 0, spoke, self._named() if spoke else ()
 
-    def _fall_back(self, request: Request, memory: Memory) -> tuple[Reply, Memory]:
+    def _fall_back(self) -> None:
         """Repeat the request; the next time, say that there is nothing to add; then give up."""
-        proposed = request.action is not None and request.action in self.heard.actions
-        named = self._named(request, memory) if proposed else ()
-        memory = memory._replace(stuck=memory.stuck + 1, waits=0, proposed=proposed, named=named)
+        memory = self.memory
+        proposed = self.request.action in self.heard.actions
+        memory.named = self._named() if proposed else ()
+        memory.stuck, memory.waits, memory.proposed = memory.stuck + 1, 0, proposed
         if memory.stuck == 1:
-            self.said.parts.append(self._pick(_RESTATE, "restate") + self._pick(request.say, "request"))
-            self.said.acts.append("restate")
+            self.parts.append(_pick(_RESTATE, self.seed, "restate") + self._wish())
+            self.acts.append("restate")
         elif memory.stuck == 2:
-            self._say(_MORE, "nothing_to_add")
+            self.say(_MORE, "nothing_to_add")
         else:
-            return self._leave(self._pick(_GIVE_UP, "give_up"), "give_up"), memory
-        return self.said, memory
+            self._leave(_GIVE_UP, "give_up")
 
-    def _next(self, memory: Memory, act: str | None, line: Sequence[str]) -> tuple[Reply, Memory]:
+    def _wish(self) -> str:
+        return _pick(self.request.say, self.seed, "request")
+
+    def _thank(self) -> None:
+        self.say(_THANKS, "thank")
+        self._next()
+
+    def _next(self) -> None:
         """Make the next request, or leave if there is none."""
-        if act is not None:
-            self._say(line, act)
-        at = memory.at + 1
-        if at >= len(self.script.requests):
-            return self._leave(self._pick(self.script.close or _CLOSE, "close"), "leave"), memory._replace(at=at)
-        self._say(self.script.requests[at].say, "request")
-        return self.said, Memory(at=at, seen=memory.seen, known=("request",))
+        at = self.memory.at + 1
+        if at < len(self.script.requests):
+            self.say(self.script.requests[at].say, "request")
+            self.memory = Memory(at=at, seen=self.memory.seen, known=("request",))
+        else:
+            self._leave(self.script.close or _CLOSE, "leave", key="close")
+            self.memory.at = at
 
-    def _leave(self, words: str, act: str) -> Reply:
-        self.said.parts.append(words)
-        self.said.acts.append(act)
-        self.said.end = "user_stop"
-        return self.said
+    def _leave(self, line: Sequence[str], act: str, key: str = "") -> None:
+        self.say(line, act, key)
+        self.end = "user_stop"
 
-    def _present(self, memory: Memory) -> Request:
-        request = self.script.requests[min(memory.at, len(self.script.requests) - 1)]
-        change = request.change
-        if change is None or not memory.changed or change.withdraw:
-            return request
-        given = {name: getattr(change, name) for name in ("action", "expect", "done")}
-        update = {name: value for name, value in given.items() if value not in (None, "")}
-        return request.model_copy(update={**update, "slots": {**request.slots, **change.slots}})
 
-    def _say(self, line: Sequence[str], act: str) -> None:
-        self.said.parts.append(self._pick(line, act))
-        self.said.acts.append(act)
-
-    def _pick(self, line: Sequence[str], key: str) -> str:
-        return _pick(line, self.seed, key)
+def _present(script: Script, memory: Memory) -> Request:
+    """The current request, after the user's change of mind if there was one."""
+    request = script.requests[min(memory.at, len(script.requests) - 1)]
+    change = request.change
+    if change is None or not memory.changed or change.withdraw:
+        return request
+    given = {name: getattr(change, name) for name in ("action", "expect", "done")}
+    update = {name: value for name, value in given.items() if value not in (None, "")}
+    return request.model_copy(update={**update, "slots": {**request.slots, **change.slots}})
 
 
 def _script_of(task: Task) -> Script:
