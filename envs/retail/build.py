@@ -23,19 +23,11 @@ TOOLS_FILE = Path(__file__).with_name("tools.json")
 Tables = dict[str, dict[str, dict[str, Any]]]
 
 
-def build(
-    seed: int = SEED, *, n_variants: int = N_VARIANTS, n_users: int = N_USERS, n_orders: int = N_ORDERS
-) -> Tables:
+def build(seed: int = SEED) -> Tables:
     """Draw a whole database: every product type of the catalogue, users, and orders.
 
-    The same arguments give the same bytes on every machine. Every user has at least one order; two users share a name
-    and differ in postal code.
-
-    Args:
-        seed: Random seed.
-        n_variants: Total number of variants of all products.
-        n_users: Number of users.
-        n_orders: Number of orders, at least ``n_users``.
+    The same seed gives the same bytes on every machine. Every user has at least one order; two users share a name and
+    differ in postal code.
 
     Returns:
         The tables ``products``, ``users`` and ``orders``.
@@ -43,21 +35,18 @@ def build(
     rng = random.Random(seed)
     taken: set[str] = set()
     products: dict[str, dict[str, Any]] = {}
-    for kind, n in zip(TYPES, _shares(rng, n_variants), strict=True):
+    for kind, n in zip(TYPES, _shares(rng), strict=True):
         product = make_product(rng, kind.name, n, taken)
         products[product["product_id"]] = product
     users: dict[str, dict[str, Any]] = {}
-    firsts = rng.sample(FIRST_NAMES, min(n_users, len(FIRST_NAMES)))
-    lasts = rng.sample(LAST_NAMES, min(n_users, len(LAST_NAMES)))
-    names = [(firsts[i % len(firsts)], lasts[i % len(lasts)]) for i in range(n_users)]
-    if n_users > 1:
-        names[-1] = names[0]
+    names = list(zip(rng.sample(FIRST_NAMES, N_USERS), rng.sample(LAST_NAMES, N_USERS), strict=True))
+    names[-1] = names[0]
     for name in names:
         user = make_user(rng, taken, name=name)
         users[user["user_id"]] = user
     orders: dict[str, dict[str, Any]] = {}
-    owners = [*users, *rng.choices(sorted(users), k=max(n_orders - len(users), 0))]
-    statuses = _statuses(rng, len(owners))
+    owners = [*users, *rng.choices(sorted(users), k=N_ORDERS - N_USERS)]
+    statuses = _statuses(rng)
     for owner, status in zip(owners, statuses, strict=True):
         elsewhere = make_address(rng) if rng.random() < 0.15 else None
         order = make_order(rng, users[owner], products, taken, status=status, address=elsewhere)
@@ -65,10 +54,10 @@ def build(
     return {"products": products, "users": users, "orders": orders}
 
 
-def _shares(rng: random.Random, n_variants: int) -> list[int]:
-    """The number of variants of each type: 5 to 10 each, ``n_variants`` in total."""
-    shares = [max(n_variants // len(TYPES), 1)] * len(TYPES)
-    for index in range(n_variants - sum(shares)):
+def _shares(rng: random.Random) -> list[int]:
+    """The number of variants of each type: 5 to 10 each, ``N_VARIANTS`` in total."""
+    shares = [N_VARIANTS // len(TYPES)] * len(TYPES)
+    for index in range(N_VARIANTS - sum(shares)):
         shares[index % len(shares)] += 1
     for _ in range(len(TYPES) * 2):
         giver, taker = rng.sample(range(len(TYPES)), 2)
@@ -78,11 +67,9 @@ def _shares(rng: random.Random, n_variants: int) -> list[int]:
     return shares
 
 
-def _statuses(rng: random.Random, n: int) -> list[Status]:
-    kinds: tuple[Status, ...] = ("pending", "delivered", "processed", "cancelled")
-    counts = [n * 42 // 100, n * 38 // 100, n * 10 // 100]
-    counts.append(n - sum(counts))
-    statuses = [kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count)]
+def _statuses(rng: random.Random) -> list[Status]:
+    shares: dict[Status, int] = {"pending": 42, "delivered": 38, "processed": 10, "cancelled": 10}
+    statuses = [status for status, percent in shares.items() for _ in range(N_ORDERS * percent // 100)]
     rng.shuffle(statuses)
     return statuses
 

@@ -8,12 +8,13 @@ axes, so that "the navy one" means one thing.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.envs.retail.ids import item_id, product_id
+from simia_gym.envs.retail.ids import fresh_id
 from simia_gym.types import JsonObject
 
 
@@ -34,10 +35,7 @@ class ProductType:
     @property
     def combinations(self) -> int:
         """How many distinct variants there can be."""
-        total = 1
-        for values in self.axes.values():
-            total *= len(values)
-        return total
+        return math.prod(len(values) for values in self.axes.values())
 
 
 def _type(name: str, price: float, **axes: str) -> ProductType:
@@ -127,9 +125,9 @@ def make_product(rng: random.Random, name: str, n_variants: int, taken: set[str]
     gone = set(rng.sample(range(len(chosen)), n_gone))
     cents = _prices(rng, kind.price, len(chosen))
     variants: dict[str, Any] = {}
-    identifier = product_id(rng, taken)
+    identifier = fresh_id(rng, taken)
     for index, values in enumerate(chosen):
-        key = item_id(rng, taken)
+        key = fresh_id(rng, taken)
         variants[key] = {
             "item_id": key,
             "options": dict(zip(axes, values, strict=True)),

@@ -7,7 +7,7 @@ The fixed tasks come from the same builders with other seeds: ``python -m simia_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from simia_gym.common.json_encoding import encode
@@ -35,6 +35,7 @@ FIXED: dict[Split, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Kinds of the fixed tasks."""
+_NAMES = tuple(KINDS)
 TASK_FOLDER = Path(__file__).with_name("tasks")
 
 
@@ -50,8 +51,8 @@ def generate(split: Split, index: int) -> Task:
     """
     if not 0 <= index < SPAN:
         raise InputError(f"there is no generated task {index}", where="generated", fix=f"Use 0 to {SPAN - 1}.")
-    kinds = _names()
-    return make_task(f"retail-{split}-g{index:06d}", split, kinds[index % len(kinds)], FIRST_SEED[split] + index)
+    kind = _NAMES[index % len(_NAMES)]
+    return make_task(f"retail-{split}-g{index:06d}", split, kind, FIRST_SEED[split] + index)
 
 
 def make_task(task_id: str, split: Split, kind: str, seed: int) -> Task:
@@ -134,14 +135,9 @@ def _goal(setup: Sequence[Op], gold: Sequence[JsonObject], task_id: str) -> tupl
     return goal_of(initial, state)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _world() -> RetailWorld:
     return RetailWorld()
-
-
-@lru_cache(maxsize=1)
-def _names() -> tuple[str, ...]:
-    return tuple(KINDS)
 
 
 def fixed_tasks(split: Split) -> list[Task]:

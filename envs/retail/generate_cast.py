@@ -6,13 +6,12 @@ customer's other orders are filled with items of the base catalogue.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
-from simia_gym.envs.retail.build import STATE_FILE, Tables
+from simia_gym.envs.retail.build import Tables, load_tables
 from simia_gym.envs.retail.catalogue import fresh_name, make_product
 from simia_gym.envs.retail.ids import ids_in_use
 from simia_gym.envs.retail.orders import Status, make_order
@@ -21,25 +20,24 @@ from simia_gym.state import State, make_pointer
 from simia_gym.types import JsonObject, Op
 
 
-@lru_cache(maxsize=1)
+@cache
 def base_tables() -> Tables:
     """The embedded database; not to be changed."""
-    tables: Tables = json.loads(STATE_FILE.read_text(encoding="utf-8"))
-    return tables
+    return load_tables()
 
 
-@lru_cache(maxsize=1)
+@cache
 def base_state() -> State:
     """The embedded database as a state."""
     return State.from_tables(base_tables())
 
 
-@lru_cache(maxsize=1)
+@cache
 def _base_ids() -> frozenset[str]:
     return frozenset(ids_in_use(base_tables()))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _base_names() -> frozenset[tuple[str, str]]:
     return frozenset((u["name"]["first_name"], u["name"]["last_name"]) for u in base_tables()["users"].values())
 

@@ -9,17 +9,7 @@ from simia_gym.types import Row
 
 
 def fresh_id(rng: random.Random, taken: set[str], *, prefix: str = "", digits: int = 10) -> str:
-    """Draw an identifier that is not in use yet, and mark it as used.
-
-    Args:
-        rng: Source of chance.
-        taken: Identifiers in use; the new one is added.
-        prefix: What stands before the digits.
-        digits: How many digits; the first is never 0, so that the length is fixed.
-
-    Returns:
-        The new identifier.
-    """
+    """Draw an identifier that is not in use yet, and add it to those ``taken``; its first digit is never 0."""
     low, high = 10 ** (digits - 1), 10**digits
     while True:
         value = f"{prefix}{rng.randrange(low, high)}"
@@ -28,60 +18,15 @@ def fresh_id(rng: random.Random, taken: set[str], *, prefix: str = "", digits: i
             return value
 
 
-def product_id(rng: random.Random, taken: set[str]) -> str:
-    """A new product id."""
-    return fresh_id(rng, taken)
-
-
-def item_id(rng: random.Random, taken: set[str]) -> str:
-    """A new item id; same shape as a product id and unrelated to it."""
-    return fresh_id(rng, taken)
-
-
-def order_id(rng: random.Random, taken: set[str]) -> str:
-    """A new order id."""
-    return fresh_id(rng, taken, prefix="#W", digits=7)
-
-
-def tracking_id(rng: random.Random, taken: set[str]) -> str:
-    """A new parcel number."""
-    return fresh_id(rng, taken, digits=12)
-
-
-def user_id(rng: random.Random, taken: set[str], first_name: str, last_name: str) -> str:
-    """A new user id that begins with the user's name."""
-    return fresh_id(rng, taken, prefix=f"{first_name}_{last_name}_".lower(), digits=4)
-
-
-def payment_method_id(rng: random.Random, taken: set[str], source: str) -> str:
-    """A new id of a payment method that begins with its kind."""
-    return fresh_id(rng, taken, prefix=f"{source}_", digits=7)
-
-
 def ids_in_use(tables: Mapping[str, Mapping[str, Row]]) -> set[str]:
-    """Every identifier of a set of tables, so that new rows get others.
-
-    Args:
-        tables: The tables ``products``, ``users`` and ``orders``.
-
-    Returns:
-        Ids of products, items, users, payment methods, orders and parcels.
-    """
+    """Every id of products, items, users, payment methods, orders and parcels, so that new rows get others."""
     taken: set[str] = set()
     for product in tables["products"].values():
-        taken.add(str(product["product_id"]))
-        variants = product["variants"]
-        if isinstance(variants, dict):
-            taken.update(variants)
+        taken.update((product["product_id"], *product["variants"]))
     for user in tables["users"].values():
-        taken.add(str(user["user_id"]))
-        methods = user["payment_methods"]
-        if isinstance(methods, dict):
-            taken.update(methods)
+        taken.update((user["user_id"], *user["payment_methods"]))
     for order in tables["orders"].values():
-        taken.add(str(order["order_id"]))
-        fulfillments = order["fulfillments"]
-        if isinstance(fulfillments, list):
-            for parcel in fulfillments:
-                taken.update(parcel["tracking_id"])
+        taken.add(order["order_id"])
+        for parcel in order["fulfillments"]:
+            taken.update(parcel["tracking_id"])
     return taken

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from simia_gym.envs.retail.ids import order_id, tracking_id
+from simia_gym.envs.retail.ids import fresh_id
 from simia_gym.types import JsonObject, Row
 
 Status = Literal["pending", "processed", "delivered", "cancelled"]
@@ -52,12 +52,6 @@ def line_item(product: Row, item_id: str) -> JsonObject:
     }
 
 
-def draw_items(rng: random.Random, products: Mapping[str, Row], n_items: int) -> list[JsonObject]:
-    """Draw lines of different products; any variant may have been bought, even one that is out of stock by now."""
-    chosen = rng.sample(sorted(products), min(n_items, len(products)))
-    return [line_item(products[key], rng.choice(sorted(products[key]["variants"]))) for key in chosen]
-
-
 def make_order(
     rng: random.Random,
     user: dict[str, Any],
@@ -65,7 +59,6 @@ def make_order(
     taken: set[str],
     *,
     status: Status = "pending",
-    n_items: int | None = None,
     items: Sequence[tuple[str, str]] | None = None,
     payment_method_id: str | None = None,
     address: Row | None = None,
@@ -78,26 +71,28 @@ def make_order(
         products: Rows of ``products`` by id.
         taken: Identifiers in use; the new ones are added.
         status: An order that has left the warehouse has a parcel; a cancelled one a refund and a reason.
-        n_items: How many lines; one to four if not given.
-        items: Exact lines as (product id, item id), instead of ``n_items``; a pair may occur twice.
+        items: Lines as (product id, item id); a pair may occur twice. If not given, one to four different products,
+            each in any variant, as even one that is out of stock by now may have been bought.
         payment_method_id: One of the user's; drawn if not given.
         address: Where it goes; the user's own address if not given.
 
     Returns:
         A row of the table ``orders``.
     """
-    identifier = order_id(rng, taken)
+    identifier = fresh_id(rng, taken, prefix="#W", digits=7)
     if items is None:
-        lines = draw_items(rng, products, n_items if n_items is not None else rng.choice((1, 2, 2, 3, 3, 4)))
-    else:
-        lines = [line_item(products[product_id], item_id) for product_id, item_id in items]
+        chosen = rng.sample(sorted(products), rng.choice((1, 2, 2, 3, 3, 4)))
+        items = [(key, rng.choice(sorted(products[key]["variants"]))) for key in chosen]
+    lines = [line_item(products[product_id], item_id) for product_id, item_id in items]
     method = payment_method_id or rng.choice(sorted(user["payment_methods"]))
     amount = total([line["price"] for line in lines])
     history = [{"transaction_type": "payment", "amount": amount, "payment_method_id": method}]
     parcels: list[JsonObject] = []
     reason = None
     if status in ("processed", "delivered"):
-        parcels.append({"tracking_id": [tracking_id(rng, taken)], "item_ids": [line["item_id"] for line in lines]})
+        parcels.append(
+            {"tracking_id": [fresh_id(rng, taken, digits=12)], "item_ids": [line["item_id"] for line in lines]}
+        )
     elif status == "cancelled":
         history.append({"transaction_type": "refund", "amount": amount, "payment_method_id": method})
         reason = rng.choice(REASONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from simia_gym.envs.retail.ids import payment_method_id, user_id
+from simia_gym.envs.retail.ids import fresh_id
 from simia_gym.types import JsonObject
 
 FIRST_NAMES: tuple[str, ...] = (
@@ -77,7 +77,7 @@ def make_payment_method(
     Returns:
         One value of a user's ``payment_methods``.
     """
-    method: JsonObject = {"source": source, "id": payment_method_id(rng, taken, source)}
+    method: JsonObject = {"source": source, "id": fresh_id(rng, taken, prefix=f"{source}_", digits=7)}
     if source == "credit_card":
         method["brand"] = rng.choice(_BRANDS)
         method["last_four"] = f"{rng.randrange(10_000):04d}"
@@ -108,7 +108,7 @@ def make_user(
         A row of the table ``users``.
     """
     first, last = name or (rng.choice(FIRST_NAMES), rng.choice(LAST_NAMES))
-    identifier = user_id(rng, taken, first, last)
+    identifier = fresh_id(rng, taken, prefix=f"{first}_{last}_".lower(), digits=4)
     address = make_address(rng)
     email = f"{first}.{last}{rng.randrange(100, 10_000)}@example.com".lower()
     if sources is None:

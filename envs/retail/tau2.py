@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator
 
 from simia_gym.common.files import read_json, read_jsonl, read_text
+from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.goal import goal_of
 from simia_gym.envs.retail.rows import read_tables
@@ -34,6 +37,49 @@ _TASK_FILES: Mapping[str, Split] = {
     "tasks.jsonl": "train",
     "tasks.json": "train",
 }
+
+
+def _refuse_state(value: Any) -> None:
+    if value is not None:
+        raise ValueError("this loader applies no initial_state of a task's own: leave the task out")
+
+
+class _Instructions(BaseModel):
+    domain: str | None = None
+    reason_for_call: str | None = None
+    known_info: str | None = None
+    unknown_info: str | None = None
+    task_instructions: str | None = None
+
+
+class _Scenario(BaseModel):
+    instructions: Annotated[
+        _Instructions, BeforeValidator(lambda value: {"reason_for_call": value} if isinstance(value, str) else value)
+    ]
+    persona: Any = None
+
+
+class _Action(BaseModel):
+    name: str
+    arguments: JsonObject
+
+
+class _Criteria(BaseModel):
+    actions: list[_Action] | None = None
+    communicate_info: list[str] | None = None
+    nl_assertions: Any = None
+    reward_basis: Any = None
+
+
+class _Tau2Task(BaseModel):
+    """A task as the benchmark writes it; a scenario in one piece is all reason."""
+
+    id: Annotated[str, BeforeValidator(str)]
+    user_scenario: Annotated[
+        _Scenario, BeforeValidator(lambda value: {"instructions": value} if isinstance(value, str) else value)
+    ]
+    initial_state: Annotated[Any, AfterValidator(_refuse_state)] = None
+    evaluation_criteria: _Criteria | None = None
 
 
 def load(path: Path, domain: str = "retail") -> DomainData:
@@ -94,7 +140,7 @@ def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task
         if not file.is_file():
             continue
         for where, value in _records(file):
-            task = _read_task(value, where, splits.get(str(_field(value, "id", where)), split), domain)
+            task = _read_task(validated(_Tau2Task, value, where=f"{where}: task"), where, splits, split, domain)
             if task.id in seen:
                 raise InputError(f"task id {task.id!r} occurs at {seen[task.id]} too", where=where, fix="Remove one.")
             seen[task.id] = where
@@ -107,18 +153,14 @@ def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task
     return {split: tuple(items) for split, items in tasks.items()}
 
 
-def _records(file: Path) -> Iterator[tuple[str, JsonObject]]:
+def _records(file: Path) -> list[tuple[str, Any]]:
+    """The tasks of a file, each with its place."""
     if file.suffix == ".jsonl":
-        pairs = [(f"{file}:{number}", value) for number, value in read_jsonl(file, what="task file")]
-    else:
-        values = read_json(file, what="task file")
-        if not isinstance(values, list):
-            raise InputError("is not a list of tasks", where=str(file), fix="Write a JSON array of tasks.")
-        pairs = [(f"{file}[{number}]", value) for number, value in enumerate(values)]
-    for where, value in pairs:
-        if not isinstance(value, dict):
-            raise InputError("is not a task: expected an object", where=where, fix="Write one JSON object per task.")
-        yield where, value
+        return [(f"{file}:{number}", value) for number, value in read_jsonl(file, what="task file")]
+    values = read_json(file, what="task file")
+    if not isinstance(values, list):
+        raise InputError("is not a list of tasks", where=str(file), fix="Write a JSON array of tasks.")
+    return [(f"{file}[{number}]", value) for number, value in enumerate(values)]
 
 
 def _read_splits(file: Path) -> dict[str, Split]:
@@ -131,64 +173,33 @@ def _read_splits(file: Path) -> dict[str, Split]:
     return {str(task_id): split for split in names for task_id in value.get(split) or ()}
 
 
-def _field(value: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in value:
-        raise InputError(f"the task has no {name!r}", where=where, fix=f"Add {name!r}.")
-    return value[name]
-
-
-def _read_task(value: JsonObject, where: str, split: Split, domain: str) -> Task:
-    if value.get("initial_state") is not None:
-        what = "has an initial_state of its own, which this loader does not apply"
-        raise InputError(what, where=where, fix="Leave the task out, or set initial_state to null.")
-    criteria = value.get("evaluation_criteria") or {}
-    gold = criteria.get("actions") or []
-    told = criteria.get("communicate_info") or []
-    if not isinstance(gold, list) or not all(
-        isinstance(action, dict) and isinstance(action.get("name"), str) and isinstance(action.get("arguments"), dict)
-        for action in gold
-    ):
-        what = "evaluation_criteria.actions is not a list of calls"
-        raise InputError(what, where=where, fix="Give every action a name and an object of arguments.")
-    if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
-        what = "evaluation_criteria.communicate_info is not a list of strings"
-        raise InputError(what, where=where, fix="Write it as a list of strings.")
-    return Task(
-        id=str(_field(value, "id", where)),
-        split=split,
-        kind="tau2",
-        user=_read_brief(_field(value, "user_scenario", where), where, domain),
-        gold=tuple({"name": action["name"], "arguments": action["arguments"]} for action in gold),
-        options={
-            "communicate_info": told,
-            "nl_assertions": criteria.get("nl_assertions") or [],
-            "reward_basis": criteria.get("reward_basis") or [],
-        },
-    )
-
-
-def _read_brief(scenario: Any, where: str, domain: str) -> JsonObject:
-    """What the user knows and wants; a scenario in one piece is all reason."""
-    instructions = scenario.get("instructions") if isinstance(scenario, dict) else scenario
-    persona = scenario.get("persona") if isinstance(scenario, dict) else None
-    if isinstance(instructions, str):
-        instructions = {"reason_for_call": instructions}
-    if not isinstance(instructions, dict):
-        what = "user_scenario has no instructions"
-        raise InputError(what, where=where, fix="Give instructions as a string or an object.")
-    if instructions.get("domain", domain) != domain:
-        what = f"is a task of the domain {instructions['domain']!r}, not {domain!r}"
+def _read_task(read: _Tau2Task, where: str, splits: Mapping[str, Split], split: Split, domain: str) -> Task:
+    """The task, in the split that the file of splits names, or else in that of its own file."""
+    criteria, scenario = read.evaluation_criteria or _Criteria(), read.user_scenario
+    instructions = scenario.instructions
+    if instructions.domain not in (None, domain):
+        what = f"is a task of the domain {instructions.domain!r}, not {domain!r}"
         raise InputError(what, where=where, fix="Name the data directory of this domain.")
     brief: JsonObject = {
         "type": "brief",
-        "reason": instructions.get("reason_for_call") or "",
-        "known": instructions.get("known_info") or "",
-        "unknown": instructions.get("unknown_info") or "",
-        "instructions": instructions.get("task_instructions") or "",
+        "reason": instructions.reason_for_call or "",
+        "known": instructions.known_info or "",
+        "unknown": instructions.unknown_info or "",
+        "instructions": instructions.task_instructions or "",
+        **({"persona": scenario.persona} if scenario.persona else {}),
     }
-    if persona:
-        brief["persona"] = persona
-    return brief
+    return Task(
+        id=read.id,
+        split=splits.get(read.id, split),
+        kind="tau2",
+        user=brief,
+        gold=tuple(action.model_dump() for action in criteria.actions or ()),
+        options={
+            "communicate_info": criteria.communicate_info or [],
+            "nl_assertions": criteria.nl_assertions or [],
+            "reward_basis": criteria.reward_basis or [],
+        },
+    )
 
 
 def _check_fit(tasks: Sequence[Task], state: State, world: RetailWorld, path: Path) -> None:

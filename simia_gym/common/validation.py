@@ -22,6 +22,6 @@ def validated(model: type[Model], value: Any, *, where: str, fix: str = "Correct
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
+        message = first["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
         what = message if first["type"] == "missing" else f"{message}, got {first['input']!r:.80}"
         raise InputError(what, where=f"{where}{place}", fix=fix) from error

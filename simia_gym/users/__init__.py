@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, cast
 
 from simia_gym.common.dotted_names import load_object
@@ -16,26 +15,19 @@ USERS = {
 }
 """Kinds of user simulators. All but ``llm`` are code and need only the domain's cue patterns; ``llm`` needs a model."""
 
-MODELLED = ("llm",)
-
 
 def make_user(kind: str, cues: dict[str, Any]) -> User:
     """Create a user simulator that is code.
 
     Args:
-        kind: A name in `USERS` that is not in `MODELLED`.
+        kind: A name in `USERS` other than ``llm``.
         cues: The domain's cue patterns.
 
     Raises:
         InputError: There is no such kind, or it needs a model.
     """
-    if kind in MODELLED:
-        raise InputError(f"the user {kind!r} needs a model", where="user", fix=f"Make a {USERS[kind]} with one.")
     if kind not in USERS:
         raise InputError(f"there is no user {kind!r}", where="user", fix=f"Known: {', '.join(USERS)}.")
-    return cast(User, _class_of(USERS[kind])(cues))
-
-
-@cache
-def _class_of(spec: str) -> type[Any]:
-    return cast("type[Any]", load_object(spec))
+    if kind == "llm":
+        raise InputError("the user 'llm' needs a model", where="user", fix="Make a simia_gym.users.llm:LLMUser.")
+    return cast("type[Any]", load_object(USERS[kind]))(cues)  # type: ignore[no-any-return]

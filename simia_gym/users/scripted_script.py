@@ -25,10 +25,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from simia_gym.common.json_encoding import encode
-from simia_gym.errors import InputError
+from simia_gym.common.validation import validated
 
 
 def _listed(value: Any) -> Any:
@@ -141,20 +140,9 @@ class Script(_Part):
 
 
 def script_from_json(value: Any, where: str) -> Script:
-    """Read a script.
-
-    Args:
-        value: The ``user`` of a task.
-        where: The task, for error messages.
+    """Read a script, the ``user`` of the task ``where``.
 
     Raises:
         InputError: The value is not a valid script; names the field.
     """
-    try:
-        return Script.model_validate_json(encode(value))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        what = f"{first['msg']}, got {first['input']!r:.80}"
-        fix = "See the reference of user scripts for its keys and values."
-        raise InputError(what, where=f"{where}{place}", fix=fix) from error
+    return validated(Script, value, where=where, fix="See the reference of user scripts for its keys and values.")
