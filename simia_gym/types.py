@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from simia_gym.common.quick_init import quick_init
 
@@ -119,6 +119,8 @@ class Task:
         criteria: Rubric items of this task, in addition to the domain's.
         options: Data for the domain's own code, such as a product's attributes or a method of scoring.
     """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     id: str
     split: Split

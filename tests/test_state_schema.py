@@ -8,7 +8,7 @@ import pytest
 
 from simia_gym.errors import DomainError
 from simia_gym.state import State
-from simia_gym.state.schema import StateSchema, read_state_schema, values_at
+from simia_gym.state.schema import StateSchema, read_state_schema
 
 SCHEMA: dict[str, Any] = {
     "tables": {
@@ -30,6 +30,7 @@ def few(state, touched):
     if state.count("loans") > 2 and touched:
         yield f"there are {state.count('loans')} loans, {len(touched)} touched"
 """
+COMPARISON = {"id": "x", "table": "a", "left": "/x", "op": "<", "right": 1}
 ROW = {"id": "a", "n": 1, "most": 3, "desk": "d", "moves": [{"to": "d"}, {"to": None}, {}]}
 
 
@@ -83,25 +84,6 @@ def test_every_mistake_of_a_row_is_named_where_it_stands(schema: StateSchema) ->
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "values"),
-    [
-        ((), [{"a": [1, {"b": 2}], "*": {"b": None}, "0": 3}]),
-        (("a", "0"), [1]),
-        (("a", "00"), []),
-        (("a", "2"), []),
-        (("a", "*"), [1, {"b": 2}]),
-        (("*", "b"), [None]),
-        (("*", "*", "b"), [2]),
-        (("*",), [[1, {"b": 2}], {"b": None}, 3]),
-        (("0",), [3]),
-        (("0", "0"), []),
-    ],
-)
-def test_values_at_a_path(path: tuple[str, ...], values: list[Any]) -> None:
-    assert values_at({"a": [1, {"b": 2}], "*": {"b": None}, "0": 3}, path) == values
-
-
 def test_only_the_given_rows_are_looked_at(schema: StateSchema) -> None:
     state = _state(a=ROW, b={**ROW, "id": "b", "n": "no"})
     assert list(schema.problems(state, [("loans", "a"), ("loans", "gone"), ("_clock", "x")])) == []
@@ -123,28 +105,22 @@ def test_unknown_table(schema: StateSchema) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ([], "state.schema.json: [] is not of type 'object'"),
-        ({}, "'tables' is a required property"),
-        ({"tables": []}, "tables: [] is not of type 'object'"),
-        ({"tables": {"a": 1}}, "tables.a: 1 is not of type 'object'"),
-        ({"tables": {"a": {"rows": {}}}}, "tables.a: Additional properties are not allowed ('rows' was unexpected)"),
-        ({"tables": {"a": {"row": {"type": 4}}}}, "tables.a: row is not a JSON Schema: type: 4 is not valid"),
-        ({"tables": {"a": {"row": {"$ref": "#/none"}}}}, "tables.a: row is not a JSON Schema"),
+        ([], "state.schema.json: "),
+        ({}, "'tables'"),
+        ({"tables": []}, "tables: "),
+        ({"tables": {"a": 1}}, "tables.a: "),
+        ({"tables": {"a": {"rows": {}}}}, "tables.a.rows"),
+        ({"tables": {"a": {"row": {"type": 4}}}}, "tables.a.row: "),
+        ({"tables": {"a": {"row": {"$ref": "#/none"}}}}, "'/none'"),
         ({"tables": {"a": {"foreign_keys": [{"path": "/x"}]}}}, "tables.a.foreign_keys"),
         ({"tables": {"a": {"foreign_keys": {"/x": "b"}}}}, "names the table 'b'"),
         ({"tables": {"a": {"foreign_keys": {"x": "a"}}}}, "JSON Pointer"),
-        ({"tables": {"a": {"key": 4}}}, "tables.a.key: 4"),
-        ({"tables": {"a": {"key": "/~5"}}}, "tables.a"),
-        ({"tables": {"a": {}}, "invariants": [{}]}, "invariants.0: 'id' is a required property"),
-        ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b"}]}, "invariants.0: 'left' is a required"),
-        (
-            {"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b", "left": "/x", "op": "<", "right": 1}]},
-            "names the table 'b'",
-        ),
-        (
-            {"tables": {"a": {}}, "invariants": [{"id": "x", "table": "a", "left": "/x", "op": "~", "right": 1}]},
-            "invariants.0.op: '~' is not one of",
-        ),
+        ({"tables": {"a": {"key": 4}}}, "tables.a.key: "),
+        ({"tables": {"a": {"key": "/~5"}}}, "tables.a.key"),
+        ({"tables": {"a": {}}, "invariants": [{}]}, "invariants.0.id"),
+        ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b"}]}, "invariants.0: lacks left"),
+        ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "table": "b"}]}, "names the table 'b'"),
+        ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "op": "~"}]}, "invariants.0.op: "),
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "check": "rules.py:many"}]}, "rules.py has no 'many'"),
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "check": "rules.py:RULES"}]}, "rules.py"),
     ],
@@ -153,3 +129,4 @@ def test_broken_schema_is_named(tmp_path: Path, value: Any, says: str) -> None:
     with pytest.raises(DomainError) as caught:
         _read(tmp_path, value)
     assert says in str(caught.value)
+    assert "\n" not in str(caught.value)

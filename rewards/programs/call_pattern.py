@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from simia_gym.domain.goal import same
+from simia_gym.state import strict_equal
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 
@@ -38,7 +38,7 @@ def has(given: Any, wanted: Any) -> bool:
     """Whether a value contains the wanted one: objects may have further keys, other values must be equal."""
     if isinstance(wanted, dict) and isinstance(given, Mapping):
         return all(key in given and has(given[key], value) for key, value in wanted.items())
-    return same(given, wanted)
+    return strict_equal(given, wanted)
 
 
 def _after(value: Any) -> Any:

@@ -12,12 +12,12 @@ from typing import Any, NoReturn, cast
 
 from pydantic import Field
 
-from simia_gym.domain.goal import MISSING, first_difference, goal_parts, same, value_at
+from simia_gym.domain.goal import MISSING, first_difference, goal_parts, value_at
 from simia_gym.errors import Fault
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import MOST_EVIDENCE, Finding, quote_change
 from simia_gym.rewards.programs.program import Args, Texts
-from simia_gym.state import State
+from simia_gym.state import State, strict_equal
 
 NO_STATE = "the simulator kept no state, so the final state proves nothing"
 NO_STATE_FAULT = "no_state"
@@ -74,7 +74,7 @@ def state_is(finished: FinishedEpisode, args: StateIsArgs) -> Finding:
     if finished.stateless:
         return Finding.unknown(NO_STATE)
     got = value_at(finished.final, goal_parts(args.path))
-    holds = got in (MISSING, None) if args.value is None else same(args.value, got, args.tolerance)
+    holds = got in (MISSING, None) if args.value is None else strict_equal(args.value, got, args.tolerance)
     shown = "nothing" if got is MISSING else f"{got!r:.120}"
     reason = f"{args.path} is {shown}" if holds else f"{args.path}: expected {args.value!r:.120}, got {shown}"
     return Finding.of(holds, reason, quote_change(finished, args.path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +166,7 @@ class Lines:
     def __init__(self, path: Path, node: yaml.Node | None) -> None:
         self.path, self._node = path, node
 
-    def where(self, parts: tuple[str | int, ...] | list[str | int]) -> str:
+    def where(self, parts: Sequence[str | int]) -> str:
         """The place of a part of the document as ``file:line``, for errors.
 
         Args:

@@ -1,54 +1,20 @@
-"""Readable errors for values that are not valid under a JSON Schema or a pydantic model.
+"""Readable errors for values that are not valid under a JSON Schema, and for values that are no JSON Schema.
 
-`jsonschema-rs` validates schemas. Only for invalid values, `jsonschema` is imported to find the most relevant error.
+`jsonschema-rs` validates. Only for invalid values, `jsonschema` is imported to find the most relevant error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from pydantic import ValidationError
+import jsonschema_rs
 
 _LONGEST_VALUE = 80
 
 
-class SchemaProblem(NamedTuple):
-    """One violation of a schema.
-
-    Attributes:
-        place: Path of keys and indices to the invalid part, joined by dots; empty for the whole value.
-        message: What is wrong.
-        fix: How to correct it, as far as the schema tells.
-    """
-
-    place: str
-    message: str
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.message}" if self.place else self.message
-
-
-def schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[SchemaProblem]:
-    """Find all schema violations of a value.
-
-    Args:
-        schema: JSON Schema (draft 2020-12).
-        value: Any JSON value.
-
-    Yields:
-        The violations, sorted by path.
-    """
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
-    for error in sorted(Draft202012Validator(schema).iter_errors(value), key=lambda one: list(map(str, one.path))):
-        yield _problem(best_match([error]))
-
-
-def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> SchemaProblem:
-    """Find the violation that best explains why a value is invalid.
+def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> str:
+    """Describe the violation that best explains why a value is invalid, after its place: ``a.0.b: ...``.
 
     Args:
         schema: JSON Schema (draft 2020-12).
@@ -57,38 +23,28 @@ def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> SchemaProble
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    return _problem(best_match(Draft202012Validator(schema).iter_errors(value)))
-
-
-def schema_mistake(schema: Any, error: Exception) -> str:
-    """Describe why a value is not a valid JSON Schema.
-
-    Args:
-        schema: The invalid schema.
-        error: The error of `jsonschema-rs`; used if the metaschema finds no violation, as with a broken reference.
-    """
-    from jsonschema import Draft202012Validator
-
-    found = next(schema_problems(Draft202012Validator.META_SCHEMA, schema), None)
-    return str(error) if found is None else str(found)
-
-
-def first_mistake(error: ValidationError) -> str:
-    """The first error of a pydantic model in one line: the place, what is wrong, and the value."""
-    detail = error.errors(include_url=False)[0]
-    place = ".".join(map(str, detail["loc"]))
-    message = detail["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}, got {detail['input']!r:.80}" if place else message
-
-
-def _problem(error: Any) -> SchemaProblem:
+    error: Any = best_match(Draft202012Validator(schema).iter_errors(value))
     shown = repr(error.instance)
-    message = error.message
+    message: str = error.message
     if len(shown) > _LONGEST_VALUE:
         message = message.replace(shown, f"{shown[:_LONGEST_VALUE]}...")
-    description = error.schema.get("description") if isinstance(error.schema, dict) else None
-    if error.validator == "additionalProperties" and "properties" in error.schema:
-        fix = f"Keys: {', '.join(error.schema['properties'])}."
-    else:
-        fix = f"Write {description}." if description else "Change it."
-    return SchemaProblem(".".join(map(str, error.absolute_path)), message, fix)
+    place = ".".join(map(str, error.absolute_path))
+    return f"{place}: {message}" if place else message
+
+
+def json_schema_validator(schema: Any) -> jsonschema_rs.Validator:
+    """Compile a JSON Schema.
+
+    Raises:
+        ValueError: It is not a JSON Schema; says why.
+    """
+    try:
+        return jsonschema_rs.validator_for(schema)
+    except (ValueError, TypeError) as error:
+        from jsonschema import Draft202012Validator
+
+        rules = Draft202012Validator.META_SCHEMA
+        # A broken reference does not violate the metaschema.
+        fits = Draft202012Validator(rules).is_valid(schema)
+        what = str(error).partition("\n")[0] if fits else most_relevant_problem(rules, schema)
+        raise ValueError(f"this is not a JSON Schema: {what}") from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from simia_gym.common.files import read_yaml
-from simia_gym.errors import DomainError, InputError
+from simia_gym.common.validation import validated
+from simia_gym.errors import DomainError
 from simia_gym.users import USERS
 
 NAME = r"^[a-z][a-z0-9_]*$"
@@ -82,31 +83,10 @@ class DomainConfig(BaseModel):
 def read_config(path: Path) -> DomainConfig:
     """Read ``domain.yaml``.
 
-    Args:
-        path: The file.
-
     Raises:
         DomainError: With every mistake in ``problems``.
     """
     value, lines = read_yaml(path)
     if not isinstance(value, dict):
         raise DomainError("is not a mapping of keys", where=str(path), fix="Write `name: ...`, `grammar: ...` lines.")
-    try:
-        return DomainConfig.model_validate(value)
-    except ValidationError as error:
-        problems = [_explain(detail, lines.where(list(detail["loc"]))) for detail in error.errors()]
-        raise DomainError.of(problems) from error
-
-
-def _explain(detail: Any, where: str) -> InputError:
-    name = ".".join(str(part) for part in detail["loc"])
-    if detail["type"] == "missing":
-        note = DomainConfig.model_fields[name].description if name in DomainConfig.model_fields else ""
-        return DomainError(f"the key {name!r} is missing", where=where, fix=f"Add it. {note or ''}".strip())
-    if detail["type"] == "extra_forbidden":
-        known = ", ".join(DomainConfig.model_fields)
-        return DomainError(f"there is no key {name!r}", where=where, fix=f"Remove it; the keys are: {known}.")
-    if detail["type"] == "value_error":
-        return DomainError(str(detail["ctx"]["error"]), where=where, fix="Change the value.")
-    shown = repr(detail["input"])[:80]
-    return DomainError(f"{name}: {detail['msg']}, got {shown}", where=where, fix="Change the value.")
+    return validated(DomainConfig, value, where=lines.where, fix="Change the value.")

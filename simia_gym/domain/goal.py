@@ -7,13 +7,14 @@ of the database. Tables whose name starts with ``_`` (the user's memory, a clock
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
-from simia_gym.errors import InputError
-from simia_gym.state import State, make_pointer, pointer_parts, thaw
+from simia_gym.errors import InputError, PatchError
+from simia_gym.state import State, make_pointer, pointer_parts, strict_equal, thaw
+from simia_gym.state.pointer import resolve
 from simia_gym.types import Op
 
 Parts: TypeAlias = tuple[str, ...]
@@ -57,14 +58,13 @@ def _show(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-@lru_cache(maxsize=4096)
 def goal_parts(path: str) -> Parts:
     """Decode the pointer of a goal's operation.
 
     Raises:
         InputError: The pointer is not inside a row.
     """
-    parts = tuple(str(part) for part in pointer_parts(path))
+    parts = pointer_parts(path)
     if len(parts) < 2:
         raise InputError(f"the goal path {path!r} names no row", where="goal", fix="Write /table/key or deeper.")
     return parts
@@ -114,7 +114,7 @@ def first_difference(
     Returns:
         The first difference, in the order of the goal and then of the changed rows; ``None`` if there is none.
     """
-    skip = [tuple(str(part) for part in pointer_parts(path)) for path in ignore]
+    skip = [pointer_parts(path) for path in ignore]
     covered: set[Parts] = set()
     for op in goal:
         parts = goal_parts(op["path"])
@@ -126,7 +126,7 @@ def first_difference(
             expected = MISSING
             if got is None:
                 continue
-        if not same(expected, got, tolerance):
+        if not strict_equal(expected, got, tolerance):
             return Difference(op["path"], expected, got, False)
     if not only:
         return None
@@ -174,36 +174,11 @@ def goal_of(initial: State, final: State) -> tuple[Op, ...]:
 
 def value_at(state: State, parts: Parts) -> Any:
     """The value at a decoded pointer, or `MISSING`."""
-    value: Any = state.get(parts[0], parts[1])
-    if value is None:
+    row = state.get(parts[0], parts[1])
+    try:
+        return MISSING if row is None else resolve(row, parts[2:])
+    except PatchError:
         return MISSING
-    for part in parts[2:]:
-        value = _member(value, part)
-    return value
-
-
-def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
-    """JSON equality: 1 equals 1.0, True does not equal 1; numbers may differ by ``tolerance``."""
-    if a is b:
-        return True
-    if isinstance(a, bool) or isinstance(b, bool):
-        return False
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return a == b or abs(a - b) <= tolerance
-    if isinstance(a, dict) and isinstance(b, dict):
-        return len(a) == len(b) and _same_members(a, b, tolerance)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
-    return type(a) is type(b) and bool(a == b)
-
-
-def _same_members(a: Mapping[str, Any], b: Mapping[str, Any], tolerance: float) -> bool:
-    """Whether two objects of equal size are equal; fast, because states share unchanged values."""
-    for key, item in a.items():
-        other = b.get(key, MISSING)
-        if item is not other and not same(item, other, tolerance):
-            return False
-    return True
 
 
 def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
@@ -215,48 +190,36 @@ def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
 def _changes(
     parts: Parts, old: Any, new: Any, covered: Set[Parts], skip: Sequence[Parts], tolerance: float
 ) -> Iterator[tuple[Parts, Any, Any]]:
-    if parts in covered or (skip and _skipped(parts, skip)) or same(old, new, tolerance):
+    """The leaf values that changed and that the goal does not cover."""
+    if parts in covered or (skip and _skipped(parts, skip)) or strict_equal(old, new, tolerance):
         return
-    keys: Iterable[str] = ()
-    if isinstance(new, dict) and new and (isinstance(old, dict) or old is MISSING):
-        keys = dict.fromkeys((*_keys(old), *new))
-    elif isinstance(new, list) and new and (isinstance(old, list) or old is MISSING):
-        keys = map(str, range(max(len(new), len(_keys(old)))))
+    kind = dict if isinstance(new, dict) else list
+    if new and isinstance(new, kind) and (old is MISSING or isinstance(old, kind)):
+        for key, was, now in _members(kind() if old is MISSING else old, new):
+            if was is not now:
+                yield from _changes((*parts, key), was, now, covered, skip, tolerance)
     else:
         yield parts, old, new
-    for key in keys:
-        was, now = _member(old, key), _member(new, key)
-        if was is not now:
-            yield from _changes((*parts, key), was, now, covered, skip, tolerance)
-
-
-def _keys(value: Any) -> Collection[str]:
-    return value if isinstance(value, dict | list) else ()
-
-
-def _member(value: Any, key: str) -> Any:
-    """The member of a container at one pointer segment, or `MISSING`."""
-    if isinstance(value, dict):
-        return value.get(key, MISSING)
-    if isinstance(value, list) and key.isdigit() and int(key) < len(value):
-        return value[int(key)]
-    return MISSING
 
 
 def _tests(parts: Parts, old: Any, new: Any) -> Iterator[Op]:
-    if isinstance(old, dict) and isinstance(new, dict) and new:
-        for key in dict.fromkeys((*old, *new)):
-            was, now = old.get(key, MISSING), new.get(key, MISSING)
-            if not _identical(was, now):
+    """The ``test`` operations for the values that differ."""
+    objects = isinstance(old, dict) and isinstance(new, dict) and new
+    lists = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
+    if objects or lists:
+        for key, was, now in _members(old, new):
+            if not strict_equal(was, now):
                 yield from _tests((*parts, key), was, now)
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, (was, now) in enumerate(zip(old, new, strict=True)):
-            if not _identical(was, now):
-                yield from _tests((*parts, str(index)), was, now)
     else:
         value = None if new is None or new is MISSING else thaw(new)
         yield {"op": "test", "path": make_pointer(*parts), "value": value}
 
 
-def _identical(a: Any, b: Any) -> bool:
-    return a is b or same(a, b)
+def _members(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The members of two objects or of two lists: key or index, and both values (`MISSING` where there is none)."""
+    if isinstance(new, dict):
+        for key in dict.fromkeys((*old, *new)):
+            yield key, old.get(key, MISSING), new.get(key, MISSING)
+    else:
+        for index, (was, now) in enumerate(zip_longest(old, new, fillvalue=MISSING)):
+            yield str(index), was, now

@@ -10,23 +10,12 @@ from typing import Any, cast, overload
 
 from simia_gym.common.files import read_jsonl
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.validation import validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, InputError
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Split, Task
 
-_FIELDS: dict[str, type | tuple[type, ...]] = {
-    "id": str,
-    "split": str,
-    "kind": str,
-    "instruction": (str, type(None)),
-    "setup": list,
-    "user": (dict, type(None)),
-    "gold": list,
-    "goal": (list, type(None)),
-    "criteria": list,
-    "options": dict,
-}
 _TUPLES = ("setup", "gold", "goal", "criteria")
 
 
@@ -57,24 +46,11 @@ def task_from_json(value: Any, where: str) -> Task:
     Raises:
         DomainError: The object is not a valid task; the message names the field.
     """
-    if not isinstance(value, dict):
-        raise DomainError("a task must be a JSON object", where=where, fix="Write one object a line.")
-    for name in ("id", "split", "kind"):
-        if name not in value:
-            raise DomainError(f"the task has no {name!r}", where=where, fix=f"Add {name!r}.")
-    for name, item in value.items():
-        if name not in _FIELDS:
-            raise DomainError(
-                f"a task has no field {name!r}", where=where, fix=f"Remove it; fields are {', '.join(_FIELDS)}."
-            )
-        if not isinstance(item, _FIELDS[name]):
-            raise DomainError(f"{name!r} is a {type(item).__name__}", where=where, fix="Change its type.")
+    validated(Task, value, where=where)
     try:
         check_goal(value.get("goal") or ())
     except InputError as error:
         raise DomainError(error.what, where=f"{where}: {error.where}", fix=error.fix) from error
-    if value["split"] not in ("train", "test"):
-        raise DomainError(f"split is {value['split']!r}", where=where, fix="Use 'train' or 'test'.")
     frozen = freeze(value)  # episodes share the task, so it must be read-only
     fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
     return Task(**fields)
@@ -95,7 +71,7 @@ def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputEr
             try:
                 task = task_from_json(value, where)
             except DomainError as error:
-                problems.append(error)
+                problems.extend(error.problems or (error,))
                 continue
             if task.split != split:
                 fix = "Move it to the other file or change its split."

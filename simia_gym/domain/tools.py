@@ -12,19 +12,19 @@ import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import jsonschema_rs
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, StrictBool, create_model
+from pydantic.dataclasses import dataclass
 
-from simia_gym.common.schema_errors import most_relevant_problem, schema_mistake
+from simia_gym.common.schema_errors import json_schema_validator
+from simia_gym.common.validation import validated
 from simia_gym.errors import InputError
 from simia_gym.state.frozen import freeze, thaw
 from simia_gym.types import JsonObject
-from simia_gym.views.render import compile_render, render_arguments
-from simia_gym.views.selectors import parse_selector
+from simia_gym.views.render import render_arguments
 
 Effect = Literal["read", "write", "none"]
 Route = Literal["any", "world", "llm"]
@@ -33,32 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__simia_tool__"
 
 
-_MARKS_SCHEMA: JsonObject = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "effect": {"enum": ["read", "write", "none"], "default": "write"},
-        "reads": {"type": "array", "default": [], "description": "a list of selectors"},
-        "writes": {
-            "type": "array",
-            "items": {
-                "type": "string",
-                "pattern": "^[^/]+(/[^/]+)*$",
-                "description": "table, table/* or table/*/field",
-            },
-            "default": [],
-            "description": "a list of table, table/* or table/*/field",
-        },
-        "terminal": {"type": "boolean", "default": False, "description": "true or false"},
-        "render": {"default": None},
-        "render_errors": {"type": "boolean", "default": False, "description": "true or false"},
-        "route": {"enum": ["any", "world", "llm"], "default": "any"},
-    },
-}
-_MARKS_VALIDATOR = jsonschema_rs.validator_for(_MARKS_SCHEMA)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class ToolSpec:
     """The specification of one tool.
 
@@ -72,7 +47,7 @@ class ToolSpec:
         writes: Patterns of the values that it may change: ``table``, ``table/*`` or ``table/*/field``; ``*`` stands
             for one pointer segment, and a pattern covers everything below it.
         terminal: Whether a successful call ends the episode.
-        render: Rule by which code writes the observation from the state after a call, see `simia_gym.views.render`;
+        render: Rule by which code writes the observation from the state after the call, see `simia_gym.views.render`;
             ``None`` if the simulator writes the observation.
         render_errors: Whether the rule also writes the observation of errors, such as the page that stays open: alone
             with terse feedback, after the explanation with ``explain``.
@@ -84,10 +59,10 @@ class ToolSpec:
     parameters: JsonObject
     effect: Effect = "read"
     reads: tuple[str | JsonObject, ...] = ()
-    writes: tuple[str, ...] = ()
-    terminal: bool = False
+    writes: tuple[Annotated[str, Field(pattern="^[^/]+(/[^/]+)*$")], ...] = ()
+    terminal: StrictBool = False
     render: str | JsonObject | None = None
-    render_errors: bool = False
+    render_errors: StrictBool = False
     route: Route = "any"
 
     @cached_property
@@ -240,9 +215,9 @@ def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
     marks = getattr(function, _MARK)
     if marks["writes"] and marks["effect"] != "write":
         raise InputError("a tool with a write set must have effect='write'", where=where, fix="Change its declaration.")
-    _check_marks(marks, where)
     description, notes = _read_docstring(function.__doc__ or "", where)
-    return ToolSpec(name=name, description=description, parameters=_parameters(function, notes, where), **marks)
+    parameters = _parameters(function, notes, where)
+    return _made({"name": name, "description": description, "parameters": parameters, **marks}, where)
 
 
 def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: str) -> JsonObject:
@@ -332,39 +307,20 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     name = function["name"]
     parameters = function.get("parameters", {"type": "object", "properties": {}})
     try:
-        jsonschema_rs.validator_for(parameters)
-    except (ValueError, TypeError) as error:
-        what = schema_mistake(parameters, error)
-        raise InputError(f"parameters of {name!r} are not a JSON Schema: {what}", where=where) from error
+        json_schema_validator(parameters)
+    except ValueError as error:
+        raise InputError(f"parameters of {name!r}: {error}", where=where) from error
     marks = entry.get("x-simia", {})
     if not isinstance(marks, Mapping):
         raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
-    given = {**{key: part["default"] for key, part in _MARKS_SCHEMA["properties"].items()}, **marks}
-    _check_marks(given, f"{where}: tool {name!r}")
-    return ToolSpec(
-        name=name,
-        description=str(function.get("description", "")),
-        parameters=dict(parameters),
-        effect=given["effect"],
-        reads=tuple(given["reads"]),
-        writes=tuple(given["writes"]),
-        terminal=given["terminal"],
-        render=given["render"],
-        render_errors=given["render_errors"],
-        route=given["route"],
-    )
+    plain = {"name": name, "description": str(function.get("description", "")), "parameters": parameters}
+    return _made({"effect": "write", **marks, **plain}, f"{where}: tool {name!r}: x-simia")
 
 
-def _check_marks(marks: Mapping[str, Any], where: str) -> None:
-    """Check a declaration; whether the functions that it names exist is checked when the domain is loaded."""
-    given = {key: list(value) if isinstance(value, tuple) else value for key, value in marks.items()}
-    if not _MARKS_VALIDATOR.is_valid(given):
-        problem = most_relevant_problem(_MARKS_SCHEMA, given)
-        raise InputError(f"x-simia: {problem}", where=where, fix=problem.fix)
-    if marks["render_errors"] and marks["render"] is None:
+def _made(parts: JsonObject, where: str) -> ToolSpec:
+    """Check a declaration. Its selectors and its rendering rule are checked when the domain is loaded."""
+    spec = validated(ToolSpec, parts, where=where)
+    if spec.render_errors and spec.render is None:
         fix = "Give x-simia.render, or leave render_errors out."
         raise InputError("x-simia.render_errors has no rule to render by", where=where, fix=fix)
-    for selector in marks["reads"]:
-        parse_selector(selector, where)
-    if not isinstance(marks["render"], str):
-        compile_render(marks["render"], where)
+    return spec

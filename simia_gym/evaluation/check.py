@@ -228,13 +228,14 @@ def _check_state(domain: Domain, report: Report) -> Problems:
     if domain.config.state_schema is None:
         report.notes.append("there is no state schema, so that the initial state is not checked")
         return
-    schema = read_state_schema(domain.folder / domain.config.state_schema)
+    path = domain.folder / domain.config.state_schema
+    schema = read_state_schema(path)
     where = str(domain.folder / (domain.config.state or "domain.yaml"))
     for text in schema.problems(domain.base):
         yield DomainError(text, where=where, fix="Mend the row, or the schema.")
     for table in schema.tables:
         if table not in domain.base.tables:
-            report.notes.append(f"{schema.path}: the initial state has no table {table!r}")
+            report.notes.append(f"{path}: the initial state has no table {table!r}")
 
 
 def _check_declarations(domain: Domain, report: Report) -> Problems:

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, Json, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, Json
 
 from simia_gym.common.files import read_jsonl
-from simia_gym.common.schema_errors import first_mistake
+from simia_gym.common.validation import validated
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.world import World
@@ -225,10 +225,8 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[tuple[Rec
         if not isinstance(value, dict):
             raise InputError("is no recorded episode", where=where, fix=_LAYOUT)
         try:
-            recording = Recording.model_validate({"id": where, **value})
+            recording = validated(Recording, {"id": where, **value}, where=where, fix=_LAYOUT)
             answered = recording.pairs()
-        except ValidationError as error:
-            raise InputError(first_mistake(error), where=where, fix=_LAYOUT) from error
         except ValueError as error:
             raise InputError(str(error), where=where, fix="Each needs a call before it.") from error
         if domain is not None and (recording.domain or domain) != domain:

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from simia_gym.common.files import read_jsonl
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
-from simia_gym.common.schema_errors import first_mistake
+from simia_gym.common.validation import validated
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.state import State
@@ -81,10 +81,8 @@ def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]
     for number, item in lines:
         wrong: str | None
         try:
-            example = _Example.model_validate(item)
+            example = validated(_Example, item, where="")
             tool, wrong = example.call.name, _run(example, world, base)
-        except ValidationError as error:
-            tool, wrong = "", first_mistake(error)
         except (Fault, PatchError, InputError) as error:
             tool, wrong = "", str(error)
         yield SelfTest(tool, None if wrong is None else DomainError(wrong, where=f"{path}:{number}", fix=_FIX))

@@ -371,7 +371,7 @@ def _problems(schema: StateSchema, state: State, rows: Sequence[tuple[str, str]]
 def _dangling(schema: StateSchema, state: State, table: str, key: str) -> Iterator[str]:
     """Violations by rows that still refer to a removed row."""
     for name, rules in schema.tables.items():
-        paths = [reference.path for reference in rules.references if reference.table == table]
+        paths = [path for path, target in rules.foreign_keys.items() if target == table]
         if paths:
             for other, row in state.rows(name):
                 if any(key in values_at(row, path) for path in paths):

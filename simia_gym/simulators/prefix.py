@@ -64,9 +64,9 @@ def _write(domain: Domain, task: Task, digest: str, feedback: Feedback, strategy
 
 def _schema(domain: Domain) -> JsonObject | None:
     """The state schema as in its file, without private tables and names of functions."""
-    if domain.state_schema is None:
+    if domain.config.state_schema is None:
         return None
-    value = read_json(domain.state_schema.path, what="state schema")
+    value = read_json(domain.folder / domain.config.state_schema, what="state schema")
     tables = {name: rules for name, rules in value["tables"].items() if not name.startswith("_")}
     invariants = [item for item in value.get("invariants", []) if "check" not in item]
     return {"tables": tables, "invariants": invariants}

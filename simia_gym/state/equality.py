@@ -10,7 +10,7 @@ _CONTAINERS = (dict, list)
 _SEQUENCES = (list, tuple)
 
 
-def strict_equal(a: Any, b: Any) -> bool:
+def strict_equal(a: Any, b: Any, tolerance: float = 0.0) -> bool:
     """Compare as RFC 6902 ``test`` does.
 
     Numbers compare by value (``1`` equals ``1.0``), a boolean equals no number, objects compare regardless of key
@@ -19,22 +19,29 @@ def strict_equal(a: Any, b: Any) -> bool:
     Args:
         a: A JSON value.
         b: A JSON value.
+        tolerance: Maximum difference between numbers that count as equal.
 
     Returns:
         Whether they are equal.
     """
+    if a is b:
+        return True
     if isinstance(a, dict):
         if not isinstance(b, dict) or len(a) != len(b):
             return False
-        return all(key in b and (item is b[key] or strict_equal(item, b[key])) for key, item in a.items())
+        for key, item in a.items():
+            # States share unchanged values, so most members are the same object.
+            if key not in b or (item is not b[key] and not strict_equal(item, b[key], tolerance)):
+                return False
+        return True
     if isinstance(a, list | tuple):
         if not isinstance(b, list | tuple) or len(a) != len(b):
             return False
-        return all(x is y or strict_equal(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(b, dict | list | tuple):
+        return all(x is y or strict_equal(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, bool) or isinstance(b, bool | dict | list | tuple):
         return False
+    if tolerance and isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= tolerance
     return bool(a == b)
 
 

@@ -19,16 +19,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias
 
-import jsonschema_rs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_json
-from simia_gym.common.schema_errors import schema_mistake, schema_problems
-from simia_gym.errors import DomainError, InputError, PatchError
+from simia_gym.common.schema_errors import json_schema_validator
+from simia_gym.common.validation import validated
+from simia_gym.errors import InputError, PatchError
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
 
@@ -40,114 +40,128 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-Check: TypeAlias = Callable[[State, Sequence[tuple[str, str]]], Iterable[str]]
-
-_POINTER = {"type": "string", "pattern": "^/", "description": "a JSON Pointer, which starts with '/'"}
-_FILE = {
-    "type": "object",
-    "required": ["tables"],
-    "properties": {
-        "tables": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "description": {},
-                    "open": {"type": "boolean"},
-                    "key": {"type": "string", "description": "a field or a JSON Pointer"},
-                    "row": {},
-                    "foreign_keys": {
-                        "type": "object",
-                        "propertyNames": _POINTER,
-                        "additionalProperties": {"type": "string"},
-                        "description": 'an object such as {"/field": "table"}',
-                    },
-                },
-            },
-        },
-        "invariants": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["id"],
-                "properties": {"id": {"type": "string"}},
-                "if": {"required": ["check"]},
-                "else": {
-                    "required": ["table", "left", "op", "right"],
-                    "properties": {"left": _POINTER, "op": {"enum": [*_COMPARE]}},
-                },
-            },
-        },
-    },
-}
+Steps: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Reference:
-    """A foreign key: values at ``path`` are keys of ``table``."""
-
-    path: tuple[str, ...]
-    table: str
-
-    def holds(self, state: State, value: Any) -> bool:
-        """Whether a value is null or the key of an existing row."""
-        return value is None or (isinstance(value, str) and state.has(self.table, value))
-
-    def problems(self, state: State, row: Row, where: tuple[str, str]) -> Iterator[str]:
-        """Describe the values of a row that refer to missing rows; ``where`` is the row's table and key."""
-        for place, value in _places(row, self.path):
-            if not self.holds(state, value):
-                yield f"{make_pointer(*where, *place)}: {value!r} is no key of table {self.table!r}"
+def _path(pointer: Any) -> Steps:
+    """The steps of a JSON Pointer."""
+    if not isinstance(pointer, str) or not pointer.startswith("/"):
+        raise ValueError("this is no JSON Pointer, which starts with '/'")
+    try:
+        return pointer_parts(pointer)
+    except PatchError as error:
+        raise ValueError(error.message) from error
 
 
-@dataclass(frozen=True)
-class TableSchema:
+def _key(name: Any) -> Steps:
+    return _path(make_pointer(name) if isinstance(name, str) and "/" not in name else name)
+
+
+def _right(value: Any) -> Any:
+    """The right side of a comparison; a pointer becomes a tuple, which no JSON value is."""
+    return _path(value) if isinstance(value, str) and value.startswith("/") else value
+
+
+def _operator(name: Any) -> str:
+    if name not in _COMPARE:
+        raise ValueError(f"this is not one of {', '.join(_COMPARE)}")
+    return str(name)
+
+
+def _function(name: Any, info: ValidationInfo) -> Any:
+    """The function of a name, relative to the folder in the context."""
+    assert info.context is not None
+    try:
+        function = load_object(name, folder=info.context["folder"])
+    except InputError as error:
+        raise ValueError(str(error)) from error
+    if not callable(function):
+        raise ValueError("this is not a function")
+    return function
+
+
+Pointer: TypeAlias = Annotated[Steps, BeforeValidator(_path)]
+
+
+class TableSchema(BaseModel):
     """The rules for the rows of one table.
 
     Attributes:
         open: Whether a simulator may reveal missing rows.
         key: Path of the row's own key in the row.
-        row: Validator of a row.
-        references: Its foreign keys.
+        row: Validator of a row, a `jsonschema_rs.Validator`.
+        foreign_keys: Paths of values, each with the table of which they are keys.
     """
 
-    open: bool
-    key: tuple[str, ...] | None
-    row: jsonschema_rs.Validator | None
-    references: tuple[Reference, ...]
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: Any = None
+    open: bool = Field(False, strict=True)
+    key: Annotated[Steps | None, BeforeValidator(_key)] = None
+    row: Annotated[Any, BeforeValidator(json_schema_validator)] = None
+    foreign_keys: dict[Pointer, str] = Field({}, description='An object such as {"/field": "table"}.')
 
 
-@dataclass(frozen=True)
-class Invariant:
+class Invariant(BaseModel):
     """A rule that must always hold: a comparison inside each row of a table, or a function.
 
     Attributes:
         id: Name of the rule.
         table: The table whose rows are compared; ``None`` for a function.
-        compare: Describes the mistake in a row, or returns ``None``.
+        left: Path of a value in the row.
+        op: How it is compared.
+        right: Path of another value, as a tuple, or a plain value.
         check: Describes the mistakes in the given rows of a state.
     """
 
+    model_config = ConfigDict(frozen=True)
+
     id: str
-    table: str | None
-    compare: Callable[[Row], str | None] | None = None
-    check: Check | None = None
+    table: str | None = None
+    left: Pointer = ()
+    op: Annotated[str, BeforeValidator(_operator)] = ""
+    right: Annotated[Any, BeforeValidator(_right)] = None
+    check: Annotated[Any, BeforeValidator(_function)] = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Invariant:
+        missing = {"table", "left", "op", "right"} - self.model_fields_set
+        if self.check is None and missing:
+            raise ValueError(f"lacks {', '.join(sorted(missing))}, or a check")
+        return self
+
+    def mistake(self, row: Row) -> str | None:
+        """What is wrong with a row, if anything."""
+        a = _first(row, self.left)
+        b = _first(row, self.right) if isinstance(self.right, tuple) else self.right
+        try:
+            holds = _COMPARE[self.op](a, b)
+        except TypeError:
+            holds = False
+        return None if holds else f"{make_pointer(*self.left)} is {a!r}, which is not {self.op} {b!r}"
 
 
-@dataclass(frozen=True)
-class StateSchema:
+class StateSchema(BaseModel):
     """The rules of a domain's state.
 
     Attributes:
-        path: The file, for error messages.
         tables: Table name to its rules.
         invariants: The rules that must always hold.
     """
 
-    path: Path
-    tables: Mapping[str, TableSchema]
-    invariants: tuple[Invariant, ...]
+    model_config = ConfigDict(frozen=True)
+
+    tables: dict[str, TableSchema]
+    invariants: tuple[Invariant, ...] = ()
+
+    @model_validator(mode="after")
+    def _tables_exist(self) -> StateSchema:
+        named = [target for table in self.tables.values() for target in table.foreign_keys.values()]
+        named += [one.table for one in self.invariants if one.table is not None]
+        unknown = sorted(set(named) - set(self.tables))
+        if unknown:
+            raise ValueError(f"a foreign key or an invariant names the table {unknown[0]!r}, which is not in 'tables'")
+        return self
 
     @property
     def open_tables(self) -> frozenset[str]:
@@ -187,14 +201,13 @@ class StateSchema:
                 yield f"{make_pointer(table, key, *map(str, error.instance_path))}: {error.message}"
         if rules.key is not None and _first(row, rules.key) != key:
             yield f"{make_pointer(table, key, *rules.key)}: must be the row's key {key!r}"
-        for reference in rules.references:
-            for value in values_at(row, reference.path):
-                if not reference.holds(state, value):
-                    yield from reference.problems(state, row, (table, key))
-                    break
+        for path, target in rules.foreign_keys.items():
+            for place, value in _places(row, path):
+                if value is not None and not (isinstance(value, str) and state.has(target, value)):
+                    yield f"{make_pointer(table, key, *place)}: {value!r} is no key of table {target!r}"
         for invariant in self.invariants:
-            if invariant.table == table and invariant.compare is not None:
-                wrong = invariant.compare(row)
+            if invariant.table == table and invariant.check is None:
+                wrong = invariant.mistake(row)
                 if wrong is not None:
                     yield f"{make_pointer(table, key)}: invariant {invariant.id!r} is broken: {wrong}"
 
@@ -209,120 +222,31 @@ def read_state_schema(path: Path) -> StateSchema:
         DomainError: The file has mistakes; ``problems`` holds one error per mistake.
     """
     value = read_json(path, what="state schema")
-    problems: list[InputError] = [
-        DomainError(one.message, where=f"{path}: {one.place}" if one.place else str(path), fix=one.fix)
-        for one in schema_problems(_FILE, value)
-    ]
-    if problems:
-        raise DomainError.of(problems)
-    tables: dict[str, TableSchema] = {}
-    for name, item in value["tables"].items():
-        try:
-            tables[name] = _table(item, f"{path}: tables.{name}", set(value["tables"]))
-        except InputError as error:
-            problems.append(error)
-    invariants: list[Invariant] = []
-    for index, item in enumerate(value.get("invariants", [])):
-        try:
-            invariants.append(_invariant(item, f"{path}: invariants[{index}]", set(value["tables"]), path.parent))
-        except InputError as error:
-            problems.append(error)
-    if problems:
-        raise DomainError.of(problems)
-    return StateSchema(path, tables, tuple(invariants))
-
-
-def _table(item: Any, where: str, names: set[str]) -> TableSchema:
-    validator = None
-    if "row" in item:
-        try:
-            validator = jsonschema_rs.validator_for(item["row"])
-        except (ValueError, TypeError) as error:
-            what = f"row is not a JSON Schema: {schema_mistake(item['row'], error)}"
-            raise DomainError(what, where=where, fix="Mend it.") from error
-    keys = item.get("foreign_keys", {})
-    for target in keys.values():
-        if target not in names:
-            raise DomainError(f"a foreign key names the table {target!r}", where=where, fix="Name one of 'tables'.")
-    references = [Reference(_parts(path, where), target) for path, target in keys.items()]
-    own = item.get("key")
-    if isinstance(own, str) and "/" not in own:
-        own = make_pointer(own)
-    key = None if own is None else _parts(own, where)
-    return TableSchema(bool(item.get("open", False)), key, validator, tuple(references))
-
-
-def _invariant(item: Any, where: str, names: set[str], folder: Path) -> Invariant:
-    if "check" in item:
-        function = load_object(item["check"], folder=folder, where=where)
-        if not callable(function):
-            raise DomainError(f"{item['check']!r} is not a function", where=where, fix="Name a function of the state.")
-        return Invariant(item["id"], None, check=cast(Check, function))
-    if item["table"] not in names:
-        raise DomainError(f"names the table {item['table']!r}", where=where, fix="Name one of 'tables'.")
-    return Invariant(item["id"], item["table"], compare=_comparison(item, where))
-
-
-def _comparison(item: Mapping[str, Any], where: str) -> Callable[[Row], str | None]:
-    left, right, name = _parts(item["left"], where), item["right"], item["op"]
-    other = _parts(right, where) if isinstance(right, str) and right.startswith("/") else None
-
-    def compare(row: Row) -> str | None:
-        a = _first(row, left)
-        b = right if other is None else _first(row, other)
-        try:
-            holds = _COMPARE[name](a, b)
-        except TypeError:
-            holds = False
-        return None if holds else f"{item['left']} is {a!r}, which is not {name} {b!r}"
-
-    return compare
-
-
-def _parts(pointer: Any, where: str) -> tuple[str, ...]:
-    if not isinstance(pointer, str) or not pointer.startswith("/"):
-        raise DomainError(f"{pointer!r} is no JSON Pointer", where=where, fix="Start it with '/'.")
-    try:
-        return pointer_parts(pointer)
-    except PatchError as error:
-        raise DomainError(error.message, where=where, fix="Mend the pointer.") from error
+    return validated(StateSchema, value, where=str(path), context={"folder": path.parent})
 
 
 def values_at(value: Any, path: Sequence[str]) -> list[Any]:
     """All values at a path in which ``*`` stands for every member."""
-    values = [value]
-    for step in path:
-        members: list[Any] = []
-        for each in values:
-            if isinstance(each, dict):
-                if step == "*":
-                    members += each.values()
-                elif step in each:
-                    members.append(each[step])
-            elif isinstance(each, list):
-                members += each if step == "*" else [item for i, item in enumerate(each) if step == str(i)]
-        values = members
-    return values
+    return [found for _, found in _places(value, path)]
 
 
 def _first(value: Any, path: Sequence[str]) -> Any:
     """The first value at a path, or ``None``."""
-    found = values_at(value, path)
-    return found[0] if found else None
+    found = _places(value, path)
+    return found[0][1] if found else None
 
 
-def _places(value: Any, path: tuple[str, ...], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _places(value: Any, path: Sequence[str]) -> list[tuple[tuple[str, ...], Any]]:
     """All values at a path, each with its actual path."""
-    if not path:
-        yield place, value
-        return
-    step, rest = path[0], path[1:]
-    if isinstance(value, list):
-        pairs: Iterable[tuple[str, Any]] = ((str(i), item) for i, item in enumerate(value))
-    elif isinstance(value, dict):
-        pairs = value.items()
-    else:
-        return
-    for name, item in pairs:
-        if step in ("*", name):
-            yield from _places(item, rest, (*place, name))
+    places: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    for step in path:
+        below: list[tuple[tuple[str, ...], Any]] = []
+        for place, each in places:
+            if isinstance(each, dict) and step != "*":
+                if step in each:
+                    below.append(((*place, step), each[step]))
+            elif isinstance(each, dict | list):
+                pairs = each.items() if isinstance(each, dict) else enumerate(each)
+                below += [((*place, str(name)), item) for name, item in pairs if step in ("*", str(name))]
+        places = below
+    return places

@@ -66,7 +66,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "task not JSON": (write("train.jsonl", '{"id": \n'), "train.jsonl:1", "JSON"),
     "task without kind": (write("train.jsonl", '{"id": "x", "split": "train"}'), "train.jsonl:1", "'kind'"),
     "task field": (edit("train.jsonl", '"kind"', '"colour": 1, "kind"'), "train.jsonl:1", "'colour'"),
-    "task type": (edit("train.jsonl", '"count"', "7"), "train.jsonl:1", "'kind' is a int"),
+    "task type": (edit("train.jsonl", '"count"', "7"), "train.jsonl:1", "kind: "),
     "task split": (edit("train.jsonl", '"train"', '"test"'), "train.jsonl:1", "split 'test'"),
     "rubric not a list": (write("rubric.yaml", "id: x\n"), "rubric.yaml", "list"),
     "rubric missing": (drop("rubric.yaml"), "rubric.yaml", "no such"),

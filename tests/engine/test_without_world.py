@@ -85,11 +85,9 @@ def test_every_part_of_an_entry_is_read_and_written() -> None:
         ({"effect": "maybe"}, "effect"),
         ({"route": "world or llm"}, "route"),
         ({"reads": "counters"}, "reads"),
-        ({"reads": ["counters/{"]}, "counters/{"),
         ({"writes": "counters"}, "writes"),
         ({"writes": ["counters//x"]}, "counters//x"),
         ({"terminal": 1}, "terminal"),
-        ({"render": {"line": "x"}}, "line"),
         ({"colour": "red"}, "colour"),
     ],
 )
@@ -120,6 +118,16 @@ def test_a_model_can_play_tools_that_the_world_lacks(folder: Path) -> None:
     problems = [str(problem) for problem in check_folder(folder).problems]
     assert any("the world has no tool 'other'" in text for text in problems)
     assert not any("'wave'" in text for text in problems)
+
+
+@pytest.mark.parametrize(
+    ("marks", "named"), [({"reads": ["counters/{"]}, "counters/{"), ({"render": {"line": "x"}}, "line")]
+)
+def test_rules_that_make_no_sense_are_refused_by_the_domain(folder: Path, marks: JsonObject, named: str) -> None:
+    write_tools(folder, entry(route="llm", **marks))
+    with pytest.raises(InputError, match="wave") as caught:
+        load_domain(folder)
+    assert named in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -182,3 +182,9 @@ def test_long_lists_are_compared_in_bounded_time() -> None:
 def test_equality_of_json_values(a: Any, b: Any, equal: bool) -> None:
     assert strict_equal(a, b) is equal
     assert strict_equal(b, a) is equal
+
+
+@pytest.mark.parametrize(("a", "b", "equal"), [(1.0, 1.05, True), (1, 1.2, False), ([{"p": 1}], [{"p": 1.1}], True)])
+def test_numbers_may_differ_by_a_tolerance(a: Any, b: Any, equal: bool) -> None:
+    assert strict_equal(a, b, tolerance=0.1000001) is equal
+    assert strict_equal(a, True, tolerance=1.0) is strict_equal("1", 1, tolerance=1.0) is False
