@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from simia_gym.state import strict_equal
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
+from simia_gym.state import strict_equal
 
 Outcome = Literal["ok", "error", "any"]
 

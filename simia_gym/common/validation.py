@@ -26,7 +26,8 @@ def validated(
     Args:
         model: The class.
         value: The decoded value.
-        where: The place of the value, or a function that gives the place of a part of it from the part's path.
+        where: The place of the value, to which ``.a.b[0]`` is added (``a.b[0]`` if it ends in a space); or a function
+            that gives the place of a part from the part's path.
         fix: What to do about a mistake, unless its kind says it.
         context: The context of the model's validators.
 
@@ -47,8 +48,11 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 
 def _explain(model: type, detail: Any, where: str | Callable[[Sequence[str | int]], str], fix: str) -> DomainError:
     path = detail["loc"]
-    place = where if isinstance(where, str) else where(path)
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    if isinstance(where, str):
+        place = f"{where}{'' if where.endswith(' ') else '.'}{name}" if path else where.removesuffix(": ")
+    else:
+        place = where(path)
     fields: Mapping[str, Any] = getattr(model, "__pydantic_fields__", {})
     if detail["type"] == "missing":
         note = getattr(fields.get(name), "description", None) or ""
@@ -56,5 +60,5 @@ def _explain(model: type, detail: Any, where: str | Callable[[Sequence[str | int
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = f" The keys are: {', '.join(fields)}." if len(path) == 1 and fields else ""
         return DomainError(f"there is no key {name!r}", where=place, fix=f"Remove it.{keys}")
-    message = detail["msg"].removeprefix("Value error, ")
-    return DomainError(f"{name}: {message}, got {detail['input']!r:.80}".removeprefix(": "), where=place, fix=fix)
+    what = f"{detail['msg'].removeprefix('Value error, ')}, got {detail['input']!r:.80}"
+    return DomainError(what if isinstance(where, str) else f"{name}: {what}", where=place, fix=fix)

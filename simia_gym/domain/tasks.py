@@ -46,7 +46,7 @@ def task_from_json(value: Any, where: str) -> Task:
     Raises:
         DomainError: The object is not a valid task; the message names the field.
     """
-    validated(Task, value, where=where)
+    validated(Task, value, where=f"{where}: ")
     try:
         check_goal(value.get("goal") or ())
     except InputError as error:

@@ -314,7 +314,7 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     if not isinstance(marks, Mapping):
         raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
     plain = {"name": name, "description": str(function.get("description", "")), "parameters": parameters}
-    return _made({"effect": "write", **marks, **plain}, f"{where}: tool {name!r}: x-simia")
+    return _made({"effect": "write", **marks, **plain}, f"{where}: tool {name!r}: x-simia: ")
 
 
 def _made(parts: JsonObject, where: str) -> ToolSpec:
@@ -322,5 +322,5 @@ def _made(parts: JsonObject, where: str) -> ToolSpec:
     spec = validated(ToolSpec, parts, where=where)
     if spec.render_errors and spec.render is None:
         fix = "Give x-simia.render, or leave render_errors out."
-        raise InputError("x-simia.render_errors has no rule to render by", where=where, fix=fix)
+        raise InputError("x-simia.render_errors has no rule to render by", where=where.removesuffix(": "), fix=fix)
     return spec

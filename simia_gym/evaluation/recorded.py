@@ -225,7 +225,7 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[tuple[Rec
         if not isinstance(value, dict):
             raise InputError("is no recorded episode", where=where, fix=_LAYOUT)
         try:
-            recording = validated(Recording, {"id": where, **value}, where=where, fix=_LAYOUT)
+            recording = validated(Recording, {"id": where, **value}, where=f"{where}: ", fix=_LAYOUT)
             answered = recording.pairs()
         except ValueError as error:
             raise InputError(str(error), where=where, fix="Each needs a call before it.") from error

@@ -81,7 +81,7 @@ def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]
     for number, item in lines:
         wrong: str | None
         try:
-            example = validated(_Example, item, where="")
+            example = validated(_Example, item, where=" ")
             tool, wrong = example.call.name, _run(example, world, base)
         except (Fault, PatchError, InputError) as error:
             tool, wrong = "", str(error)

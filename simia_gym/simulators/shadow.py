@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from simia_gym.contracts import Simulator, StepContext
-from simia_gym.domain.goal import Parts, changed_values, same
+from simia_gym.domain.goal import Parts, changed_values
 from simia_gym.domain.world import World
-from simia_gym.state import State
+from simia_gym.state import State, strict_equal
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 
@@ -66,7 +66,7 @@ def compare(before: State, answer: Transition, truth: Transition) -> JsonObject:
         return note
     said, true = _changes(before, answer), _changes(before, truth)
     both = said.keys() & true.keys()
-    note["wrong"] = sum(not same(said[parts], true[parts]) for parts in both)
+    note["wrong"] = sum(not strict_equal(said[parts], true[parts]) for parts in both)
     note["missed"], note["spurious"] = len(true.keys() - both), len(said.keys() - both)
     return note
 

@@ -222,7 +222,7 @@ def read_state_schema(path: Path) -> StateSchema:
         DomainError: The file has mistakes; ``problems`` holds one error per mistake.
     """
     value = read_json(path, what="state schema")
-    return validated(StateSchema, value, where=str(path), context={"folder": path.parent})
+    return validated(StateSchema, value, where=f"{path}: ", context={"folder": path.parent})
 
 
 def values_at(value: Any, path: Sequence[str]) -> list[Any]:

@@ -219,7 +219,7 @@ BROKEN: list[tuple[str, Change, int, str, str]] = [
     ("row key", _edit("state.json", '{"member_id": "M-101"', '{"member_id": "M-100"'), 1, "state.json", "row's key"),
     ("schema", _edit("state.schema.json", '"<="', '"=<"'), 1, "state.schema.json", "is not one of"),
     ("self-test", _edit("selftests.jsonl", "B-02", "B-03"), 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
-    ("self-test key", _edit("selftests.jsonl", "contains", "content"), 1, "selftests.jsonl:1", "expect.content: "),
+    ("self-test key", _edit("selftests.jsonl", "contains", "content"), 1, "selftests.jsonl:1", "expect.content"),
     ("gold", _edit("tasks/train.jsonl", '"book_id": "B-02"}}]', '"book_id": "B-01"}}]'), 1, "train-lend", "reach"),
     (
         "gold fails",

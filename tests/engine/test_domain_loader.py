@@ -40,7 +40,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "missing key": (edit("domain.yaml", "max_turns: 6\n", ""), "domain.yaml:1", "'max_turns' is missing"),
     "unknown key": (edit("domain.yaml", "max_calls", "max_cals"), "domain.yaml:4", "no key 'max_cals'"),
     "bad value": (edit("domain.yaml", "max_turns: 6", "max_turns: 0"), "domain.yaml:3", "max_turns"),
-    "bad nested value": (edit("domain.yaml", "path: /counters", "path: counters"), "domain.yaml:11", "ends.0.path"),
+    "bad nested value": (edit("domain.yaml", "path: /counters", "path: counters"), "domain.yaml:11", "ends[0].path"),
     "unknown grammar": (edit("domain.yaml", "grammar: tools", "grammar: morse"), "domain.yaml", "'morse'"),
     "unknown user": (edit("domain.yaml", "max_calls: 3", "user: bob"), "domain.yaml:4", "'bob'"),
     "true as a number": (edit("domain.yaml", "max_turns: 6", "max_turns: true"), "domain.yaml:3", "max_turns"),

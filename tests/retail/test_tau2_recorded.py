@@ -149,12 +149,18 @@ def test_databases_are_compared_as_they_are_written() -> None:
         ("{", ":1:2: not valid JSON"),
         ("[]", ":1: is no recorded episode"),
         ("{}", ":1: messages"),
-        ('{"messages": [], "gold_actions": [1]}', ":1: gold_actions.0"),
+        ('{"messages": [], "gold_actions": [1]}', ":1: gold_actions[0]"),
         ('{"messages": [], "reward": "1"}', ":1: reward"),
         ('{"messages": [{"role": "tool", "content": ""}]}', ":1: message 0"),
-        ('{"messages": [{"role": "assistant", "tool_calls": [{}]}]}', ":1: messages.0.tool_calls.0.name"),
-        ('{"messages": [{"tool_calls": [{"name": "x", "arguments": "{"}]}]}', ":1: messages.0.tool_calls.0.arguments"),
-        ('{"messages": [{"tool_calls": [{"name": "x", "arguments": [1]}]}]}', ":1: messages.0.tool_calls.0.arguments"),
+        ('{"messages": [{"role": "assistant", "tool_calls": [{}]}]}', ":1: messages[0].tool_calls[0].name"),
+        (
+            '{"messages": [{"tool_calls": [{"name": "x", "arguments": "{"}]}]}',
+            ":1: messages[0].tool_calls[0].arguments",
+        ),
+        (
+            '{"messages": [{"tool_calls": [{"name": "x", "arguments": [1]}]}]}',
+            ":1: messages[0].tool_calls[0].arguments",
+        ),
     ],
 )
 def test_broken_lines_are_named(tmp_path: Path, line: str, message: str) -> None:
