@@ -48,11 +48,9 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 
 def _explain(model: type, detail: Any, where: str | Callable[[Sequence[str | int]], str], fix: str) -> DomainError:
     path = detail["loc"]
-    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-    if isinstance(where, str):
-        place = f"{where}{'' if where.endswith(' ') else '.'}{name}" if path else where.removesuffix(": ")
-    else:
-        place = where(path)
+    inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    name = inside.removeprefix(".")
+    place = f"{where}{name if where.endswith(' ') else inside}" if isinstance(where, str) else where(path)
     fields: Mapping[str, Any] = getattr(model, "__pydantic_fields__", {})
     if detail["type"] == "missing":
         note = getattr(fields.get(name), "description", None) or ""
@@ -60,5 +58,6 @@ def _explain(model: type, detail: Any, where: str | Callable[[Sequence[str | int
     if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = f" The keys are: {', '.join(fields)}." if len(path) == 1 and fields else ""
         return DomainError(f"there is no key {name!r}", where=place, fix=f"Remove it.{keys}")
-    what = f"{detail['msg'].removeprefix('Value error, ')}, got {detail['input']!r:.80}"
-    return DomainError(what if isinstance(where, str) else f"{name}: {what}", where=place, fix=fix)
+    message = detail["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
+    what = message if isinstance(where, str) else f"{name}: {message}"
+    return DomainError(f"{what}, got {detail['input']!r:.80}", where=place.removesuffix(": "), fix=fix)
