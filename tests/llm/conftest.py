@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from .server import ChatServer, serving
+from ..model_server import ModelServer, serving
+from .server import says
 
 
 @pytest_asyncio.fixture
-async def server() -> AsyncIterator[ChatServer]:
-    async with serving() as it:
+async def server() -> AsyncIterator[ModelServer]:
+    async with serving(says("Hello")) as it:
         yield it

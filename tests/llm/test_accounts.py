@@ -1,8 +1,10 @@
-"""What several processes took is what one would have taken."""
+"""What models took, counted by role and by process."""
 
 from __future__ import annotations
 
 import pickle
+
+import pytest
 
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.types import Usage
@@ -31,3 +33,23 @@ def test_counts_that_were_drained_elsewhere_add_up() -> None:
         driver.add(worker.drain())
         assert worker.snapshot() == {}
     assert driver.snapshot() == whole.snapshot()
+
+
+def test_accounts_count_by_role() -> None:
+    counted = Accounts()
+    for number in range(1, 101):
+        counted.asked("user", 1000, 800)
+        counted.answered("user", Usage(10, 5, 2), 0.5, number / 1000)
+    counted.failed("user", "timeout")
+    counted.asked("judge", 10, 0)
+    counted.gave_up("judge", "budget")
+    user, judge = counted.snapshot()["user"], counted.snapshot()["judge"]
+    assert (user["calls"], user["tries"], user["retries"], user["failures"]) == (100, 101, 1, {"timeout": 1})
+    assert (user["prompt_tokens"], user["cached_tokens"], user["completion_tokens"]) == (1000, 500, 200)
+    assert (user["static_share"], user["cost_usd"]) == (0.8, 50.0)
+    assert user["latency_ms"]["n"] == 100
+    assert user["latency_ms"]["mean"] == pytest.approx(50.5)
+    assert user["latency_ms"]["p50"] == pytest.approx(50, rel=0.06)
+    assert user["latency_ms"]["p99"] == pytest.approx(99, rel=0.06)
+    assert judge["latency_ms"] == {"n": 0, "mean": None, "p50": None, "p99": None}
+    assert (judge["calls"], judge["faults"]) == (1, {"budget": 1})

@@ -15,16 +15,17 @@ from simia_gym.llm.cassette.cassette import Cassette
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatRequest
 
-from .server import FORM, SECRET, Answer, ChatServer, error, model, request, says, waits
+from ..model_server import Answer, ModelServer
+from .server import FORM, SECRET, error, model, request, says, waits
 
 
 def numbered() -> Answer:
     """Another answer each time."""
     numbers: Iterator[int] = iter(range(1000))
-    return lambda asked, body: says(f'<think>x</think>{{"n": {next(numbers)}}}')(asked, body)
+    return lambda asked: says(f'<think>x</think>{{"n": {next(numbers)}}}')(asked)
 
 
-async def test_replay_gives_the_same_replies_and_asks_nobody(server: ChatServer, tmp_path: Path) -> None:
+async def test_replay_gives_the_same_replies_and_asks_nobody(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [numbered()]
     path = tmp_path / "run.jsonl"
     recording = Cassette(path, "record")
@@ -44,7 +45,7 @@ async def test_replay_gives_the_same_replies_and_asks_nobody(server: ChatServer,
     assert len(server.bodies) == before
 
 
-async def test_nothing_secret_and_no_address_or_time_is_kept(server: ChatServer, tmp_path: Path) -> None:
+async def test_nothing_secret_and_no_address_or_time_is_kept(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [says('{"n": 1}'), error(401)]
     path = tmp_path / "run.jsonl"
     one = Cassette(path, "record").wrap(model(server, retries=0), "judge")
@@ -75,7 +76,7 @@ async def test_nothing_secret_and_no_address_or_time_is_kept(server: ChatServer,
         request(FORM, seed=1, scope="a", body={"tools": []}),
     ],
 )
-async def test_whatever_differs_is_a_miss(server: ChatServer, tmp_path: Path, other: ChatRequest) -> None:
+async def test_whatever_differs_is_a_miss(server: ModelServer, tmp_path: Path, other: ChatRequest) -> None:
     server.answers = [says('{"n": 1}')]
     path = tmp_path / "run.jsonl"
     asked = request(FORM, seed=1, scope="a")
@@ -88,7 +89,7 @@ async def test_whatever_differs_is_a_miss(server: ChatServer, tmp_path: Path, ot
         assert (caught.value.kind, caught.value.role) == ("cassette_miss", "simulator")
 
 
-async def test_messages_that_join_to_the_same_text_differ(server: ChatServer, tmp_path: Path) -> None:
+async def test_messages_that_join_to_the_same_text_differ(server: ModelServer, tmp_path: Path) -> None:
     cassette = Cassette(tmp_path / "run.jsonl", "record")
     one = cassette.wrap(model(server), "user")
     for texts in (("ab", "c"), ("a", "bc")):
@@ -99,7 +100,7 @@ async def test_messages_that_join_to_the_same_text_differ(server: ChatServer, tm
     assert len(cassette) == 2
 
 
-async def test_the_same_request_at_once_is_asked_once(server: ChatServer, tmp_path: Path) -> None:
+async def test_the_same_request_at_once_is_asked_once(server: ModelServer, tmp_path: Path) -> None:
     answer = numbered()
     server.answers = [waits(0.05, answer)]
     one = Cassette(tmp_path / "run.jsonl", "record").wrap(model(server), "user")
@@ -108,7 +109,7 @@ async def test_the_same_request_at_once_is_asked_once(server: ChatServer, tmp_pa
     assert len(server.bodies) == 1
 
 
-async def test_one_who_gives_up_does_not_take_the_others_along(server: ChatServer, tmp_path: Path) -> None:
+async def test_one_who_gives_up_does_not_take_the_others_along(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [waits(0.1, says('{"n": 1}'))]
     one = Cassette(tmp_path / "run.jsonl", "record").wrap(model(server), "user")
     first = asyncio.create_task(one.complete(request(FORM)))
@@ -119,7 +120,7 @@ async def test_one_who_gives_up_does_not_take_the_others_along(server: ChatServe
     assert (await asyncio.wait_for(second, 5)).data == {"n": 1}
 
 
-async def test_a_policy_may_answer_otherwise_the_second_time(server: ChatServer, tmp_path: Path) -> None:
+async def test_a_policy_may_answer_otherwise_the_second_time(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [numbered()]
     path = tmp_path / "run.jsonl"
     one = Cassette(path, "record").wrap(model(server), "policy")
@@ -131,7 +132,7 @@ async def test_a_policy_may_answer_otherwise_the_second_time(server: ChatServer,
     assert caught.value.kind == "cassette_miss"
 
 
-async def test_two_policies_that_cannot_be_told_apart_are_refused(server: ChatServer, tmp_path: Path) -> None:
+async def test_two_policies_that_cannot_be_told_apart_are_refused(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [waits(0.05, numbered())]
     one = Cassette(tmp_path / "run.jsonl", "record").wrap(model(server), "policy")
     first = asyncio.create_task(one.complete(request(FORM)))
@@ -141,7 +142,7 @@ async def test_two_policies_that_cannot_be_told_apart_are_refused(server: ChatSe
     assert (await first).data == {"n": 0}
 
 
-async def test_resuming_asks_only_what_is_missing(server: ChatServer, tmp_path: Path) -> None:
+async def test_resuming_asks_only_what_is_missing(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [says('{"n": 1}'), error(401), says('{"n": 3}'), says('{"n": 4}')]
     path = tmp_path / "run.jsonl"
     cassette = Cassette(path, "record")
@@ -168,7 +169,7 @@ async def test_resuming_asks_only_what_is_missing(server: ChatServer, tmp_path: 
     assert [(await other.complete(request(FORM, ordinal=n))).data for n in range(3)] == [{"n": 1}, {"n": 9}, {"n": 9}]
 
 
-async def test_the_file_must_be_whole_and_unambiguous(server: ChatServer, tmp_path: Path) -> None:
+async def test_the_file_must_be_whole_and_unambiguous(server: ModelServer, tmp_path: Path) -> None:
     server.answers = [says('{"n": 1}')]
     path = tmp_path / "run.jsonl"
     await Cassette(path, "record").wrap(model(server), "user").complete(request(FORM))

@@ -4,76 +4,64 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import time
-from email.utils import formatdate
 from typing import Any
 
 import pytest
 
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.budget import Budget
 from simia_gym.llm.endpoint_model import seed_of
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport.limits import limit_of
 from simia_gym.llm.types import Usage
 
-from .server import FORM, SECRET, Answer, ChatServer, drips, error, model, raw, request, resets, says, truncates, waits
+from ..model_server import Answer, Asked, ModelServer
+from .server import FORM, SECRET, drips, error, model, raw, request, resets, says, truncates, waits
 
 
-async def test_a_question_and_its_answer(server: ChatServer) -> None:
+async def test_a_question_and_its_answer(server: ModelServer) -> None:
     server.answers = [says("<think>hm</think>Hello")]
-    reply = await model(server, temperature=0.5, max_tokens=7, extra={"top_k": 3}).complete(request(seed=11))
+    question = request(words="é\u2028 <\\>", seed=11)
+    reply = await model(server, temperature=0.5, max_tokens=7, extra={"top_k": 3}).complete(question)
     assert (reply.text, reply.raw, reply.data) == ("Hello", "<think>hm</think>Hello", None)
     assert (reply.model, reply.finish_reason, reply.usage) == ("served", "stop", Usage(100, 60, 10))
     assert reply.message == {"role": "assistant", "content": "<think>hm</think>Hello"}
-    assert server.bodies[0] == {
+    (asked,) = server.asked
+    assert {name: value for name, value in asked.body.items() if name != "messages"} == {
         "model": "m",
-        "messages": [{"role": "system", "content": "Rules."}, {"role": "user", "content": "Hi"}],
         "temperature": 0.5,
         "max_tokens": 7,
         "seed": 11,
         "top_k": 3,
     }
-    assert server.paths == ["/v1/chat/completions"]
-    assert server.headers[0]["Authorization"] == f"Bearer {SECRET}"
-    assert server.headers[0]["Content-Type"] == "application/json"
+    assert question.prompt.messages_json() in asked.text
+    assert asked.request.path == f"{server.prefix}/v1/chat/completions"
+    assert asked.request.headers["Authorization"] == f"Bearer {SECRET}"
+    assert asked.request.headers["Content-Type"] == "application/json"
 
 
-async def test_the_prompt_is_sent_as_it_was_encoded(server: ChatServer) -> None:
-    question = request(words="é\u2028 <\\>")
-    await model(server).complete(question)
-    assert question.prompt.messages_json() in server.texts[0]
-
-
-async def test_questions_that_differ_are_sent_as_they_are(server: ChatServer) -> None:
+async def test_questions_that_differ_are_sent_as_they_are(server: ModelServer) -> None:
     server.answers = [says('{"n": 1}')]
-    one = model(server, temperature=0.5)
     tools: dict[str, Any] = {"tools": [{"type": "function"}]}
-    await one.complete(request(FORM, seed=1))
-    await one.complete(request(FORM, seed=2))
-    await one.complete(request(FORM))
-    await one.complete(request(seed=3, body=tools))
-    tools["tool_choice"] = "none"
-    await one.complete(request(seed=4, body=tools))
+    for extra, question in (
+        ({}, request(FORM, seed=1)),
+        ({}, request(FORM)),
+        ({}, request(seed=3, body=tools)),
+        ({}, request(seed=4, body={**tools, "tool_choice": "none"})),
+        ({"seed": None, "other": {"seed": 1}, "big": 2**70}, request(seed=5)),  # settings stand above the request
+    ):
+        await model(server, temperature=0.5, extra=extra).complete(question)
     rest = [{key: value for key, value in body.items() if key not in ("messages", "model")} for body in server.bodies]
     form = rest[0]["response_format"]
-    assert form["json_schema"]["schema"] == FORM.schema
+    assert form == {"type": "json_schema", "json_schema": {"name": "answer", "schema": FORM.schema, "strict": True}}
     assert rest == [
         {"temperature": 0.5, "seed": 1, "response_format": form},
-        {"temperature": 0.5, "seed": 2, "response_format": form},
         {"temperature": 0.5, "response_format": form},
-        {"temperature": 0.5, "seed": 3, "tools": [{"type": "function"}]},
-        {"temperature": 0.5, "seed": 4, "tools": [{"type": "function"}], "tool_choice": "none"},
+        {"temperature": 0.5, "seed": 3, **tools},
+        {"temperature": 0.5, "seed": 4, **tools, "tool_choice": "none"},
+        {"temperature": 0.5, "seed": None, "other": {"seed": 1}, "big": 2**70},
     ]
-
-
-@pytest.mark.parametrize("mine", [7, None])
-async def test_a_seed_of_the_settings_stands_above_that_of_the_question(server: ChatServer, mine: Any) -> None:
-    await model(server, extra={"seed": mine, "other": {"seed": 1}}).complete(request(seed=11))
-    await model(server, extra={"other": {"seed": 1}, "big": 2**70}).complete(request(seed=11))
-    assert [body["seed"] for body in server.bodies] == [mine, 11]
-    assert [body["other"] for body in server.bodies] == [{"seed": 1}] * 2
-    assert server.bodies[1]["big"] == 2**70
 
 
 @pytest.mark.parametrize(
@@ -81,19 +69,10 @@ async def test_a_seed_of_the_settings_stands_above_that_of_the_question(server: 
     [
         (error(429), "rate_limit", 3),
         (error(500), "server_error", 3),
-        (error(503), "server_error", 3),
-        (error(409), "server_error", 3),
-        (error(425), "server_error", 3),
-        (error(408), "timeout", 3),
         (error(401), "auth", 1),
-        (error(403), "auth", 1),
         (error(404), "not_found", 1),
         (error(400), "bad_request", 1),
-        (error(400, "The model `m` does not exist"), "not_found", 1),
         (error(400, "x", "context_length_exceeded"), "context_length", 1),
-        (error(400, "This model's maximum context length is 4096 tokens."), "context_length", 1),
-        (error(413, "too large"), "context_length", 1),
-        (error(400, "The response was filtered", "content_filter"), "content_filter", 1),
         (error(429, "no credit", "insufficient_quota"), "rate_limit", 1),
         (raw(b'{"choices": []}'), "bad_reply", 3),
         (raw(b'{"error": {"message": "no"}}'), "bad_reply", 3),
@@ -101,7 +80,6 @@ async def test_a_seed_of_the_settings_stands_above_that_of_the_question(server: 
         (raw(b"{broken"), "bad_reply", 3),
         (raw(b"<html>", "text/html"), "bad_reply", 3),
         (raw(b"\xff"), "bad_reply", 3),
-        (raw(b""), "bad_reply", 3),
         (raw(b"[" * 5000), "bad_reply", 3),
         (raw(b"[" * 1100 + b"]" * 1100), "bad_reply", 3),
         (raw(b"[" * 700 + b'"\\ud800"' + b"]" * 700), "bad_reply", 3),
@@ -116,7 +94,7 @@ async def test_a_seed_of_the_settings_stands_above_that_of_the_question(server: 
         (says(None, None), "bad_reply", 3),
     ],
 )
-async def test_failures_become_faults(server: ChatServer, answer: Answer, kind: str, requests: int) -> None:
+async def test_failures_become_faults(server: ModelServer, answer: Answer, kind: str, requests: int) -> None:
     server.answers = [answer]
     counted = Accounts()
     with pytest.raises(Fault) as caught:
@@ -133,16 +111,8 @@ async def test_failures_become_faults(server: ChatServer, answer: Answer, kind: 
     assert (snapshot["calls"], snapshot["tries"], snapshot["faults"]) == (1, requests, {kind: 1})
 
 
-async def test_failures_that_pass_are_forgotten(server: ChatServer) -> None:
-    server.answers = [
-        error(429),
-        error(500),
-        resets,
-        truncates,
-        raw(b"{broken"),
-        says(""),
-        says('{"n": 1}'),
-    ]
+async def test_failures_that_pass_are_forgotten(server: ModelServer) -> None:
+    server.answers = [error(429), error(500), resets, truncates, raw(b"{broken"), says(""), says('{"n": 1}')]
     counted = Accounts()
     reply = await model(server, accounts=counted).complete(request(FORM, seed=5))
     assert reply.data == {"n": 1}
@@ -158,32 +128,24 @@ async def test_failures_that_pass_are_forgotten(server: ChatServer) -> None:
     assert [body["seed"] for body in server.bodies] == [5, 5, 5, 5, 5, 5, seed_of(5, 1)]
 
 
-async def test_broken_bodies_and_worthless_words_are_counted_apart(server: ChatServer) -> None:
+async def test_broken_bodies_and_worthless_words_are_counted_apart(server: ModelServer) -> None:
     server.answers = [*[raw(b"{broken")] * 4, says(""), says("no"), *[error(500)] * 2, says('{"n": 1}')]
     assert (await model(server, retries=6).complete(request(FORM, seed=5))).data == {"n": 1}
     assert server.bodies[-1]["seed"] == seed_of(5, 2) != seed_of(5, 1)
 
 
-@pytest.mark.parametrize("form", ["seconds", "date", "ms"])
-async def test_the_server_says_how_long_to_wait(server: ChatServer, form: str) -> None:
-    headers = {
-        "seconds": {"Retry-After": "50"},
-        "date": {"Retry-After": formatdate(time.time() + 50, usegmt=True)},
-        "ms": {"retry-after-ms": "50000"},
-    }[form]
-    server.answers = [error(429, **headers), says("Hello")]
+async def test_the_server_says_how_long_to_wait(server: ModelServer) -> None:
+    server.answers = [error(429, **{"Retry-After": "50"}), says("Hello")]
     asking = asyncio.create_task(model(server, backoff=0.0).complete(request()))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(asking, 0.5)
     assert len(server.bodies) == 1
 
 
-async def test_the_form_is_asked_for_and_checked(server: ChatServer) -> None:
+async def test_a_reply_out_of_form_is_asked_for_again(server: ModelServer) -> None:
     server.answers = [says('{"n": "one"}'), says("Sure, here you are."), says('{"n": 1}')]
     reply = await model(server).complete(request(FORM))
     assert reply.data == {"n": 1}
-    asked = server.bodies[0]["response_format"]
-    assert asked == {"type": "json_schema", "json_schema": {"name": "answer", "schema": FORM.schema, "strict": True}}
     assert len(server.bodies) == 3
 
 
@@ -201,7 +163,7 @@ async def test_the_form_is_asked_for_and_checked(server: ChatServer) -> None:
         (says('{"n": 1}', "content_filter"), "content_filter", "filter"),
     ],
 )
-async def test_replies_that_break_the_form(server: ChatServer, answer: Answer, kind: str, words: str) -> None:
+async def test_replies_that_break_the_form(server: ModelServer, answer: Answer, kind: str, words: str) -> None:
     server.answers = [answer]
     with pytest.raises(Fault, match=words) as caught:
         await model(server, max_tokens=5).complete(request(FORM))
@@ -209,17 +171,17 @@ async def test_replies_that_break_the_form(server: ChatServer, answer: Answer, k
     assert len(server.bodies) == 3
 
 
-async def test_a_reply_in_form_counts_though_it_was_cut_off(server: ChatServer) -> None:
+async def test_a_reply_in_form_counts_though_it_was_cut_off(server: ModelServer) -> None:
     server.answers = [says('{"n": 1}', "length")]
     assert (await model(server).complete(request(FORM))).data == {"n": 1}
 
 
-async def test_refusals_without_a_form_are_what_the_model_says(server: ChatServer) -> None:
+async def test_refusals_without_a_form_are_what_the_model_says(server: ModelServer) -> None:
     server.answers = [says(None, refusal="I cannot.")]
     assert (await model(server).complete(request())).text == "I cannot."
 
 
-async def test_content_in_parts_and_half_a_surrogate_pair(server: ChatServer) -> None:
+async def test_content_in_parts_and_half_a_surrogate_pair(server: ModelServer) -> None:
     server.answers = [says([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}])]
     assert (await model(server).complete(request())).text == "Hello"
     server.answers = [raw(b'{"choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}')]
@@ -229,12 +191,12 @@ async def test_content_in_parts_and_half_a_surrogate_pair(server: ChatServer) ->
 def refusing(unwanted: dict[str, str]) -> Answer:
     """A server that refuses parameters in words; a key with a slash means that kind of form."""
 
-    def answer(asked: Any, body: dict[str, Any]) -> Any:
+    def answer(asked: Asked) -> Any:
         for name, text in unwanted.items():
             field, slash, kind = name.partition("/")
-            if field in body and (not slash or body[field].get("type") == kind):
-                return error(400, text, "unsupported_parameter")(asked, body)
-        return says('{"n": 1}')(asked, body)
+            if field in asked.body and (not slash or asked.body[field].get("type") == kind):
+                return error(400, text, "unsupported_parameter")(asked)
+        return says('{"n": 1}')(asked)
 
     return answer
 
@@ -248,7 +210,7 @@ def refusing(unwanted: dict[str, str]) -> Answer:
     ],
 )
 async def test_the_form_falls_back_and_that_is_remembered(
-    server: ChatServer, unwanted: dict[str, str], left: Any
+    server: ModelServer, unwanted: dict[str, str], left: Any
 ) -> None:
     server.answers = [refusing(unwanted)]
     assert (await model(server).complete(request(FORM))).data == {"n": 1}
@@ -258,7 +220,7 @@ async def test_the_form_falls_back_and_that_is_remembered(
     assert server.bodies[-1].get("response_format") == left
 
 
-async def test_other_refusals_do_not_cost_the_form(server: ChatServer) -> None:
+async def test_other_refusals_do_not_cost_the_form(server: ModelServer) -> None:
     server.answers = [error(400, "the message has a bad shape")]
     with pytest.raises(Fault) as caught:
         await model(server).complete(request(FORM))
@@ -273,7 +235,7 @@ async def test_other_refusals_do_not_cost_the_form(server: ChatServer) -> None:
     assert len(server.bodies) == before + 1
 
 
-async def test_parameters_that_are_refused_are_left_out(server: ChatServer) -> None:
+async def test_parameters_that_are_refused_are_left_out(server: ModelServer) -> None:
     server.answers = [
         refusing(
             {
@@ -290,7 +252,7 @@ async def test_parameters_that_are_refused_are_left_out(server: ChatServer) -> N
     assert server.bodies[-1]["max_completion_tokens"] == 9
 
 
-async def test_a_fixed_way_of_asking_is_kept(server: ChatServer) -> None:
+async def test_a_fixed_way_of_asking_is_kept(server: ModelServer) -> None:
     server.answers = [refusing({"response_format": "'response_format' is not supported"})]
     with pytest.raises(Fault) as caught:
         await model(server, structured="json_object").complete(request(FORM))
@@ -300,9 +262,7 @@ async def test_a_fixed_way_of_asking_is_kept(server: ChatServer) -> None:
     assert {"response_format", "seed"}.isdisjoint(server.bodies[-1])
 
 
-async def test_cancelling_gives_everything_back(server: ChatServer) -> None:
-    from simia_gym.llm.budget import Budget
-
+async def test_cancelling_gives_everything_back(server: ModelServer) -> None:
     server.answers = [waits(5.0, says("late"))]
     budget = Budget(max_tokens=10_000)
     one = model(server, concurrency=2, budget=budget)
@@ -318,47 +278,30 @@ async def test_cancelling_gives_everything_back(server: ChatServer) -> None:
     assert (await one.complete(request())).text == "Hello"
 
 
-async def test_the_ceiling_holds(server: ChatServer) -> None:
+async def test_the_ceiling_holds(server: ModelServer) -> None:
     server.answers = [waits(0.05, says("Hello"))]
     one = model(server, concurrency=3)
     await asyncio.gather(*(one.complete(request()) for _ in range(12)))
     assert server.most == 3
 
 
-async def test_credentials_in_an_address(server: ChatServer) -> None:
-    address = server.url.replace("http://", "http://user:hid%64en-word@")
+async def test_secrets_in_an_address_are_sent_and_not_shown(server: ModelServer) -> None:
+    address = f"{server.url.replace('http://', 'http://user:hid%64en-word@')}/?version=a-hidden-word"
     endpoint = Endpoint(address)
-    await model(server, endpoint).complete(request())
-    assert server.headers[0]["Authorization"] == "Basic dXNlcjpoaWRkZW4td29yZA=="
-    server.answers = [error(401, "no entry for hidden-word, hid%64en-word")]
+    server.answers = [error(401, "no entry for hidden-word, hid%64en-word, a-hidden-word")]
     with pytest.raises(Fault) as caught:
-        await model(server, endpoint).complete(request())
-    assert "en-word" not in str(caught.value)
-    assert "en-word" not in repr(endpoint) + str(endpoint)
+        await model(endpoint).complete(request())
+    sent = server.asked[0].request
+    assert sent.headers["Authorization"] == "Basic dXNlcjpoaWRkZW4td29yZA=="
+    assert sent.query_string == "version=a-hidden-word"
+    assert "en-word" not in f"{caught.value} {endpoint!r} {endpoint}"
 
 
-@pytest.mark.parametrize("before", [20, 60, 75, 160, 190, 1980])
+@pytest.mark.parametrize("before", [60, 190, 1980])
 @pytest.mark.parametrize("body", ["<html>{}{}", '{{"error": {{"message": "{}{}"}}}}'])
-async def test_no_part_of_a_key_shows(server: ChatServer, before: int, body: str) -> None:
+async def test_no_part_of_a_key_shows(server: ModelServer, before: int, body: str) -> None:
     server.answers = [raw(body.format("x" * before, SECRET).encode())]
     with pytest.raises(Fault) as caught:
-        await model(server, Endpoint(server.url, SECRET), retries=0).complete(request())
+        await model(Endpoint(server.url, SECRET), retries=0).complete(request())
     assert caught.value.kind == "bad_reply"
     assert SECRET[:8] not in str(caught.value)
-
-
-async def test_a_query_in_an_address(server: ChatServer) -> None:
-    endpoint = Endpoint(f"{server.url}/?version=hidden-word")
-    assert (await model(server, endpoint).complete(request())).text
-    server.answers = [error(401, "no entry for hidden-word")]
-    with pytest.raises(Fault) as caught:
-        await model(server, endpoint).complete(request())
-    assert "hidden" not in str(caught.value)
-
-
-async def test_keys_do_not_show(server: ChatServer) -> None:
-    endpoint = Endpoint(server.url, SECRET)
-    one = model(server, endpoint)
-    await one.complete(request())
-    for text in (repr(endpoint), str(endpoint), repr(one), repr(one.settings), str(one.settings.to_json())):
-        assert SECRET not in text

@@ -88,7 +88,7 @@ async def slowly(writer: asyncio.StreamWriter) -> None:
         b"HTTP/1.0 200 OK\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
         b"HTTP/1.1 100 Continue\r\n\r\n" + ok(b"hello"),
-        ok(b"hello", b"Connection: close"),
+        ok(b"hello", b"Connection: close", b"Retry-After: \xff"),
         slowly,
         closes(ok(b"hello")),
     ],

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simia_gym.errors import Fault
-from simia_gym.llm.structured import find_json, fits_strict, form_of, read_reply
+from simia_gym.llm.structured import find_json, fits_strict, read_reply
 from simia_gym.llm.transport.failures import Failure
 
 from .server import FORM
@@ -105,10 +105,6 @@ def test_a_recorded_reply_is_read_as_it_was() -> None:
     with pytest.raises(Fault, match="n: '1' is not of type") as caught:
         read_reply('{"n": "1"}', FORM, role="judge")
     assert (caught.value.kind, caught.value.role) == ("bad_reply", "judge")
-
-
-def test_forms_are_compiled_once() -> None:
-    assert form_of(FORM) is form_of(FORM)
 
 
 @pytest.mark.parametrize(
