@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from simia_gym.actions.reading import read_action
 from simia_gym.assembly.settings import EnvConfig
@@ -74,3 +74,12 @@ def rate(name: str, tasks: Sequence[Task]) -> float:
     verdicts = [play(task, seed) for seed, task in enumerate(tasks)]
     assert all(verdict.valid for verdict in verdicts)
     return sum(verdict.success for verdict in verdicts) / len(tasks)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings(item)

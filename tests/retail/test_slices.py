@@ -13,10 +13,11 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
+from simia_gym.domain.world import World
 from simia_gym.envs.retail.build import STATE_FILE
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Task, ToolCall
+from simia_gym.types import JsonObject, Task, ToolCall, Transition
 
 from .play import Play, fixed, generated, suite
 
@@ -90,19 +91,71 @@ def arguments_for(rng: random.Random, domain: Domain, name: str, state: State) -
     return {each: pool.get(each, "Somewhere") for each in names}
 
 
+KNOWN = {
+    None: {
+        "not_found",
+        "wrong_status",
+        "invalid_reason",
+        "bad_expression",
+        "mismatch",
+        "unavailable",
+        "insufficient_balance",
+        "not_original_payment",
+        "same_payment_method",
+        "already_modified",
+        "nothing_to_do",
+    },
+    "tau2": {"not_found", "wrong_status", "invalid_reason", "tool_error", "mismatch", "not_original_payment"},
+}
+
+
+def explained(world: World, state: State, call: ToolCall, terse: Transition) -> str:
+    """The same answer with its reason: nothing but the words differs from the terse one."""
+    told = world.call(state, call, "explain")
+    assert (terse.outcome, terse.error_code, terse.ops) == (told.outcome, told.error_code, told.ops)
+    return told.observation
+
+
 @pytest.mark.parametrize("compat", [None, "tau2"])
-def test_calls_that_mostly_fail_do_the_same_on_the_slice(compat: str | None) -> None:
+def test_calls_that_mostly_fail_say_why_and_do_the_same_on_the_slice(compat: str | None) -> None:
     domain = load_domain(FOLDER, {"compat": compat})
+    assert domain.world is not None
     rng, codes = random.Random(5), set()
     state = domain.base
-    for _ in range(1_500):
+    private = {text for _, user in state.rows("users") for text in (user["email"], *user["payment_methods"])}
+    for _ in range(3_000):
         name = rng.choice(list(domain.specs))
         call = ToolCall(name, arguments_for(rng, domain, name, state))
         transition, problems = call_problems(domain, state, call)
         assert problems == [], call
-        codes.add(transition.error_code)
+        told = explained(domain.world, state, call, transition)
+        if transition.error_code is None:
+            assert told == transition.observation
+        else:
+            codes.add(transition.error_code)
+            assert told.startswith(f"{transition.observation.rstrip('.')}. Why: ")
+            why = told.partition(" Why: ")[2]
+            assert len(why) > 40
+            assert not any(text in why for text in private)
         state = transition.state or state
-    assert codes >= {None, "not_found", "wrong_status", "invalid_reason", "mismatch", "unavailable"}
+    assert codes >= KNOWN[compat]
+
+
+@pytest.mark.parametrize("compat", [None, "tau2"])
+@pytest.mark.parametrize(
+    ("call", "code", "named"),
+    [
+        (ToolCall("cancel", {}), "unknown_tool", "cancel_pending_order, modify_pending_order_address"),
+        (ToolCall("get_order_details", {"order": "#W1"}), "invalid_arguments", "get_order_details(order_id: string)"),
+    ],
+)
+def test_a_refused_call_says_what_would_do(compat: Any, call: ToolCall, code: str, named: str) -> None:
+    domain = load_domain(FOLDER, {"compat": compat})
+    assert domain.world is not None
+    terse = domain.world.call(domain.base, call)
+    assert terse.error_code == code
+    assert named in explained(domain.world, domain.base, call, terse)
+    assert named not in terse.observation
 
 
 @pytest.mark.parametrize("odd", [None, 7, [], {}, ["#W1"], True])

@@ -52,11 +52,6 @@ def test_wrapping_does_not_matter(slots: tuple[str, ...], wrap: str) -> None:
     assert set(slots) <= set(cues().hear(wrap.format(text)).asks)
 
 
-def test_two_questions_at_once() -> None:
-    heard = cues().hear("What is your email address? And which order is it about?")
-    assert heard.asks == ("email", "order")
-
-
 def test_proposal_and_question_at_once() -> None:
     heard = cues().hear("I will return the lamp. Do you confirm? And which payment method should get the refund?")
     assert "confirm" in heard.acts
@@ -70,10 +65,4 @@ def test_proposal_names_details_without_asking_for_them() -> None:
     )
     heard = cues().hear(text)
     assert heard.asks == ()
-    assert "confirm" in heard.acts
-
-
-def test_warning_is_no_refusal() -> None:
-    heard = cues().hear("Once this is done, the order cannot be changed again. Shall I proceed?")
-    assert "refuse" not in heard.acts
     assert "confirm" in heard.acts

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.retail import expert_talk
-from simia_gym.types import Task
-from tests.retail.play import Play, fixed, generated, suite
+from tests.retail.play import Play, fixed, generated
 
 OTHER_WORDS: dict[str, tuple[str, str, str]] = {
     "identify": (
@@ -102,74 +98,12 @@ OTHER_WORDS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def test_every_line_is_put_in_other_words() -> None:
-    assert set(OTHER_WORDS) == set(expert_talk.LINES)
-
-
 @pytest.mark.parametrize("wording", [0, 1, 2])
 def test_other_words_reach_the_same(wording: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(OTHER_WORDS) == set(expert_talk.LINES)
     words = {line: (wordings[wording],) for line, wordings in OTHER_WORDS.items()}
     monkeypatch.setattr(expert_talk, "LINES", words)
     play = Play("expert")
     for seed, task in enumerate([*fixed(), *generated(80)]):
         verdict = play(task, seed)
         assert verdict.success, (task.id, task.kind, [c.reason for c in verdict.criteria if not c.passed])
-
-
-def _natural(task: Task) -> list[str]:
-    """How language models propose what a task's gold action does, in three layouts."""
-    (gold,) = task.gold
-    arguments, name = gold["arguments"], gold["name"]
-    state = suite().domain.base.apply(task.setup)
-    order = state.get("orders", arguments.get("order_id", ""))
-    items = (
-        [] if order is None else [item for item in order["items"] if item["item_id"] in arguments.get("item_ids", ())]
-    )
-    names = " and ".join(item["name"] for item in items)
-    user = None if order is None else state.get("users", order["user_id"])
-    method = arguments.get("payment_method_id")
-    pay = "" if user is None or method is None else _spoken(user["payment_methods"][method])
-    key = arguments.get("order_id", "")
-    if name == "cancel_pending_order":
-        what = f"cancel order {key} because it was {arguments['reason']}"
-    elif name in ("modify_pending_order_address", "modify_user_address"):
-        where = f"order {key}" if key else "your account"
-        place = ", ".join(str(arguments[part]) for part in ("address1", "city", "state", "zip"))
-        what = f"change the address of {where} to {place}"
-    elif name == "modify_pending_order_payment":
-        what = f"switch the payment of order {key} to your {pay}"
-    elif name == "return_delivered_order_items":
-        what = f"return the {names} from order {key} and refund it to your {pay}"
-    else:
-        products = (state.get("products", item["product_id"]) for item in items)
-        variant = next(p["variants"][arguments["new_item_ids"][0]] for p in products if p is not None)
-        options = ", ".join(f"{axis}: {value}" for axis, value in variant["options"].items())
-        verb = "exchange" if name.startswith("exchange") else "change"
-        what = f"{verb} the {names} in order {key} for the one with {options} ({variant['price']}), using your {pay}"
-    return [
-        f"Just to confirm: you would like me to {what}. Shall I proceed? (yes/no)",
-        f"Thanks! Here is a summary:\n\n- I will {what}.\n\nDo you confirm?",
-        f"I can **{what}**. Please reply yes to confirm, and I'll take care of it right away.",
-    ]
-
-
-def _spoken(method: Any) -> str:
-    if method["source"] == "credit_card":
-        return f"{method['brand'].title()} card ending in {method['last_four']}"
-    return {"paypal": "PayPal account"}.get(method["source"], "gift card")
-
-
-def test_natural_proposals_get_a_yes() -> None:
-    checked = set()
-    for task in [*fixed(), *generated(160)]:
-        if not task.goal or len(task.gold) != 1 or "refuse" in task.kind or "changed" in task.kind:
-            continue
-        if task.kind == "combined_two":
-            continue
-        for text in _natural(task):
-            episode = suite().episode()
-            run_inline(episode.reset(task))
-            run_inline(episode.step(text))
-            assert "confirm" in episode.ledger.events[-1]["meta"]["acts"], (task.kind, text, episode.messages[-1])
-        checked.add(task.gold[0]["name"])
-    assert len(checked) == 7

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from simia_gym.common.event_loop import run_inline
-from simia_gym.envs.retail.expert_talk import LINES
 from simia_gym.types import Task
 from tests.retail.paraphrases import ASKS, SILENT
 from tests.retail.play import fixed, generated, suite
 from tests.retail.test_user_cues import cues
-
-OWN_LINES: dict[str, tuple[str, ...]] = {
-    "identify": ("email", "name", "zip"),
-    "identify_otherwise": ("name", "zip"),
-    "email_unknown": ("name", "zip"),
-    "ask_order": ("order",),
-    "ask_item": ("item",),
-    "ask_variant": ("variant",),
-    "ask_payment": ("payment",),
-    "ask_refund": ("payment",),
-    "ask_new_payment": ("payment",),
-    "ask_address": ("address",),
-    "ask_reason": ("reason",),
-}
 
 
 def _slots(task: Task) -> dict[str, set[str]]:
@@ -44,26 +27,6 @@ def _first_reply(task: Task, text: str, seed: int = 0) -> tuple[str, str]:
 
 def _says(text: str, value: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
-
-
-@pytest.mark.parametrize("line", list(OWN_LINES))
-def test_every_wording_of_the_expert_asks_for_the_same(line: str) -> None:
-    for wording in LINES[line]:
-        assert set(OWN_LINES[line]) <= set(cues().hear(wording.format(verb="return")).asks)
-
-
-@pytest.mark.parametrize("slots", list(ASKS))
-def test_paraphrases_reveal_the_same_slots(slots: tuple[str, ...]) -> None:
-    for task in generated(45)[::3]:
-        assert task.user is not None
-        answers = {**task.user["facts"], **task.user["requests"][0].get("slots", {})}
-        known = {name: answer["say"] for name, answer in answers.items()}
-        if not set(slots) <= set(known):
-            continue
-        for text in (text for text in ASKS[slots] if not text.startswith("{")):
-            _, reply = _first_reply(task, text)
-            for slot in slots:
-                assert any(say.lower() in reply for say in known[slot]), (text, reply)
 
 
 def test_nothing_is_told_unasked() -> None:
@@ -95,21 +58,6 @@ def test_opening_tells_no_secret() -> None:
         secrets = {str(v).lower() for fact in task.user["facts"].values() for v in fact["values"]}
         for opening in task.user["opening"]:
             assert not any(_says(opening.lower(), value) for value in secrets)
-
-
-def test_wrong_proposal_is_turned_down() -> None:
-    task = next(task for task in fixed() if task.kind == "cancel")
-    assert task.user is not None
-    number = task.gold[0]["arguments"]["order_id"]
-    episode = suite().episode()
-    run_inline(episode.reset(task))
-    run_inline(episode.step("I will cancel order #W0000001 for you. Shall I proceed?"))
-    assert episode.ledger.events[-1]["meta"]["acts"] == ["deny"]
-    run_inline(episode.step(f"I will cancel order {number} for you. Shall I proceed?"))
-    assert episode.ledger.events[-1]["meta"]["acts"] == ["clarify"]
-    reason = task.gold[0]["arguments"]["reason"]
-    run_inline(episode.step(f"I will cancel order {number} with the reason '{reason}'. Shall I proceed?"))
-    assert "confirm" in episode.ledger.events[-1]["meta"]["acts"]
 
 
 def _acts_after(task: Task, text: str) -> tuple[list[str], list[str]]:

@@ -11,52 +11,11 @@ from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall, Transition
 
+from .shop import ADDRESS, order, shop
+
 WORLD = RetailWorld({"compat": "tau2"})
-ADDRESS = {"address1": "1 Kiln Lane", "address2": "", "city": "Boise", "country": "USA", "state": "ID", "zip": "83701"}
-
-
-def _line(item: str, price: float) -> JsonObject:
-    return {"name": "Mug", "product_id": "1", "item_id": item, "price": price, "options": {"color": item}}
-
-
-def make_state(status: str, items: list[tuple[str, float]], paid: list[tuple[str, float, str]]) -> State:
-    prices = {"11": 10.1, "12": 12.3, "13": 0.7}
-    variants = {
-        key: {"item_id": key, "options": {"color": key}, "available": True, "price": price}
-        for key, price in prices.items()
-    }
-    order: JsonObject = {
-        "order_id": "#W1",
-        "user_id": "u",
-        "address": ADDRESS,
-        "items": [_line(*item) for item in items],
-        "status": status,
-        "fulfillments": [],
-        "payment_history": [
-            {"transaction_type": kind, "amount": amount, "payment_method_id": method} for kind, amount, method in paid
-        ],
-        "cancel_reason": None,
-        "exchange_items": None,
-        "exchange_new_items": None,
-        "exchange_payment_method_id": None,
-        "exchange_price_difference": None,
-        "return_items": None,
-        "return_payment_method_id": None,
-    }
-    user = {
-        "user_id": "u",
-        "name": {"first_name": "Uma", "last_name": "Yu"},
-        "address": ADDRESS,
-        "email": "u@example.com",
-        "payment_methods": {"gift": {"source": "gift_card", "id": "gift", "balance": 50.0}},
-        "orders": ["#W1"],
-    }
-    product = {"name": "Mug", "product_id": "1", "variants": variants}
-    return State.from_tables({"products": {"1": product}, "users": {"u": user}, "orders": {"#W1": order}})
-
-
-PENDING = make_state("pending", [("11", 10.1), ("12", 12.3)], [("payment", 22.4, "gift")])
-DELIVERED = make_state("delivered", [("11", 10.1)], [("payment", 10.1, "gift")])
+PENDING = shop(order("#W1", "pending", ["11", "12"], "gift"))
+DELIVERED = shop(order("#W1", "delivered", ["11"], "gift"))
 
 
 def call(state: State, name: str, /, **arguments: Any) -> Transition:
@@ -64,51 +23,41 @@ def call(state: State, name: str, /, **arguments: Any) -> Transition:
 
 
 def order_after(transition: Transition) -> JsonObject:
-    order: JsonObject = json.loads(transition.observation)
-    return order
+    row: JsonObject = json.loads(transition.observation)
+    return row
+
+
+def swap(state: State, old: list[str], new: list[str], tool: str = "modify_pending_order_items") -> Transition:
+    return call(state, tool, order_id="#W1", item_ids=old, new_item_ids=new, payment_method_id="gift")
 
 
 def test_all_swapped_items_get_the_last_ones_price_and_options() -> None:
-    swap = {"item_ids": ["11", "12"], "new_item_ids": ["12", "13"], "payment_method_id": "gift"}
-    order = order_after(call(PENDING, "modify_pending_order_items", order_id="#W1", **swap))
+    row = order_after(swap(PENDING, ["11", "12"], ["12", "14"]))
     # The second swap finds the line that the first one has just turned into item 12.
-    assert [(line["item_id"], line["price"], line["options"]) for line in order["items"]] == [
-        ("13", 0.7, {"color": "13"}),
-        ("12", 12.3, {"color": "12"}),
+    assert [(line["item_id"], line["price"], line["options"]) for line in row["items"]] == [
+        ("14", 0.7, {"color": "grey"}),
+        ("12", 12.35, {"color": "blue"}),
     ]
 
 
 def test_price_differences_are_not_rounded() -> None:
-    state = make_state("pending", [("11", 10.2)], [("payment", 10.2, "gift")])
-    swap = {"item_ids": ["11"], "new_item_ids": ["12"], "payment_method_id": "gift"}
-    order = order_after(call(state, "modify_pending_order_items", order_id="#W1", **swap))
-    assert order["payment_history"][1]["amount"] == 12.3 - 10.2 != 2.1
+    state = shop(order("#W1", "pending", ["21"], "gift"))
+    amount = order_after(swap(state, ["21"], ["22"]))["payment_history"][1]["amount"]
+    assert amount == 100.0 - 80.2 != 19.8
 
 
 def test_cancelling_refunds_every_entry_of_the_history() -> None:
-    paid = [("payment", 22.4, "gift"), ("payment", 22.4, "gift"), ("refund", 22.4, "gift")]
-    state = make_state("pending", [("11", 10.1), ("12", 12.3)], paid)
+    state = shop(order("#W1", "pending", ["11", "12"], "gift", "gift"))
     transition = call(state, "cancel_pending_order", order_id="#W1", reason="no longer needed")
     assert len(order_after(transition)["payment_history"]) == 6
     assert transition.state is not None
-    assert transition.state.at("/users/u/payment_methods/gift/balance") == 117.2
+    assert transition.state.at("/users/alba_cho_1/payment_methods/gift/balance") == 87.35
 
 
-def test_an_empty_exchange_goes_through() -> None:
-    nothing = {"item_ids": [], "new_item_ids": [], "payment_method_id": "gift"}
-    transition = call(DELIVERED, "exchange_delivered_order_items", order_id="#W1", **nothing)
-    assert '"exchange_price_difference": 0,' in transition.observation
-
-
-def test_the_benchmark_shows_amounts_as_floats() -> None:
-    nothing = {"item_ids": [], "new_item_ids": [], "payment_method_id": "gift"}
-    transition = call(PENDING, "modify_pending_order_items", order_id="#W1", **nothing)
-    assert order_after(transition)["payment_history"][1] == {
-        "transaction_type": "refund",
-        "amount": 0.0,
-        "payment_method_id": "gift",
-    }
-    assert '"amount": 0.0' in transition.observation
+def test_an_empty_swap_goes_through_and_amounts_are_floats() -> None:
+    exchanged = swap(DELIVERED, [], [], "exchange_delivered_order_items")
+    assert '"exchange_price_difference": 0,' in exchanged.observation
+    assert '"amount": 0.0' in swap(PENDING, [], []).observation
 
 
 ERRORS: list[tuple[str, dict[str, Any], str]] = [
@@ -144,11 +93,11 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("find_user_id_by_email", {"email": None}, "'NoneType' object has no attribute 'lower'"),
     (
         "find_user_id_by_name_zip",
-        {"first_name": "uma", "last_name": 1, "zip": ""},
+        {"first_name": "alba", "last_name": 1, "zip": ""},
         "'int' object has no attribute 'lower'",
     ),
     ("find_user_id_by_name_zip", {"first_name": "x", "last_name": 1, "zip": ""}, "User not found"),
-    ("find_user_id_by_name_zip", {"first_name": "uma", "last_name": "yu", "zip": 83701}, "User not found"),
+    ("find_user_id_by_name_zip", {"first_name": "alba", "last_name": "cho", "zip": 83701}, "User not found"),
     ("cancel_pending_order", {"order_id": "#W1", "reason": []}, "unhashable type: 'list'"),
     ("cancel_pending_order", {"order_id": "#W1", "reason": 1}, "Invalid reason"),
     (
@@ -182,7 +131,7 @@ def test_errors(name: str, arguments: dict[str, Any], message: str) -> None:
 
 
 def test_an_address_part_that_is_no_text() -> None:
-    transition = call(PENDING, "modify_user_address", user_id="u", **{**ADDRESS, "zip": 83701})
+    transition = call(PENDING, "modify_user_address", user_id="alba_cho_1", **{**ADDRESS, "zip": 83701})
     assert transition.observation == (
         "Error: 1 validation error for UserAddress\n"
         "zip\n"
@@ -195,7 +144,7 @@ def test_sound_and_compatible_worlds_agree_on_ordinary_calls() -> None:
     sound = RetailWorld()
     calls: list[tuple[State, str, dict[str, Any]]] = [
         (PENDING, "cancel_pending_order", {"order_id": "#W1", "reason": "ordered by mistake"}),
-        (PENDING, "get_user_details", {"user_id": "u"}),
+        (PENDING, "get_user_details", {"user_id": "alba_cho_1"}),
         (PENDING, "modify_pending_order_address", {"order_id": "#W1", **ADDRESS, "city": "Ames"}),
         (
             DELIVERED,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -20,6 +18,8 @@ from simia_gym.types import JsonObject, Step, Task
 from simia_gym.users.llm import LLMUser
 
 from ..model_server import Asked, serving
+from ..retail.cheats import tool_call
+from ..retail.play import strings
 
 POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
 
@@ -36,21 +36,6 @@ def task(domain: Domain) -> Task:
         if one.kind == "cancel" and one.user is not None and "email" in one.user["facts"]:
             return one
     raise AssertionError("there is no such task")
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
-def strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings(item)
 
 
 def judgement(verdict: str) -> JsonObject:
@@ -81,8 +66,8 @@ async def test_its_yes_is_what_the_rubric_sees(domain: Domain, task: Task, confi
         assert not episode.inline
         start = await episode.reset(task, seed=3)
         assert start.info["user"] == "llm"
-        actions = ("Your e-mail?", call("find_user_id_by_email", email=email), "Shall I cancel it?")
-        for action in (*actions, call(gold["name"], **gold["arguments"])):
+        actions = ("Your e-mail?", tool_call("find_user_id_by_email", email=email), "Shall I cancel it?")
+        for action in (*actions, tool_call(gold["name"], **gold["arguments"])):
             step: Step = await episode.step(action)
         step = await episode.step("It is cancelled.")
     assert step.verdict is not None
@@ -118,7 +103,7 @@ async def test_what_it_was_not_asked_for_reaches_nobody(domain: Domain, task: Ta
         episode = Episode(domain, simulator=simulator, user=user, reward=reward, max_turns=3)
         await episode.reset(task, seed=3)
         await episode.step("What do you want?")
-        await episode.step(call("find_user_id_by_email", email="nobody@example.com"))
+        await episode.step(tool_call("find_user_id_by_email", email="nobody@example.com"))
         step = await episode.step("Who are you?")
     assert step.verdict is not None
     assert step.verdict.valid

@@ -8,7 +8,7 @@ import pytest
 from simia_gym.common.event_loop import run_inline
 from simia_gym.contracts import PreparedTask, StepContext
 from simia_gym.errors import InputError
-from simia_gym.types import Transition
+from simia_gym.types import JsonObject, Transition
 from simia_gym.users.cues import Cues
 from simia_gym.users.scripted import ScriptedUser
 from tests.users.stage import CUES, Stage, script
@@ -18,55 +18,58 @@ def acts(reply: Transition) -> list[str]:
     return list(reply.meta["acts"])
 
 
-def test_gives_only_what_is_asked_for() -> None:
+QUESTION: JsonObject = {"action": None, "done": [], "told": [["20"]], "answer": "price"}
+WINDOW: JsonObject = {"expect": [{"slot": "seat", "any": ["window"], "avoid": ["aisle"]}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "acts", "words"),
+    [
+        ({}, "What is your name?", ["inform"], "I am Ada."),
+        ({}, "Which seat would you like?", ["inform"], "Seat B12, please."),
+        ({}, "Please tell me your code and your name.", ["inform"], "The code is 4711. I am Ada."),
+        ({}, "I need:\n- your name\n- your code", ["inform"], "I am Ada. The code is 4711."),
+        ({}, "Please give me your email, or your name and code.", ["inform"], "I am Ada. The code is 4711."),
+        ({}, "What is your email?", ["inform"], "I forgot the email."),
+        ({}, "Your email and name?", ["inform"], "I forgot the email. I am Ada."),
+        ({}, "Can you confirm your name?", ["inform"], "I am Ada."),
+        ({}, "I'm sorry, I can't find you. What is your name?", ["inform"], "I am Ada."),
+        ({"slots": {}, "expect": []}, "Your name and seat?", ["inform"], "I am Ada."),
+        ({}, "How can I help you?", ["request"], "I want to book a seat."),
+        ({}, "I will book seat B12. Shall I proceed?", ["confirm"], "Yes"),
+        ({}, "I will book B12. Do you confirm? And what is your name?", ["confirm", "inform"], "I am Ada."),
+        ({}, "I will book seat C3. Shall I proceed?", ["deny"], "Seat B12, please."),
+        ({}, "Shall I sell it?", ["deny"], "I want to book a seat."),
+        (WINDOW, "I will book the aisle seat. Shall I proceed?", ["deny"], "Seat B12, please."),
+        (WINDOW, "I will book the window seat, not the aisle. Shall I proceed?", ["confirm"], "Yes"),
+        (WINDOW, "I will book the seat. Shall I proceed?", ["clarify"], "the seat"),
+        ({}, "One moment, let me check.", ["wait"], ""),
+        ({}, "All done!", ["thank", "leave"], "Bye."),
+        (QUESTION, "It costs $25.", ["thank", "leave"], "Bye."),
+        (QUESTION, "Prices differ a lot.", ["restate"], "I want to book a seat."),
+        ({"change": {"say": ["Leave it."], "withdraw": True}}, "I will book B12. Shall I proceed?",
+         ["change", "withdraw", "leave"], "Leave it. Bye."),
+    ],
+)  # fmt: skip
+def test_answers_one_message(changes: JsonObject, text: str, acts: list[str], words: str) -> None:
+    reply = Stage(script(**changes)).say(text)
+    assert reply.meta["acts"] == acts
+    assert words in reply.observation
+    assert reply.end == ("user_stop" if "leave" in acts else None)
+    assert reply.speaker == "user"
+
+
+def test_says_which_slots_it_told() -> None:
     stage = Stage(script())
     assert stage.opening.observation == "Hello."
-    reply = stage.say("What is your name?")
-    assert reply.observation == "I am Ada."
-    assert reply.meta["slots"] == ["name"]
-    assert reply.speaker == "user"
-    assert reply.end is None
-    assert stage.say("Which seat would you like?").observation == "Seat B12, please."
-
-
-def test_answers_two_questions_in_order() -> None:
-    reply = Stage(script()).say("Please tell me your code and your name.")
-    assert reply.observation == "The code is 4711. I am Ada."
+    reply = stage.say("Please tell me your code and your name.")
     assert reply.meta == {"acts": ["inform"], "slots": ["code", "name"], "request": "book"}
 
 
-def test_answers_a_list_of_questions() -> None:
-    assert Stage(script()).say("I need:\n- your name\n- your code").observation == "I am Ada. The code is 4711."
-
-
-def test_alternatives_are_answered_with_what_it_has() -> None:
-    reply = Stage(script()).say("Please give me your email, or your name and code.")
-    assert reply.observation == "I am Ada. The code is 4711."
-
-
-def test_says_what_it_does_not_know() -> None:
-    stage = Stage(script())
-    assert stage.say("What is your email?").observation == "I forgot the email."
-    assert stage.say("Your email and name?").observation == "I forgot the email. I am Ada."
-
-
-def test_quiet_slots_are_passed_over() -> None:
-    user = script(slots={}, expect=[])
-    assert Stage(user).say("Your name and seat?").observation == "I am Ada."
-
-
-def test_states_its_wish_when_invited() -> None:
-    reply = Stage(script()).say("How can I help you?")
-    assert reply.observation == "I want to book a seat."
-    assert acts(reply) == ["request"]
-
-
 def test_vague_user_adds_its_wish_when_invited() -> None:
-    user = {**script(), "vague": True}
-    reply = Stage(user).say("Thanks! What can I do for you, and what is your name?")
-    assert reply.observation == "I want to book a seat. I am Ada."
-    reply = Stage(script()).say("Thanks! What can I do for you, and what is your name?")
-    assert reply.observation == "I am Ada."
+    text = "Thanks! What can I do for you, and what is your name?"
+    assert Stage({**script(), "vague": True}).say(text).observation == "I want to book a seat. I am Ada."
+    assert Stage(script()).say(text).observation == "I am Ada."
 
 
 def test_reminds_of_its_wish_when_asked_the_same_again_and_again() -> None:
@@ -75,26 +78,6 @@ def test_reminds_of_its_wish_when_asked_the_same_again_and_again() -> None:
     assert "I want to book a seat." not in said[0].observation
     assert any("I want to book a seat." in reply.observation for reply in said)
     assert any(reply.end == "user_stop" for reply in said)
-
-
-def test_confirms_a_right_proposal() -> None:
-    reply = Stage(script()).say("I will book seat B12. Shall I proceed?")
-    assert acts(reply) == ["confirm"]
-    assert reply.observation.startswith("Yes")
-
-
-def test_corrects_a_wrong_proposal() -> None:
-    reply = Stage(script()).say("I will book seat C3. Shall I proceed?")
-    assert acts(reply) == ["deny"]
-    assert reply.observation.endswith("Seat B12, please.")
-    assert reply.meta["slots"] == ["seat"]
-
-
-def test_corrects_words_to_avoid() -> None:
-    user = script(expect=[{"slot": "seat", "any": ["window"], "avoid": ["aisle"]}])
-    assert acts(Stage(user).say("I will book the aisle seat. Shall I proceed?")) == ["deny"]
-    assert acts(Stage(user).say("I will book the window seat, not the aisle. Shall I proceed?")) == ["confirm"]
-    assert acts(Stage(user).say("I will book the seat. Shall I proceed?")) == ["clarify"]
 
 
 def test_says_yes_to_nothing_that_leaves_details_out() -> None:
@@ -119,12 +102,6 @@ def test_clarified_details_are_forgotten_when_they_change() -> None:
     assert acts(stage.say("I will book D4. Shall I proceed?")) == ["confirm"]
 
 
-def test_confirms_and_answers() -> None:
-    reply = Stage(script()).say("I will book B12. Do you confirm? And what is your name?")
-    assert acts(reply) == ["confirm", "inform"]
-    assert reply.observation.endswith("I am Ada.")
-
-
 def test_bare_question_for_a_yes_needs_a_proposal_before() -> None:
     stage = Stage(script())
     assert acts(stage.say("Is that correct?")) == ["agree"]
@@ -132,33 +109,14 @@ def test_bare_question_for_a_yes_needs_a_proposal_before() -> None:
     assert acts(stage.say("Do you confirm?")) == ["confirm"]
 
 
-def test_another_action_is_declined() -> None:
-    reply = Stage(script()).say("Shall I sell it?")
-    assert acts(reply) == ["deny"]
-
-
-def test_asking_to_confirm_a_detail_is_a_question() -> None:
-    reply = Stage(script()).say("Can you confirm your name?")
-    assert acts(reply) == ["inform"]
-
-
 def test_leaves_when_the_wish_is_settled() -> None:
-    stage = Stage(script())
-    stage.call("book_seat", ok=False)
-    assert stage.say("One moment.").end is None
-    stage.call("book_seat")
-    reply = stage.say("It is booked.")
-    assert reply.end == "user_stop"
-    assert reply.observation.endswith("Bye.")
-    assert acts(reply) == ["thank", "leave"]
-
-
-def test_arguments_of_the_settling_call_count() -> None:
     stage = Stage(script(done=[{"tool": "book_seat", "arguments": {"seat": "B12"}}]))
+    stage.call("book_seat", ok=False, seat="B12")
     stage.call("book_seat", seat="C3")
-    assert stage.say("Hm.").end is None
+    assert stage.say("One moment.").end is None
     stage.call("book_seat", seat="B12")
-    assert stage.say("Hm.").end == "user_stop"
+    reply = stage.say("It is booked.")
+    assert (reply.end, acts(reply)) == ("user_stop", ["thank", "leave"])
 
 
 def test_brings_up_the_next_wish() -> None:
@@ -173,17 +131,6 @@ def test_brings_up_the_next_wish() -> None:
     assert reply.end is None
     assert reply.meta["request"] == "price"
     assert stage.say("It cost $20.").end == "user_stop"
-
-
-def test_wrong_answer_ends_a_question_too() -> None:
-    user = script(action=None, done=[], told=[["20"]], answer="price")
-    assert Stage(user).say("It costs $25.").end == "user_stop"
-
-
-def test_question_stays_open_without_an_answer() -> None:
-    user = script(action=None, done=[], told=[["20"]], answer="price")
-    reply = Stage(user).say("Prices differ a lot.")
-    assert acts(reply) == ["restate"]
 
 
 def test_insists_and_gives_in() -> None:
@@ -202,11 +149,6 @@ def test_refusal_outweighs_an_offer_for_a_forbidden_wish() -> None:
     assert "confirm" not in acts(reply)
 
 
-def test_question_outweighs_a_refusal() -> None:
-    reply = Stage(script()).say("I'm sorry, I can't find you. What is your name?")
-    assert reply.observation == "I am Ada."
-
-
 def test_repeated_question_with_refusal_counts_as_refusal() -> None:
     stage = Stage(script(accept=["Alright."]))
     stage.say("What is your name?")
@@ -223,24 +165,6 @@ def test_changes_its_mind_once() -> None:
     assert acts(stage.say("I will book B12. Shall I?  Yes or no?")) == ["change"]
     assert acts(stage.say("I will book B12. Shall I proceed?")) == ["deny"]
     assert acts(stage.say("I will book D4. Shall I proceed?")) == ["confirm"]
-
-
-def test_withdraws() -> None:
-    stage = Stage(script(change={"say": ["Leave it."], "withdraw": True}))
-    reply = stage.say("I will book B12. Shall I proceed?")
-    assert reply.observation == "Leave it. Bye."
-    assert reply.end == "user_stop"
-    assert "confirm" not in acts(reply)
-
-
-def test_believes_claims() -> None:
-    reply = Stage(script()).say("All done!")
-    assert reply.end == "user_stop"
-
-
-def test_waits_when_told_so() -> None:
-    stage = Stage(script())
-    assert acts(stage.say("One moment, let me check.")) == ["wait"]
 
 
 def test_fallback_ladder() -> None:
