@@ -1,25 +1,20 @@
-"""A lending desk as a domain, an endpoint with scripted answers, and the scenes that simulators are called in."""
+"""A lending desk as a domain, a model with scripted answers, and the step contexts that simulators are called in."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.llm.blocks import Block, read_blocks
-from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.settings import Endpoint, ModelSettings
-from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
-from simia_gym.types import Task, ToolCall, Transition
+from simia_gym.types import ToolCall, Transition
 
 CONFIG = """\
 name: desk
@@ -139,26 +134,15 @@ def _tool(name: str, marks: dict[str, Any], *arguments: str) -> dict[str, Any]:
     return {"type": "function", "function": function, "x-simia": marks}
 
 
-_ROW = {"row": "/books/{book_id}"}
+_BOOK = ["books/{book_id}"]
+_LENDING = ["loans/*", "books/*/available", "books/*/tags"]
 TOOLS = [
-    _tool("get_book", {"effect": "read", "reads": ["books/{book_id}"]}, "book_id"),
-    _tool(
-        "show_book", {"effect": "read", "reads": ["books/{book_id}"], "render": {"row": "/books/{book_id}"}}, "book_id"
-    ),
+    _tool("get_book", {"effect": "read", "reads": _BOOK}, "book_id"),
+    _tool("show_book", {"effect": "read", "reads": _BOOK, "render": {"row": "/books/{book_id}"}}, "book_id"),
     _tool("find_member", {"effect": "read", "reads": ["members/{member_id}"]}, "member_id"),
-    _tool(
-        "rename",
-        {"effect": "write", "reads": ["books/{book_id}"], "writes": ["books/*/title"]},
-        "book_id",
-        "title",
-    ),
-    _tool(
-        "lend",
-        {"effect": "write", "reads": ["books/{book_id}"], "writes": ["loans/*", "books/*/available", "books/*/tags"]},
-        "book_id",
-        "member_id",
-    ),
-    _tool("discard", {"effect": "write", "reads": ["books/{book_id}"], "writes": ["books", "loans/*"]}, "book_id"),
+    _tool("rename", {"effect": "write", "reads": _BOOK, "writes": ["books/*/title"]}, "book_id", "title"),
+    _tool("lend", {"effect": "write", "reads": _BOOK, "writes": _LENDING}, "book_id", "member_id"),
+    _tool("discard", {"effect": "write", "reads": _BOOK, "writes": ["books", "loans/*"]}, "book_id"),
     _tool("poke", {"effect": "write", "reads": [], "writes": []}),
     _tool("wipe", {"effect": "write", "reads": ["members"], "writes": ["*"]}),
     _tool("think", {"effect": "none"}, "thought"),
@@ -189,16 +173,11 @@ def tool_call(name: str, **arguments: Any) -> str:
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
-def task_of(domain: Domain) -> Task:
-    """The domain's one task."""
-    return domain.tasks["train"][0]
-
-
 def context_of(
     domain: Domain, *, state: State | None = None, seed: int = 1, group: str = "", turn: int = 1
 ) -> StepContext:
     """An episode's present, with a record of its own."""
-    prepared = domain.prepare(task_of(domain))
+    prepared = domain.prepare(domain.tasks["train"][0])
     return StepContext(prepared, prepared.initial if state is None else state, Ledger(), seed, turn, group)
 
 
@@ -227,13 +206,8 @@ def after(
 
 def ok(observation: str = "done", *ops: dict[str, Any], reveals: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
     """A ledger reply of success."""
-    return {
-        "outcome": "ok",
-        "error_code": None,
-        "reveals": list(reveals),
-        "ops": list(ops),
-        "observation": observation,
-    }
+    words = {"outcome": "ok", "error_code": None, "observation": observation}
+    return {**words, "reveals": list(reveals), "ops": list(ops)}
 
 
 def failed(observation: str = "Error: no", code: Any = "not_allowed", *ops: dict[str, Any]) -> dict[str, Any]:
@@ -252,75 +226,33 @@ def put(path: str, value: Any, op: str = "replace") -> dict[str, Any]:
     return {"op": op, "path": path, "value": value}
 
 
-Answering = Callable[[Mapping[str, Any]], Any]
+class Double:
+    """A scripted `ChatModel` that keeps what it was asked.
 
-
-class Server:
-    """An OpenAI-compatible endpoint that gives the answers it was told, in order, and keeps what it was asked.
-
-    An answer is a JSON value that the model "says", an integer (an HTTP status), or a function of the request's body.
+    Args:
+        answers: What it says, in order; a function gets the request, and an exception is raised. The last one is
+            repeated.
     """
 
-    def __init__(self) -> None:
-        self.answers: list[Any] = []
-        self.asked: list[dict[str, Any]] = []
-        self.url = ""
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.requests: list[ChatRequest] = []
+        self._last: Any = None
 
-    def say(self, *answers: Any) -> Server:
+    def say(self, *answers: Any) -> Double:
         """Queue answers."""
         self.answers.extend(answers)
         return self
 
-    def model(self, name: str = "m") -> EndpointModel:
-        """A model at this endpoint."""
-        settings = ModelSettings(model=name, retries=0, timeout=10.0)
-        return EndpointModel("simulator", settings, Endpoint(base_url=self.url, api_key="k"))
-
-    async def __aenter__(self) -> Server:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", self._complete)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await close_connections()
-        await self._runner.cleanup()
-
-    async def _complete(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.asked.append(body)
-        if not self.answers:
-            return web.json_response({"error": {"message": "no answer was scripted"}}, status=400)
-        answer = self.answers.pop(0)
-        if callable(answer):
-            answer = answer(body)
-        if isinstance(answer, int):
-            return web.json_response({"error": {"message": "refused"}}, status=answer)
-        message = {"role": "assistant", "content": json.dumps(answer)}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-        return web.json_response({"model": body["model"], "choices": [choice], "usage": usage})
-
-
-class Double:
-    """A scripted `ChatModel` in place of an endpoint, for what is measured or interleaved.
-
-    Args:
-        answers: What it says, in order; a function gets the request. The last one is repeated.
-    """
-
-    def __init__(self, *answers: Any) -> None:
-        self._answers = list(answers)
-        self.requests: list[ChatRequest] = []
+    @property
+    def asked(self) -> list[list[dict[str, Any]]]:
+        """The messages of each request."""
+        return [json.loads(request.prompt.messages_json()) for request in self.requests]
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Give the next answer."""
         self.requests.append(request)
-        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        answer = self._last = self.answers.pop(0) if self.answers else self._last
         if isinstance(answer, BaseException):
             raise answer
         data = answer(request) if callable(answer) else answer

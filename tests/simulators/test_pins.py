@@ -16,6 +16,7 @@ import pytest
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.cassette.recorded_model import RecordedModel
 from simia_gym.record.ledger import first_divergence
@@ -154,21 +155,12 @@ def test_processes_share_a_file(tmp_path: Path) -> None:
     assert all(found == told[0][1] for _, found in told)
 
 
-async def test_the_claim_of_a_dead_process_runs_out(tmp_path: Path) -> None:
-    path = tmp_path / "pins.sqlite"
-    dead = SqlitePins(path, lease=0.2)
-    assert dead._claimed("k", "gone")
-    log: list[str] = []
-    pins = SqlitePins(path, lease=0.2)
-    assert await pins.answer("k", maker(log)) == ({"answer": "made"}, False)
-    assert await dead.answer("k", maker(log)) == ({"answer": "made"}, True)
-    pins.close()
-    dead.close()
-
-
-async def test_a_claim_is_kept_while_the_answer_is_being_made(tmp_path: Path) -> None:
+async def test_a_claim_is_kept_while_the_answer_is_being_made_and_runs_out_with_its_process(tmp_path: Path) -> None:
     one, two = (SqlitePins(tmp_path / "pins.sqlite", lease=0.15) for _ in range(2))
     log: list[str] = []
+    assert one._claimed("dead", "gone")
+    assert await two.answer("dead", maker([])) == ({"answer": "made"}, False)
+    assert await one.answer("dead", maker([])) == ({"answer": "made"}, True)
     slow = asyncio.ensure_future(one.answer("k", maker(log, "slow", wait=0.6)))
     await asyncio.sleep(0.02)
     assert await two.answer("k", maker(log, "hasty")) == ({"answer": "slow"}, True)
@@ -189,10 +181,9 @@ async def test_a_file_of_pins_travels_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_none_of_pins_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("not a database, and long enough to be looked at as one" * 20)
+    (tmp_path / "notes.txt").write_text("not a database, and long enough to be looked at as one" * 20)
     with pytest.raises(InputError, match=r"notes\.txt"):
-        SqlitePins(path)
+        SqlitePins(tmp_path / "notes.txt")
 
 
 async def play(
@@ -206,21 +197,17 @@ async def play(
     return context, made
 
 
-def counting(request: Any) -> Any:
-    return _later(ok(f"seed {request.seed}"))
-
-
-async def _later(data: Any) -> Any:
+async def seeded(request: Any) -> Any:
     await asyncio.sleep(0.01)
-    return data
+    return ok(f"seed {request.seed}")
 
 
 async def test_a_group_gets_one_answer_and_every_record_is_whole(domain: Domain, store: PinStore) -> None:
-    double = Double(counting)
+    double = Double(seeded)
 
-    async def member(seed: int, group: str) -> tuple[StepContext, list[Transition]]:
+    def member(seed: int, group: str) -> Awaitable[tuple[StepContext, list[Transition]]]:
         simulator = CheckedSimulator(domain, double, pins=store)
-        return await play(simulator, context_of(domain, seed=seed, group=group), [GET])
+        return play(simulator, context_of(domain, seed=seed, group=group), [GET])
 
     played = await asyncio.gather(*(member(seed, "g") for seed in range(5)))
     assert len(double.requests) == 1
@@ -249,8 +236,8 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
     assert await group([0, 1, 2]) == await group([2, 1, 0])
 
 
-async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain, store: PinStore) -> None:
-    double = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake"))
+async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain) -> None:
+    double, store = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake")), MemoryPins()
     simulator = CheckedSimulator(domain, double, pins=store)
     context, made = await play(simulator, context_of(domain, group="g"), [GET, GET, RENAME, GET, GET])
     assert [transition.meta["route"] for transition in made] == ["llm", "pin", "llm", "llm", "pin"]
@@ -259,8 +246,8 @@ async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain, store: PinSto
     assert sum(event["type"] == "model" for event in context.ledger.events) == 3
 
 
-async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain, store: PinStore) -> None:
-    double = Double(ok("bad", put("/books/b1/copies", 9)), ok("renamed", LAKE))
+async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain) -> None:
+    double, store = Double(ok("bad", put("/books/b1/copies", 9)), ok("renamed", LAKE)), MemoryPins()
     for seed in (1, 2):
         simulator = CheckedSimulator(domain, double, pins=store)
         context, (transition,) = await play(simulator, context_of(domain, seed=seed, group="g"), [RENAME])
@@ -344,16 +331,14 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
 
 
 @pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
-async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: PinStore, change: str) -> None:
-    double = Double(ok("one"), ok("two"))
+async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: str) -> None:
+    double, store = Double(ok("one"), ok("two")), MemoryPins()
     await play(CheckedSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
     state = domain.base.apply([put("/books/b1/title", "Moor")]) if change == "state" else None
     call = ToolCall("get_book", {"book_id": "b2"}) if change == "arguments" else GET
     if change == "rules":
         (domain.folder / "prompts").mkdir()
         (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
-        from simia_gym.domain.loading import load_domain
-
         domain = load_domain(domain.folder, fresh=True)
     asked_as = {"simulator": {"model": "other"}} if change == "model" else None
     feedback: Feedback = "explain" if change == "feedback" else "terse"
@@ -363,8 +348,8 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, store: Pi
     assert transition.observation == "two"
 
 
-async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain, store: PinStore) -> None:
-    double = Double(ok("one"))
+async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain) -> None:
+    double, store = Double(ok("one")), MemoryPins()
     await play(CheckedSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
     elsewhere = domain.base.apply([put("/books/b2/title", "Moor"), put("/_clock/now/day", 9)])
     await play(CheckedSimulator(domain, double, pins=store), context_of(domain, state=elsewhere, group="g"), [GET])

