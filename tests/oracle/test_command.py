@@ -46,17 +46,6 @@ def test_it_serves_until_it_is_stopped(number: signal.Signals, code: int) -> Non
         assert err == ""
 
 
-def test_a_hanging_request_does_not_hold_it_up() -> None:
-    words = ("--fault-rate", "1", "--fault", "hang", "--hang", "600")
-    with serving(*words) as (process, lines):
-        address = lines[0].split()[-1]
-        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "?"}]}).encode()
-        with pytest.raises(OSError, match=r"."):
-            urllib.request.urlopen(urllib.request.Request(f"{address}/chat/completions", body), timeout=0.3)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [

@@ -8,7 +8,7 @@ import pytest
 
 from simia_gym.domain.domain import Domain
 from simia_gym.episode import Episode
-from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.oracle import OracleServer
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.judge.judge_record import judge_record
 from simia_gym.types import CriterionResult, JsonObject, Task
@@ -114,15 +114,6 @@ def test_a_hint_that_names_no_program_is_refused(oracle: OracleServer) -> None:
     assert "guess" in got.json["error"]["message"]
 
 
-def test_a_lenient_judge_says_met_with_a_real_quote() -> None:
-    task, record, _ = an_episode()
-    with serve_in_thread(OracleOptions(lenient_judge=True)) as server:
-        reply = ask(server, prompt(retail(), task, record, {"id": "x", "kind": "goal"})).reply
-    assert reply["verdict"] == "met"
-    assert reply["evidence"]
-    assert all(stands(record, piece) for piece in reply["evidence"])
-
-
 def test_a_call_that_was_cut_cannot_be_executed_again(oracle: OracleServer) -> None:
     task, record, _ = an_episode()
     writes = {name for name, tool in retail().specs.items() if tool.effect == "write"}
@@ -131,7 +122,6 @@ def test_a_call_that_was_cut_cannot_be_executed_again(oracle: OracleServer) -> N
     cut = [*record[:at], {**record[at], "call": call}, *record[at + 1 :]]
     got = ask(oracle, prompt(retail(), task, cut, {"id": "goal", "kind": "goal"}))
     assert got.status == 400
-    assert "cut" in got.json["error"]["message"]
 
 
 def test_a_call_that_changed_nothing_need_not_be_executed_again(oracle: OracleServer) -> None:

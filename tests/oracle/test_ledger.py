@@ -10,7 +10,7 @@ import pytest
 from simia_gym.oracle import OracleServer
 from simia_gym.types import ToolCall
 
-from .asking import Messages, about, ask, data, human, ledger_prompt, model, retail, rows, system
+from .asking import Messages, about, ask, data, human, ledger_prompt, retail, rows, system
 
 
 def pending() -> tuple[str, str]:
@@ -31,25 +31,23 @@ def cancel() -> tuple[Messages, dict[str, Any], dict[str, Any]]:
 def test_a_write_gives_the_operations_that_the_world_gives(blind: OracleServer) -> None:
     domain = retail()
     prompt, _, arguments = cancel()
-    reply = ask(blind, prompt).reply
     assert domain.world is not None
     truth = domain.world.call(domain.base, ToolCall("cancel_pending_order", arguments))
-    assert reply["outcome"] == "ok"
-    assert reply["error_code"] is None
-    assert reply["reveals"] == []
-    assert reply["observation"] == truth.observation
-    assert domain.base.apply(reply["ops"]).at(f"/orders/{arguments['order_id']}/status") == "cancelled"
-    assert reply["ops"] == json.loads(json.dumps([dict(op) for op in truth.ops or ()]))
+    assert ask(blind, prompt).reply == {
+        "outcome": "ok",
+        "error_code": None,
+        "reveals": [],
+        "ops": json.loads(json.dumps([dict(op) for op in truth.ops or ()])),
+        "observation": truth.observation,
+    }
 
 
 def test_the_state_of_the_prompt_counts_and_not_that_of_the_domain(blind: OracleServer) -> None:
     order, user = pending()
     tables = json.loads(json.dumps(rows(retail(), f"orders/{order}", f"users/{user}")))
     tables["orders"][order]["status"] = "processed"
-    reply = ask(
-        blind,
-        ledger_prompt(retail(), tables, "cancel_pending_order", {"order_id": order, "reason": "no longer needed"}),
-    ).reply
+    call = {"order_id": order, "reason": "no longer needed"}
+    reply = ask(blind, ledger_prompt(retail(), tables, "cancel_pending_order", call)).reply
     assert (reply["outcome"], reply["ops"]) == ("error", [])
 
 
@@ -57,18 +55,6 @@ def test_the_state_of_the_prompt_counts_and_not_that_of_the_domain(blind: Oracle
 def test_a_row_that_is_not_shown_does_not_exist(blind: OracleServer, tables: dict[str, Any]) -> None:
     reply = ask(blind, ledger_prompt(retail(), tables, "get_order_details", {"order_id": pending()[0]})).reply
     assert (reply["outcome"], reply["error_code"]) == ("error", "not_found")
-
-
-def test_a_call_that_the_gate_refuses_is_refused_here_too(blind: OracleServer) -> None:
-    reply = ask(blind, ledger_prompt(retail(), {}, "get_order_details", {"order": 1})).reply
-    assert (reply["outcome"], reply["error_code"]) == ("error", "invalid_arguments")
-
-
-def test_after_violations_the_same_call_is_answered(blind: OracleServer) -> None:
-    prompt, _, _ = cancel()
-    first = ask(blind, prompt)
-    again = ask(blind, [*prompt, model("{}"), human(data("violations", ["ops: none"]))])
-    assert again.reply == first.reply
 
 
 def test_options_of_the_prompt_reach_the_world(blind: OracleServer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from random import Random
 from typing import Any
 
@@ -29,13 +28,8 @@ OPS: list[JsonObject] = [
 
 def truth(spec: ToolSpec = WRITER, *, error: bool = False, ops: Any = None, repair: bool = False) -> LedgerAnswer:
     given = ([] if error or spec is READER else OPS) if ops is None else ops
-    reply = {
-        "outcome": "error" if error else "ok",
-        "error_code": "no" if error else None,
-        "reveals": [],
-        "ops": given,
-        "observation": "done",
-    }
+    outcome, code = ("error", "no") if error else ("ok", None)
+    reply = {"outcome": outcome, "error_code": code, "reveals": [], "ops": given, "observation": "done"}
     return LedgerAnswer(reply, spec, {"things": {"a": ROW}}, repair)
 
 
@@ -43,12 +37,7 @@ def certain(kind: str, **more: Any) -> OracleOptions:
     return OracleOptions(**{f"{kind}_rate": 1.0, **more})
 
 
-def test_without_rates_the_truth_is_told() -> None:
-    answer = truth()
-    assert make_mistakes(answer, OracleOptions(), Random(0)) == (answer.reply, [])
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_missed_write_leaves_one_operation_out(seed: int) -> None:
     reply, made = make_mistakes(truth(), certain("missed_write"), Random(seed))
     assert made == ["missed_write"]
@@ -102,16 +91,11 @@ def test_an_error_with_effects_is_both(error: bool) -> None:
     assert reply["ops"]
 
 
-@pytest.mark.parametrize("kind", ["wrong_value", "missed_write", "error_with_effects"])
-def test_answers_that_allow_no_such_mistake_stay_true(kind: str) -> None:
-    answer = truth(READER)
-    assert make_mistakes(answer, certain(kind), Random(0)) == (answer.reply, [])
-
-
-def test_repairs_are_true_unless_the_oracle_is_stubborn() -> None:
-    answer = truth(repair=True)
-    assert make_mistakes(answer, certain("missed_write"), Random(0)) == (answer.reply, [])
-    assert make_mistakes(answer, certain("missed_write", stubborn=True), Random(0))[1] == ["missed_write"]
+def test_answers_that_allow_no_such_mistake_and_repairs_stay_true() -> None:
+    for kind in ("wrong_value", "missed_write", "error_with_effects"):
+        for answer in (truth(READER), truth(repair=True)):
+            assert make_mistakes(answer, certain(kind), Random(0)) == (answer.reply, [])
+        assert make_mistakes(truth(repair=True), certain(kind, stubborn=True), Random(0))[1] == [kind]
 
 
 def test_over_the_wire_the_repair_is_right_and_the_counts_tell() -> None:
@@ -122,12 +106,3 @@ def test_over_the_wire_the_repair_is_right_and_the_counts_tell() -> None:
         assert server.counts["errors"] == {"spurious_write": 1}
     assert len(first.reply["ops"]) == len(second.reply["ops"]) + 1
     assert first.reply["ops"][:-1] == second.reply["ops"]
-
-
-def test_the_rate_is_met() -> None:
-    prompt, _, _ = cancel()
-    with serve_in_thread(OracleOptions(data_free=True, missed_write_rate=0.25)) as server:
-        sizes = [len(json.loads(ask(server, prompt, seed=seed).text)["ops"]) for seed in range(120)]
-        missed = server.counts["errors"]["missed_write"]
-    assert 15 < missed < 50
-    assert sizes.count(min(sizes)) == missed

@@ -99,11 +99,6 @@ def test_an_order_has_no_power_over_what_the_reply_does_not_hold(obedient: Oracl
     assert set(reply) == {"outcome", "error_code", "reveals", "ops", "observation"}
 
 
-def test_an_oracle_that_was_not_asked_to_obey_does_not(blind: OracleServer) -> None:
-    system_message, question = call()
-    assert ask(blind, [system_message, human(OPS), question]).reply["ops"] == []
-
-
 def test_a_judge_gives_the_verdict_that_it_is_told() -> None:
     domain = retail()
     task = domain.tasks["train"][0]

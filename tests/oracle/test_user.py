@@ -25,14 +25,6 @@ def opening(task: Task, customer: Any = None) -> Messages:
     ]
 
 
-def test_the_first_words_are_those_of_the_script(blind: OracleServer) -> None:
-    task = retail().tasks["train"][0]
-    assert task.user is not None
-    reply = ask(blind, opening(task)).reply
-    assert reply["message"] in task.user["opening"]
-    assert (reply["stop"], reply["confirms"]) == (False, False)
-
-
 def test_it_tells_what_it_is_asked_for_and_nothing_else(blind: OracleServer) -> None:
     task = retail().tasks["train"][0]
     assert task.user is not None
