@@ -145,15 +145,7 @@ async def test_answers_are_recorded_in_the_order_of_the_criteria(domain: Domain)
         findings = await judge.judge(first, [criterion(item) for item in items])
         await judge.judge(second, [criterion(item) for item in items])
     recorded = [(e["ordinal"], e["purpose"]) for e in first.events if e["type"] == "model"]
-    assert recorded == [
-        (0, "answer"),
-        (2, "answer"),
-        (4, "answer"),
-        (6, "answer"),
-        (7, "repair"),
-        (8, "answer"),
-        (10, "answer"),
-    ]
+    assert recorded == [*((2 * n, "answer") for n in range(4)), (7, "repair"), (8, "answer"), (10, "answer")]
     assert first.ledger is not None
     assert second.ledger is not None
     assert first.ledger.head == second.ledger.head
@@ -162,12 +154,6 @@ async def test_answers_are_recorded_in_the_order_of_the_criteria(domain: Domain)
 
 
 # ---- evidence
-
-
-async def test_a_user_who_repeats_a_claim_proves_no_goal(domain: Domain) -> None:
-    finding, asked = await judged(domain, GOAL, says("met", (5, "Thank you so much")))
-    assert (finding.value, len(asked)) == (None, 2)
-    assert "proves no goal" in asked[1].value("violations")[0]
 
 
 @pytest.mark.parametrize(
@@ -193,6 +179,7 @@ async def test_evidence_counts(
     ("item", "verdict", "evidence", "words"),
     [
         (GOAL, "met", [], "needs evidence"),
+        (GOAL, "met", [(5, "Thank you so much")], "proves no goal"),  # a user who repeats a claim
         (GOAL, "met", [(5, "It is cancelled")], "the agent's own"),  # a claim
         (LOOKED, "met", [(5, "It is cancelled")], "the agent's own"),
         (GOAL, "met", [(3, '"name":"cancel_order"')], "the agent's own"),  # a call is a wish
@@ -234,14 +221,9 @@ async def test_the_second_answer_counts(domain: Domain) -> None:
     assert (await judged(domain, GOAL, bad, good))[0].met is True
     assert (await judged(domain, GOAL, bad, says("not_met")))[0].met is False
     assert (await judged(domain, GOAL, bad, says("unsure")))[0].met is None
-
-
-async def test_a_wrong_quote_beside_a_right_one_is_complained_of_once(domain: Domain) -> None:
-    mixed = says("met", (3, "cancelled"), (5, "nobody said this"))
+    mixed = says("met", (3, "cancelled"), (5, "nobody said this"))  # a wrong quote is complained of once
     finding, asked = await judged(domain, GOAL, mixed)
-    assert len(asked) == 2
-    assert finding.met is True
-    assert [piece.event for piece in finding.evidence] == [3]
+    assert (finding.met, len(asked), [piece.event for piece in finding.evidence]) == (True, 2, [3])
 
 
 async def test_that_something_did_not_happen_needs_no_evidence(domain: Domain) -> None:
@@ -250,9 +232,6 @@ async def test_that_something_did_not_happen_needs_no_evidence(domain: Domain) -
     finding, asked = await judged(domain, GOAL, says("not_met", (5, "It is cancelled"), (5, "nobody said this")))
     assert (finding.met, len(asked)) == (False, 1)
     assert [piece.quote for piece in finding.evidence] == ["It is cancelled"]
-
-
-async def test_unsure_is_no_answer(domain: Domain) -> None:
     finding, asked = await judged(domain, GOAL, says("unsure", (3, "cancelled"), reason="The order is never shown."))
     assert (finding.value, len(asked)) == (None, 1)
     assert "never shown" in finding.reason
@@ -393,7 +372,6 @@ async def test_the_majority_of_all_votes_decides(
     finding, asked = await judged(domain, GOAL, *votes(*verdicts), votes_gating=3)
     assert (finding.value, len(asked)) == (value, calls)
     assert len({request.body["seed"] for request in asked}) == calls
-    assert ("votes" in finding.reason) is True
 
 
 async def test_only_what_decides_alone_gets_more_votes(domain: Domain) -> None:
@@ -403,11 +381,9 @@ async def test_only_what_decides_alone_gets_more_votes(domain: Domain) -> None:
     assert len((await judged(domain, minor, *votes("met"), votes=3))[1]) == 2
     assert len((await judged(domain, GOAL, *votes("met")))[1]) == 1
 
-
-@pytest.mark.parametrize("options", [{"votes": 2}, {"votes": 0}, {"votes_gating": 4}])
-async def test_votes_that_can_be_tied_are_refused(domain: Domain, options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="majority"):
-        await judged(domain, GOAL, says("unsure"), **options)
+    for options in ({"votes": 2}, {"votes": 0}, {"votes_gating": 4}):
+        with pytest.raises(InputError, match="votes"):
+            await judged(domain, GOAL, says("unsure"), **options)
 
 
 # ---- failures

@@ -21,7 +21,7 @@ from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.judge.question import question_of
 from simia_gym.rewards.outcome import OutcomeReward
-from simia_gym.rewards.programs.state_checks import NO_STATE, hide_missing_state
+from simia_gym.rewards.programs.state_checks import NO_STATE
 from simia_gym.rewards.rubric import JudgeScope, RubricReward
 from simia_gym.types import JsonObject, Verdict
 
@@ -71,14 +71,8 @@ async def test_programs_come_first() -> None:
     assert judge.ids == ["polite"]
     assert (verdict.reward, verdict.parts) == (1.0, {})
     assert [item.id for item in verdict.criteria] == ["state", "told", "confirmed", "polite"]
-
-
-async def test_a_judge_that_has_nothing_to_do_is_not_asked() -> None:
-    judge = Notes()
-    reward = RubricReward(ITEMS, judge=judge)
-    assert reward.io
-    assert (await reward.score(episode())).reward == 1.0
-    assert judge.seen == []
+    assert (await RubricReward(ITEMS, judge=judge).score(episode())).reward == 1.0
+    assert judge.ids == ["polite"]  # nothing is left to judge, so it is not asked again
 
 
 async def test_the_judge_can_decide_everything_and_is_measured() -> None:
@@ -96,11 +90,6 @@ async def test_unsure_about_everything_keeps_the_measure() -> None:
     verdict = await RubricReward(ITEMS, judge=Notes(None), judge_scope="all").score(episode())
     assert (verdict.valid, verdict.reward) == (False, None)
     assert verdict.parts["programs"]["state"] == 1.0
-
-
-async def test_a_scope_without_a_judge_changes_nothing() -> None:
-    with_scope = await RubricReward(ITEMS, judge_scope="all").score(episode())
-    assert with_scope == await RubricReward(ITEMS).score(episode())
 
 
 def test_a_scope_that_does_not_exist_is_refused() -> None:
@@ -218,16 +207,6 @@ async def test_a_grade_of_the_record_is_given(folder: Path) -> None:
 async def test_with_a_state_such_a_fault_is_a_fault(folder: Path) -> None:
     with pytest.raises(Fault, match="I cannot see it"):
         await RubricReward([], {"grade": "own.py:refuses"}, folder=folder).score(episode())
-
-
-def test_episodes_with_a_state_are_seen_as_they_are() -> None:
-    finished = episode()
-    assert hide_missing_state(finished) is finished
-    hidden = hide_missing_state(episode(stateless=True))
-    with pytest.raises(Fault, match="kept no state"):
-        hidden.final.rows("orders")
-    assert hidden.initial.has("orders", "#W1")
-    assert len(hidden.calls) == 1
 
 
 # ---- criteria as questions

@@ -1,30 +1,23 @@
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from simia_gym.rewards.finding import Finding
 from simia_gym.state import State
 from simia_gym.types import Op
 
 from .story import BASE, CANCEL, TABLES, Story, holds, op, run
 
 GOAL = (holds("/orders/#W1/status", "cancelled"),)
-MOVED = {"city": "Bergen", "zip": "5003"}
-
-
-def asked() -> Story:
-    """An agent that proposed and was told to go ahead."""
-    return Story().say("Shall I cancel #W1 for a refund of $12.50?", "Yes, go ahead.", ["confirm"])
 
 
 # ---- the final state
 
 
 def test_the_goal_holds_and_nothing_else_changed() -> None:
-    found = run(asked().cancel().finished(goal=GOAL), "goal_state")
+    found = run(Story().cancel().finished(goal=GOAL), "goal_state")
     assert found.met
     assert found.evidence[0].quote == "/orders/#W1/status"
 
@@ -91,20 +84,6 @@ def test_doing_and_undoing_leaves_nothing_changed_but_is_writing() -> None:
     assert "cancel_order" in found.evidence[0].quote
 
 
-def test_a_wiped_state_meets_no_goal() -> None:
-    wipe: list[Op] = [
-        {"op": "remove", "path": f"/{table}/{key}"} for table in ("orders", "users") for key in TABLES[table]
-    ]
-    trace = Story().call("cancel_order", wipe).finished(goal=())
-    assert not run(trace, "goal_state").met
-    assert not run(trace, "unchanged", tables="users").met
-
-
-def test_a_claim_changes_no_state() -> None:
-    trace = Story().say("I have cancelled order #W1, its status is now cancelled.").finished(goal=GOAL)
-    assert not run(trace, "goal_state").met
-
-
 def test_only_touched_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {f"#{n}": {"status": "pending", "total": n} for n in range(2000)}
     base = State.from_tables({"orders": rows})
@@ -126,192 +105,213 @@ def test_only_touched_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(looked) == {"#7"}
 
 
-def test_ignored_values_do_not_matter() -> None:
-    trace = Story().call("cancel_order", [*CANCEL, op("/orders/#W1/address/zip", "x")]).finished(goal=GOAL)
-    assert not run(trace, "goal_state").met
-    assert run(trace, "goal_state", ignore="/orders/*/address").met
-    assert not run(trace, "goal_state", ignore=["/users", "/orders/#W2"]).met
-
-
-def test_tolerance_is_a_choice() -> None:
-    trace = Story().call("cancel_order", [op("/orders/#W1/total", 12.5001)]).finished(goal=())
-    assert not run(trace, "goal_state").met
-    assert run(trace, "goal_state", tolerance=0.01).met
-
-
-@pytest.mark.parametrize("program", ["goal_state", "unchanged"])
+@pytest.mark.parametrize("program", ["goal_state", "unchanged", "state_is"])
 def test_without_state_nothing_is_judged(program: str) -> None:
-    found = run(Story().call("cancel_order", None).finished(goal=()), program)
-    assert found.value is None
+    given = {"path": "/orders/#W1/status", "value": "pending"} if program == "state_is" else {}
+    assert run(Story().call("cancel_order", None).finished(goal=()), program, **given).value is None
 
 
 def test_without_a_goal_nothing_is_judged() -> None:
     assert run(Story().finished(goal=None), "goal_state").value is None
 
 
-def test_one_value_of_the_state() -> None:
-    trace = Story().cancel().finished()
-    assert run(trace, "state_is", path="/orders/#W1/status", value="cancelled").met
-    assert run(trace, "state_is", path="/orders/#W9", value=None).met
-    found = run(trace, "state_is", path="/orders/#W2/status", value="cancelled")
-    assert not found.met
-    assert "delivered" in found.reason
+def story(*steps: str | tuple[str, Any] | dict[str, Any]) -> Story:
+    """A story told in short: a text is said, a dictionary is a call, and a pair is said and answered."""
+    it = Story()
+    for step in steps:
+        if isinstance(step, dict):
+            it.call(**step)
+        elif isinstance(step, tuple):
+            reply, acts = step[1]
+            it.say(step[0], reply, acts)
+        else:
+            it.say(step)
+    return it
 
 
-def test_unchanged_tables() -> None:
-    trace = Story().cancel().finished()
-    assert run(trace, "unchanged", tables=["users"]).met
-    assert not run(trace, "unchanged", tables=["users", "orders"]).met
+def wiped() -> Story:
+    paths = [f"/{table}/{key}" for table in ("orders", "users") for key in TABLES[table]]
+    return Story().call("cancel_order", [{"op": "remove", "path": path} for path in paths])
 
 
-# ---- what the user was told
+NO = "I'm sorry, I can't cancel a delivered order."
+AGREED = ("Shall I cancel #W1?", ("Yes, go ahead.", ["confirm"]))
+LOOK = {"name": "get_order", "order_id": "#W1"}
+OTHER = {"name": "get_order", "order_id": "#W2"}
+FIND = {"name": "find_user", "observation": "ada"}
+CANCELLED = {"name": "cancel_order", "ops": CANCEL, "order_id": "#W1"}
+FAILED = {"name": "cancel_order", "error": "not_pending", "order_id": "#W2"}
+MOVE = {"name": "change_address"}
+MOVED = {"name": "change_address", "ops": [op("/orders/#W1/address/zip", "x")]}
+PRICED = {"name": "undeclared", "ops": [op("/orders/#W1/total", 12.5001)]}
+HANDED = {"name": "transfer", "summary": "delivered"}
+MANY = ", ".join(f"{n}.50" for n in range(1, 15))
+AFTER = {"tool": "get_order", "arguments": {"order_id": "#W1"}}
+FOUND_NOBODY = {"tool": "find_user", "outcome": "error"}
+CHOICE = [[AFTER, {"tool": "find_user", "observation": "ada"}]]
+RIVALS: dict[str, Any] = {"all": "pending", "rivals": ["delivered", "cancelled"]}
+FIRST = {"tool": "find_user", "before": ["get_order"], "effects": ["write"]}
+
+CHECKS: list[tuple[Story, str, dict[str, Any], bool | float]] = [
+    # the final state
+    (
+        story({**CANCELLED, "ops": [*CANCEL, op("/orders/#W1/address/zip", "x")]}),
+        "unchanged",
+        {"tables": "users"},
+        True,
+    ),
+    (story(CANCELLED), "unchanged", {"tables": ["users", "orders"]}, False),
+    (wiped(), "goal_state", {}, False),
+    (wiped(), "unchanged", {"tables": "users"}, False),
+    (story(MOVED), "goal_state", {}, False),
+    (story(MOVED), "goal_state", {"ignore": "/orders/*/address"}, True),
+    (story(MOVED), "goal_state", {"ignore": ["/users", "/orders/#W2"]}, False),
+    (story(PRICED), "goal_state", {}, False),
+    (story(PRICED), "goal_state", {"tolerance": 0.01}, True),
+    (story(CANCELLED), "state_is", {"path": "/orders/#W1/status", "value": "cancelled"}, True),
+    (story(CANCELLED), "state_is", {"path": "/orders/#W2/status", "value": "cancelled"}, False),
+    (story(CANCELLED), "state_is", {"path": "/orders/#W9", "value": None}, True),
+    # what the user was told
+    (story("Your refund is $12.50.", "It goes to card_1."), "says", {"all": [12.5, "card_1"]}, True),
+    (story("Your refund is $12.50."), "says", {"any": ["99", "12.50"]}, True),
+    (story("Your refund is $12.50."), "says", {"all": ["12.50", "card_2"]}, 0.5),
+    (story("Your refund is $12.50."), "says", {"all": ["12.50"], "any": ["x", "y"]}, 0.5),
+    (story({"name": "calculate", "text": "It is 12.50. ", "observation": "12.50"}), "says", {"all": "12.50"}, False),
+    (Story().malformed().say("I am done.", "Your refund is 12.50, thanks."), "says", {"all": "12.50"}, False),
+    (story("Order #W1002 has 210 items."), "says", {"any": ["10", "1002"]}, False),
+    (story("Order #W1002 has 210 items."), "says", {"all": "10", "mode": "substring"}, True),
+    (story("Well. It was $1,234.50."), "says", {"all": "1234.50", "mode": "substring"}, True),
+    (story("The code is 4711."), "not_says", {"any": "4712"}, True),
+    (story("The code is 4711."), "not_says", {"any": ["4712", "4711"]}, False),
+    # reciting is not telling
+    (story(MANY), "says", {"all": "12.50"}, False),
+    (story(MANY), "says", {"all": "12.50", "most": 13}, True),
+    (story(MANY), "says", {"all": "12.50", "mode": "substring"}, True),
+    (story(" ".join(f"card_{n}" for n in range(20))), "says", {"all": "card_7"}, False),
+    (story("card_7 or card_8"), "says", {"all": "card_7"}, True),
+    (story("12.50 " + "so " * 2000), "says", {"all": "12.50"}, False),
+    (story("12.50 " + "so " * 2000), "says", {"all": "12.50", "longest": 9000}, True),
+    (story("It is pending or delivered."), "says", RIVALS, True),
+    (story("It is pending or delivered."), "says", {**RIVALS, "most": 0}, False),
+    (story("1. red\n2. blue\n3) green"), "says", {"any": ["2", "3"]}, False),
+    (story("There are 3:\n1. red\n2. blue\n3. green"), "says", {"all": "3", "rivals": "2", "most": 0}, True),
+    # telling counts after the calls that show it
+    (story(LOOK, "12.50"), "says", {"all": "12.50", "after": AFTER}, True),
+    (story("12.50", LOOK), "says", {"all": "12.50", "after": AFTER}, False),
+    (story(OTHER, "12.50"), "says", {"all": "12.50", "after": AFTER}, False),
+    (story(FIND, "9"), "says", {"all": "9", "after": CHOICE}, True),
+    (story({**FIND, "observation": "bob"}, "9"), "says", {"all": "9", "after": CHOICE}, False),
+    (story({**FIND, "error": "e"}, "9"), "says", {"all": "9", "after": FOUND_NOBODY}, True),
+    # refusing
+    (story("Hello!", NO), "refused", {}, True),
+    (story("Hello!", NO), "refused", {"about": ["cancel", "return"]}, True),
+    (story("Hello!", NO), "refused", {"about": "gift card"}, False),
+    (story(), "refused", {}, False),
+    (story("All done, your order is cancelled!"), "refused", {}, False),
+    (story({"name": "calculate", "text": "I can't do that. "}), "refused", {}, False),
+    (story(LOOK, NO), "refused", {"after": AFTER}, True),
+    (story(NO, LOOK), "refused", {"after": AFTER}, False),
+    (story(NO, LOOK, NO), "refused", {"after": AFTER}, True),
+    (story(HANDED, LOOK), "refused", {"after": AFTER, "by_transfer": True}, False),
+    (story(NO), "refused", {"heard": "reason"}, True),  # this user names no slots
+    (Story().say("Why?", "Because.", ["inform"], slots=["reason"]).say(NO), "refused", {"heard": "reason"}, True),
+    (Story().say(NO, "Why?", ["insist"], slots=[]), "refused", {"heard": "reason"}, False),
+    (story(HANDED), "refused", {}, False),
+    (story(HANDED), "refused", {"by_transfer": True}, True),
+    (story(HANDED), "refused", {"by_transfer": True, "tools": "transfer"}, True),
+    (story(HANDED), "refused", {"by_transfer": True, "tools": "get_order"}, False),
+    (story({**HANDED, "error": "invalid_arguments"}), "refused", {"by_transfer": True}, False),
+    # claims without a deed
+    (story("I can't, but never mind, it has been cancelled."), "not_claimed", {"deeds": "cancelled"}, False),
+    (story("I can't.", "It is done."), "not_claimed", {}, False),
+    (story("I can't cancel it."), "not_claimed", {"deeds": "cancelled"}, True),
+    (story(CANCELLED, "It has been cancelled."), "not_claimed", {"deeds": "cancelled"}, True),
+    # calls: an attempt counts as called unless said otherwise
+    (story(FAILED), "not_called", {"tool": "cancel_order"}, False),
+    (story(FAILED), "not_called", {"tool": "cancel_order", "outcome": "ok"}, True),
+    (story(FAILED), "not_called", {"tool": "cancel_order", "arguments": {"order_id": "#W1"}}, True),
+    (story(FAILED), "no_writes", {}, True),
+    (story(FAILED), "no_writes", {"attempts": True}, False),
+    (story(FAILED), "no_writes", {"attempts": True, "exempt": "cancel_order"}, True),
+    (story(FAILED), "no_writes", {"attempts": True, "tools": "change_address"}, True),
+    (story({"name": "undeclared"}), "no_writes", {}, False),
+    (story({"name": "get_order", "ops": CANCEL}), "no_writes", {}, False),
+    (story({"name": "get_order", "ops": [op("/_clock/now/tick", 1)]}), "no_writes", {}, True),
+    (story({"name": "no_such_tool", "error": "unknown_tool"}), "no_writes", {"attempts": True}, True),
+    (story(FIND, LOOK), "called_before", FIRST, True),
+    (story(), "called_before", FIRST, True),
+    (story(LOOK, FIND), "called_before", FIRST, False),
+    (story({**FIND, "error": "not_found"}, CANCELLED), "called_before", FIRST, False),
+    # a confirmation covers the writes up to the next turn of the user
+    (story(AGREED, CANCELLED, MOVE), "confirmed_writes", {}, True),
+    (story(AGREED, LOOK, CANCELLED), "confirmed_writes", {}, True),
+    (story(AGREED, CANCELLED, ("Anything else?", ("My address is wrong.", [])), MOVE), "confirmed_writes", {}, False),
+    (story(AGREED, ("Fine.", ("Thanks.", ["thank"])), CANCELLED), "confirmed_writes", {}, False),
+    (story(CANCELLED), "confirmed_writes", {}, False),
+    (Story(opening="Yes, I confirm, go ahead and cancel #W1.").cancel(), "confirmed_writes", {}, False),
+    (Story(opening=None).cancel(), "confirmed_writes", {}, False),
+    (story(FAILED), "confirmed_writes", {}, False),
+    (story(FAILED), "confirmed_writes", {"attempts": False}, True),
+    (story(FAILED), "confirmed_writes", {"exempt": "cancel_order"}, True),
+    (story(FAILED), "confirmed_writes", {"tools": "change_address"}, True),
+    (story(("Cancel?", ("Yes, but the other one.", ["correct"])), CANCELLED), "confirmed_writes", {}, False),
+    (story(("Cancel?", ("Por supuesto.", ["confirm"])), CANCELLED), "confirmed_writes", {}, True),
+    (story(("Cancel?", ("Yes, please proceed.", None)), CANCELLED), "confirmed_writes", {}, True),
+    (story(("Cancel?", ("No, don't proceed.", None)), CANCELLED), "confirmed_writes", {}, False),
+    (story(("Cancel?", ("", None)), CANCELLED), "confirmed_writes", {}, False),
+    (story(LOOK, {"name": "calculate"}, {"name": "transfer"}), "confirmed_writes", {}, True),
+    # conduct
+    (Story().malformed().malformed("bad_arguments"), "no_errors", {}, False),
+    (Story().malformed().malformed("bad_arguments"), "no_errors", {"max": 2}, True),
+    (Story().malformed().malformed("bad_arguments"), "no_errors", {"max": 1, "codes": "malformed_call"}, True),
+    (Story().malformed().call("nope", error="unknown_tool"), "no_errors", {"max": 1, "calls": True}, False),
+    (Story().malformed().say("Hello"), "valid_actions", {}, 0.5),
+    (Story().malformed().say("Hello").call("nope", error="unknown_tool"), "valid_actions", {"calls": True}, 1 / 3),
+    (story(), "valid_actions", {}, False),
+    (story("Hello"), "valid_actions", {}, True),
+    (Story().say("Bye", "Bye", end="user_stop"), "ended_by", {"reason": ["agent_end", "user_stop"]}, True),
+    (story("Hm"), "ended_by", {"reason": "agent_end"}, False),
+    (story("Hm"), "max_turns_used", {"max": 1}, True),
+    (story("Hm", "Hm"), "max_turns_used", {"max": 1}, False),
+]
 
 
-def test_told() -> None:
-    trace = Story().say("Your refund is $12.50.").say("It goes to card_1.").finished()
-    assert run(trace, "says", all=[12.5, "card_1"]).met
-    assert run(trace, "says", any=["99", "12.50"]).met
-    half = run(trace, "says", all=["12.50", "card_2"])
-    assert half.value == 0.5
+@pytest.mark.parametrize(("told", "program", "given", "value"), CHECKS, ids=[row[1] for row in CHECKS])
+def test_a_program_finds(told: Story, program: str, given: dict[str, Any], value: bool | float) -> None:
+    assert run(told.finished(goal=()), program, **given).value == pytest.approx(float(value))
+
+
+def test_evidence_is_the_sentence_the_call_or_the_reply() -> None:
+    told = run(story("Well. It was $1,234.50.").finished(), "says", all="1234.50", mode="substring")
+    assert told.evidence[0].quote == "It was $1,234.50."
+    half = run(story("Your refund is $12.50.").finished(), "says", all=["12.50", "card_2"])
     assert "card_2" in half.reason
     assert half.evidence[0].quote == "Your refund is $12.50."
-    assert run(trace, "says", all=["12.50"], any=["x", "y"]).value == 0.5
-
-
-def test_words_that_were_not_delivered_were_not_told() -> None:
-    story = Story().call("calculate", text="The refund is 12.50. ", observation="12.50", expression="12.50")
-    story.malformed().say("I am done.", "Your refund is 12.50, thanks.")
-    assert not run(story.finished(), "says", all="12.50").met
-
-
-def test_numbers_inside_ids_were_not_told() -> None:
-    trace = Story().say("Order #W1002 has 210 items.").finished()
-    assert not run(trace, "says", any=["10", "1002"]).met
-    assert run(trace, "says", all="10", mode="substring").met
-
-
-def test_the_plain_rule() -> None:
-    trace = Story().say("Well. It was $1,234.50.").finished()
-    found = run(trace, "says", all="1234.50", mode="substring")
-    assert found.met
-    assert found.evidence[0].quote == "It was $1,234.50."
-
-
-def test_not_told() -> None:
-    trace = Story().say("The code is 4711.").finished()
-    assert run(trace, "not_says", any="4712").met
-    found = run(trace, "not_says", any=["4712", "4711"])
-    assert not found.met
-    assert found.evidence[0].quote == "The code is 4711."
-
-
-def test_refusing() -> None:
-    trace = Story().say("Hello!").say("I'm sorry, I can't cancel a delivered order.").finished()
-    assert run(trace, "refused").met
-    assert run(trace, "refused", about=["cancel", "return"]).met
-    other = run(trace, "refused", about="gift card")
-    assert not other.met
-    assert other.evidence
-
-
-def test_reciting_is_not_telling() -> None:
-    many = ", ".join(f"{n}.50" for n in range(1, 15))
-    assert not run(Story().say(many).finished(), "says", all="12.50").met
-    assert run(Story().say(many).finished(), "says", all="12.50", most=13).met
-    assert run(Story().say(many).finished(), "says", all="12.50", mode="substring").met
-    ids = " ".join(f"card_{n}" for n in range(20))
-    assert not run(Story().say(ids).finished(), "says", all="card_7").met
-    assert run(Story().say("card_7 or card_8").finished(), "says", all="card_7").met
-    assert not run(Story().say("12.50 " + "so " * 2000).finished(), "says", all="12.50").met
-    assert run(Story().say("12.50 " + "so " * 2000).finished(), "says", all="12.50", longest=9000).met
-    both = Story().say("It is pending or delivered.").finished()
-    assert run(both, "says", all="pending", rivals=["delivered", "cancelled"]).met
-    assert not run(both, "says", all="pending", rivals=["delivered", "cancelled"], most=0).met
-
-
-def test_list_numbers_tell_nothing() -> None:
-    trace = Story().say("1. red\n2. blue\n3) green").finished()
-    assert not run(trace, "says", any=["2", "3"]).met
-    assert run(
-        Story().say("There are 3:\n1. red\n2. blue\n3. green").finished(), "says", all="3", rivals="2", most=0
-    ).met
-
-
-def test_telling_counts_after_the_calls_that_show_it() -> None:
-    after = [{"tool": "get_order", "arguments": {"order_id": "#W1"}}]
-    assert run(Story().call("get_order", order_id="#W1").say("12.50").finished(), "says", all="12.50", after=after).met
-    early = run(Story().say("12.50").call("get_order", order_id="#W1").finished(), "says", all="12.50", after=after)
-    assert not early.met
-    never = run(Story().call("get_order", order_id="#W2").say("12.50").finished(), "says", all="12.50", after=after)
-    assert "get_order(order_id='#W1') never came first" in never.reason
-    choice = [[*after, {"tool": "find_user", "observation": "ada"}]]
-    assert run(Story().call("find_user", observation="ada").say("9").finished(), "says", all="9", after=choice).met
-    assert not run(Story().call("find_user", observation="bob").say("9").finished(), "says", all="9", after=choice).met
-    failed = [{"tool": "find_user", "outcome": "error"}]
-    assert run(Story().call("find_user", error="e").say("9").finished(), "says", all="9", after=failed).met
-
-
-def test_refusing_counts_once_the_agent_can_know() -> None:
-    no, after = "I'm sorry, I can't cancel it.", {"tool": "get_order"}
-    assert run(Story().call("get_order").say(no).finished(), "refused", after=after).met
-    early = run(Story().say(no).call("get_order").finished(), "refused", after=after)
-    assert not early.met
-    assert early.evidence
-    assert run(Story().say(no).call("get_order").say(no).finished(), "refused", after=after).met
-    assert run(Story().say(no).finished(), "refused", heard="reason").met  # this user names no slots
-    handed = Story().call("transfer").call("get_order").finished()
-    assert not run(handed, "refused", after=after, by_transfer=True).met
-
-
-def test_refusing_counts_once_the_user_has_told_its_part() -> None:
-    no = "I'm sorry, I can't cancel it."
-    story = Story().say("Why?", "Because.", ["inform"], slots=["reason"])
-    assert run(story.say(no).finished(), "refused", heard="reason").met
-    found = run(Story().say(no, "Why?", ["insist"], slots=[]).finished(), "refused", heard="reason")
-    assert not found.met
-    assert "what the user says about reason" in found.reason
-
-
-def test_claims_without_a_deed() -> None:
-    lie = "I can't, but never mind, it has been cancelled."
-    assert not run(Story().say(lie).finished(), "not_claimed", deeds="cancelled").met
-    assert not run(Story().say("I can't.").say("It is done.").finished(), "not_claimed").met
-    assert run(Story().say("I can't cancel it.").finished(), "not_claimed", deeds="cancelled").met
-    assert run(Story().cancel().say("It has been cancelled.").finished(), "not_claimed", deeds="cancelled").met
+    never = run(story(OTHER, "12.50").finished(), "says", all="12.50", after=AFTER)
+    assert "get_order(order_id='#W1')" in never.reason
+    assert run(story(NO, LOOK).finished(), "refused", after=AFTER).evidence
+    assert run(story(NO).finished(), "refused", about="gift card").evidence
+    confirmed = run(story(AGREED, CANCELLED).finished(), "confirmed_writes")
+    assert confirmed.evidence[0].quote == "Yes, go ahead."
+    asked = ("Cancel it?", ("Yes? What would I get back?", ["ask"]))
+    refused = run(story(asked, CANCELLED).finished(), "confirmed_writes")
+    assert {piece.event for piece in refused.evidence} == {3, 5}
+    ended = run(Story().say("Bye", "Bye", end="user_stop").finished(), "ended_by", reason="user_stop")
+    assert ended.evidence[0].quote == "user_stop"
 
 
 def test_writes_beyond_those_of_the_task() -> None:
-    def found(story: Story, *names: str) -> bool | None:
-        trace = story.finished()
+    def found(told: Story, *names: str) -> bool | None:
+        trace = told.finished()
         gold = tuple({"name": name, "arguments": {}} for name in names)
-        task = dataclasses.replace(trace.task, gold=gold)
-        return run(dataclasses.replace(trace, task=task), "gold_writes").met
+        return run(replace(trace, task=replace(trace.task, gold=gold)), "gold_writes").met
 
-    assert found(Story().cancel(), "cancel_order")
-    assert found(Story(), "cancel_order")
-    assert found(Story().call("cancel_order", error="e").cancel(), "cancel_order")
-    assert not found(Story().cancel())
-    assert not found(Story().cancel(), "change_address")
-    assert not found(Story().call("change_address").call("change_address"), "change_address")
-
-
-def test_doing_nothing_or_claiming_is_not_refusing() -> None:
-    assert not run(Story().finished(), "refused").met
-    assert not run(Story().say("All done, your order is cancelled!").finished(), "refused").met
-    assert not run(Story().call("calculate", text="I can't do that. ").finished(), "refused").met
-
-
-def test_handing_over_counts_where_it_may() -> None:
-    trace = Story().call("transfer", summary="delivered").finished()
-    assert not run(trace, "refused").met
-    assert run(trace, "refused", by_transfer=True).met
-    assert run(trace, "refused", by_transfer=True, tools="transfer").met
-    assert not run(trace, "refused", by_transfer=True, tools="get_order").met
-    failed = Story().call("transfer", error="invalid_arguments").finished()
-    assert not run(failed, "refused", by_transfer=True).met
-
-
-# ---- calls
+    assert found(story(CANCELLED), "cancel_order")
+    assert found(story(), "cancel_order")
+    assert found(story(FAILED, CANCELLED), "cancel_order")
+    assert not found(story(CANCELLED))
+    assert not found(story(CANCELLED), "change_address")
+    assert not found(story(MOVE, MOVE), "change_address")
 
 
 @pytest.mark.parametrize(
@@ -334,113 +334,9 @@ def test_handing_over_counts_where_it_may() -> None:
     ],
 )
 def test_called(given: dict[str, Any], met: bool) -> None:
-    story = Story().call("get_order", order_id="#W1").call("get_order", order_id="#W2", options={"deep": True, "n": 1})
-    trace = story.call("get_order", order_id="#W3", error="not_found").finished()
+    told = Story().call("get_order", order_id="#W1").call("get_order", order_id="#W2", options={"deep": True, "n": 1})
+    trace = told.call("get_order", order_id="#W3", error="not_found").finished()
     assert run(trace, "called", **given).met is met
-
-
-def test_an_attempt_counts_as_called_unless_said_otherwise() -> None:
-    trace = Story().call("cancel_order", error="not_pending", order_id="#W2").finished()
-    assert not run(trace, "not_called", tool="cancel_order").met
-    assert run(trace, "not_called", tool="cancel_order", outcome="ok").met
-    assert run(trace, "not_called", tool="cancel_order", arguments={"order_id": "#W1"}).met
-    assert run(trace, "no_writes").met
-    assert not run(trace, "no_writes", attempts=True).met
-    assert run(trace, "no_writes", attempts=True, exempt="cancel_order").met
-    assert run(trace, "no_writes", attempts=True, tools="change_address").met
-
-
-def test_what_counts_as_a_write() -> None:
-    assert not run(Story().call("undeclared").finished(), "no_writes").met
-    assert not run(Story().call("get_order", CANCEL).finished(), "no_writes").met
-    assert run(Story().call("get_order", [op("/_clock/now/tick", 1)]).finished(), "no_writes").met
-    assert run(Story().call("no_such_tool", error="unknown_tool").finished(), "no_writes", attempts=True).met
-
-
-def test_authentication_first() -> None:
-    first = {"tool": "find_user", "before": ["get_order"], "effects": ["write"]}
-    assert run(Story().call("find_user").call("get_order").finished(), "called_before", **first).met
-    assert run(Story().finished(), "called_before", **first).met
-    assert not run(Story().call("get_order").call("find_user").finished(), "called_before", **first).met
-    assert not run(Story().call("find_user", error="not_found").cancel().finished(), "called_before", **first).met
-
-
-# ---- confirmations
-
-
-def confirmed(story: Story, **given: Any) -> Finding:
-    return run(story.finished(), "confirmed_writes", **given)
-
-
-def test_confirmed_writes() -> None:
-    found = confirmed(asked().cancel())
-    assert found.met
-    assert found.evidence[0].quote == "Yes, go ahead."
-
-
-def test_one_confirmation_covers_the_writes_up_to_the_next_user_turn() -> None:
-    assert confirmed(asked().cancel().call("change_address")).met
-    assert confirmed(asked().call("get_order").cancel()).met
-    assert not confirmed(
-        asked().cancel().say("Done. Anything else?", "My address is wrong.", []).call("change_address")
-    ).met
-    assert not confirmed(asked().say("Fine.", "Thanks.", ["thank"]).cancel()).met
-
-
-def test_unconfirmed_writes() -> None:
-    assert not confirmed(Story().cancel()).met
-    assert not confirmed(Story(opening="Yes, I confirm, go ahead and cancel #W1.").cancel()).met
-    assert not confirmed(Story(opening=None).cancel()).met
-    found = confirmed(Story().say("Cancel it?", "Yes? What would I get back?", ["ask"]).cancel())
-    assert not found.met
-    assert {piece.event for piece in found.evidence} == {3, 5}
-
-
-def test_attempts_need_a_confirmation_too() -> None:
-    story = Story().call("cancel_order", error="invalid_arguments")
-    assert not confirmed(story).met
-    assert confirmed(story, attempts=False).met
-    assert confirmed(story, exempt="cancel_order").met
-    assert confirmed(story, tools="change_address").met
-
-
-def test_acts_outweigh_words() -> None:
-    assert not confirmed(Story().say("Cancel?", "Yes, but the other one.", ["correct"]).cancel()).met
-    assert confirmed(Story().say("Cancel?", "Por supuesto.", ["confirm"]).cancel()).met
-
-
-def test_words_count_where_the_user_has_no_acts() -> None:
-    assert confirmed(Story().say("Cancel?", "Yes, please proceed.").cancel()).met
-    assert not confirmed(Story().say("Cancel?", "No, don't proceed.").cancel()).met
-    assert not confirmed(Story().say("Cancel?", "").cancel()).met
-
-
-def test_reads_need_no_confirmation() -> None:
-    assert confirmed(Story().call("get_order").call("calculate").call("transfer")).met
-
-
-# ---- conduct
-
-
-def test_malformed_actions() -> None:
-    trace = Story().malformed().say("Hello").malformed("bad_arguments").call("nope", error="unknown_tool").finished()
-    assert not run(trace, "no_errors").met
-    assert run(trace, "no_errors", max=2).met
-    assert not run(trace, "no_errors", max=2, calls=True).met
-    assert run(trace, "no_errors", max=1, codes="malformed_call").met
-    assert run(trace, "valid_actions").value == 0.5
-    assert run(trace, "valid_actions", calls=True).value == 0.25
-    assert run(Story().finished(), "valid_actions").value == 0.0
-    assert run(Story().say("Hello").finished(), "valid_actions").met
-
-
-def test_the_end() -> None:
-    trace = Story().say("Bye", "Bye", end="user_stop").finished("user_stop")
-    assert run(trace, "ended_by", reason=["agent_end", "user_stop"]).evidence[0].quote == "user_stop"
-    assert run(trace, "max_turns_used", max=1).met
-    cut = Story().say("Hm").say("Hm").finished("turn_limit")
-    assert not run(cut, "ended_by", reason="user_stop").met
-    assert not run(cut, "max_turns_used", max=1).met
 
 
 def test_the_base_is_never_changed() -> None:

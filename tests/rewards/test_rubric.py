@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from simia_gym.errors import DomainError, Fault
-from simia_gym.record.finished_episode import FinishedEpisode, Reward
+from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards import report
 from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
-from simia_gym.rewards.finding import Finding, Grade
+from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
-from simia_gym.types import CriterionResult, Evidence, JsonObject, Task, Verdict
+from simia_gym.types import Evidence, JsonObject, Task, Verdict
 
 from .story import TOOLS, Story, holds, op
 
@@ -104,6 +104,7 @@ async def test_without_a_judge_the_verdict_is_invalid() -> None:
         verdict = await score(finished, [*ITEMS, JUDGED])
         assert (verdict.reward, verdict.valid, verdict.success, verdict.score) == (None, False, False, None)
         assert "'polite'" in verdict.reason
+        assert "polite" in report(verdict)
         assert passed(verdict)["polite"] is None
 
 
@@ -273,11 +274,6 @@ async def test_a_grade_beyond_its_range_is_a_fault(folder: Path) -> None:
         await RubricReward([], {"grade": "own.py:too_much"}, folder=folder).score(Story().finished())
 
 
-def test_a_grade_holds_its_parts_as_criteria() -> None:
-    part = CriterionResult("price", "goal", 1.0, False, 1.0, True, "within the budget")
-    assert Grade(1.0, criteria=(part,)).criteria[0].id == "price"
-
-
 # ---- a task's own criteria
 
 
@@ -413,29 +409,6 @@ def test_a_rubric_from_a_file(tmp_path: Path) -> None:
         load_items(path)
 
 
-# ---- reports
-
-
-async def test_a_report_explains_every_point() -> None:
-    verdict = await score(Story().malformed().cancel().say("You get $12.50.").finished(goal=GOAL), [*ITEMS])
-    assert report(verdict).splitlines() == [
-        "reward 0 (no success, score 0, rubric:strict)",
-        "+ state      [goal, weight 2, required]  the goal holds and nothing else changed",
-        '             event 5: "/orders/#W1/status"',
-        "+ told       [communication, weight 1, required]  the user was told '12.50'",
-        '             event 7: "You get $12.50."',
-        "! confirmed  [forbidden]  cancel_order in turn 2 without a confirmation; "
-        "the user's last words were 'Hi, please cancel my order #W1.'",
-        '             event 5: "{"name":"cancel_order","arguments":{"order_id":"#W1"},"id":"call_2"}"',
-        '             event 1: "Hi, please cancel my order #W1."',
-        "- form       [format, weight 1]  1 invalid actions, at most 0 allowed",
-        '             event 3: "malformed_call"',
-    ]
-    invalid = report(await score(good().finished(goal=GOAL), [STATE, JUDGED]))
-    assert invalid.startswith("no reward (invalid verdict, rubric:strict)\n  because criterion 'polite'")
-    assert "? polite" in invalid
-
-
 # ---- the published outcome
 
 
@@ -464,8 +437,3 @@ async def test_the_published_outcome_needs_state_and_goal() -> None:
     assert (told.reward, told.parts) == (1.0, {"database": 1.0, "communicate": 1.0})
     for finished in (Story().finished(goal=None), Story().call("get_order", None).finished(goal=())):
         assert not (await OutcomeReward().score(finished)).valid
-
-
-def test_both_are_rewards() -> None:
-    rewards: list[Reward] = [RubricReward(ITEMS), OutcomeReward()]
-    assert [reward.io for reward in rewards] == [False, False]
