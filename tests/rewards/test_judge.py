@@ -381,7 +381,8 @@ async def test_only_what_decides_alone_gets_more_votes(domain: Domain) -> None:
     assert len((await judged(domain, minor, *votes("met"), votes=3))[1]) == 2
     assert len((await judged(domain, GOAL, *votes("met")))[1]) == 1
 
-    for options in ({"votes": 2}, {"votes": 0}, {"votes_gating": 4}):
+    tied: list[dict[str, Any]] = [{"votes": 2}, {"votes": 0}, {"votes_gating": 4}]
+    for options in tied:
         with pytest.raises(InputError, match="votes"):
             await judged(domain, GOAL, says("unsure"), **options)
 

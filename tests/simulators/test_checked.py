@@ -16,6 +16,7 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import make_nonce, outside_blocks
 from simia_gym.simulators.checked import CheckedSimulator
+from simia_gym.simulators.checking import LEDGER_REPLY
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall, Transition
 
@@ -68,7 +69,7 @@ async def test_the_prompt_has_the_parts_in_their_order(domain: Domain, model: Do
     nonce = make_nonce(domain.hash, context_of(domain).digest)
     assert {block.nonce for block in (*blocks(system), *blocks(user))} == {nonce}
     assert "Lend books with care." in outside_blocks(system["content"])
-    assert model.requests[0].reply.name == "transition"
+    assert model.requests[0].reply is LEDGER_REPLY
     await answered(domain, model, MISSING, failed("none", "not_found"))
     assert blocks(model.asked[1][1])[0].value == {"tables": {"books": {}}, "missing": ["/books/b9"]}
 

@@ -14,6 +14,7 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import Fault
+from simia_gym.simulators.checking import REFERENCE_REPLY
 from simia_gym.simulators.hybrid import HybridSimulator
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
 from simia_gym.types import ToolCall, Transition
@@ -40,7 +41,7 @@ async def test_a_call_is_answered_and_no_state_is_kept(domain: Domain, model: Do
     assert kinds(system) == ["domain", "task", "tools", "reference"]
     assert kinds(user) == ["call"]
     assert blocks(system)[1].value == {"id": "tidy", "digest": context.digest, "split": "train"}
-    assert model.requests[0].reply.name == "answer"
+    assert model.requests[0].reply is REFERENCE_REPLY
 
 
 async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: Domain, model: Double) -> None:
