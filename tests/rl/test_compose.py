@@ -17,7 +17,6 @@ from .trl_parts import LIBRARY
 
 need("torch", "verl", "hydra")
 
-from simia_gym.rl.grpo.memory import Shape, memory_of, shape_of
 from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.profile import flat, load_profile, profile_names, quoted
 from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
@@ -207,28 +206,3 @@ def test_two_domains_of_ones_own_in_one_run(tmp_path: Path, monkeypatch: pytest.
     assert make_plan(grpo_options(env=("./desk",)), load_profile("cpu")).name == "custom-v0-cpu"
     with pytest.raises(InputError, match="named twice"):
         make_plan(grpo_options(env=("./desk", str(tmp_path / "desk"))), load_profile("cpu"))
-
-
-def test_the_sizes_of_a_known_model() -> None:
-    shape = shape_of("Qwen/Qwen3-8B")
-    assert shape is not None
-    assert shape.parameters == pytest.approx(8.19e9, rel=0.002)
-    assert shape.kv_bytes == 2 * 36 * 8 * 128 * 2
-
-
-def test_memory_by_hand() -> None:
-    """A model of round numbers, so that every line of the formula can be followed."""
-    shape = Shape(hidden=1024, layers=10, heads=8, kv_heads=2, head=128, inner=4096, vocabulary=1000, tied=True)
-    total = 10 * (2 * 1024 * 128 * 10 + 3 * 1024 * 4096) + 1000 * 1024
-    assert shape.parameters == total
-    config = compose(words_of(profile="gpu_1x8", overrides=("actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1000",)))
-    memory = memory_of(shape, config, limit=80.0)
-    gib = 2**30
-    assert memory.weights == pytest.approx(4 * total / 8 / gib)
-    assert memory.optimizer == pytest.approx(8 * total / 8 / gib)
-    assert memory.gradients == memory.weights
-    assert memory.rollout_weights == pytest.approx(2 * total / gib)
-    assert memory.kv_cache == pytest.approx(0.6 * 80 - 2 * total / gib - 2)
-    assert memory.kv_tokens == int(memory.kv_cache * gib / (4 * 10 * 2 * 128))
-    assert memory.fits
-    assert not memory_of(shape, config, limit=2.0).fits

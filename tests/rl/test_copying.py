@@ -49,16 +49,12 @@ def copied(policy: Any, *, page: int, seed: int, other_form: bool = False) -> fl
     return float((found // 2 == again[:, 1:] // 2).float().mean())
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("page", [40, 200, 1000])
+@pytest.mark.parametrize(("page", "seed"), [(40, 0), (200, 1), (1000, 2)])
 def test_what_was_never_seen_is_copied_without_any_training(page: int, seed: int) -> None:
-    assert copied(model("small", copying=True, seed=seed), page=page, seed=seed) > 0.6
+    made = model("small", copying=True, seed=seed)
+    assert copied(made, page=page, seed=seed) > 0.6
+    assert copied(made, page=page, seed=seed, other_form=True) > 0.6
     assert copied(model("small", copying=False, seed=seed), page=page, seed=seed) < 0.05
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_word_is_found_in_another_form(seed: int) -> None:
-    assert copied(model("small", copying=True, seed=seed), page=200, seed=seed, other_form=True) > 0.6
 
 
 @pytest.mark.parametrize(("size", "least"), [("tiny", 0.15), ("base", 0.5)])
@@ -73,12 +69,8 @@ def test_a_model_too_wide_for_it_is_refused(tmp_path: Path, capsys: pytest.Captu
 
 def test_the_command_writes_them_when_asked(tmp_path: Path) -> None:
     words = ["--env", "simia/webshop-v0", "--size", "tiny", "--vocab", "1500"]
-    weights = {}
-    for name, more in (("plain", []), ("copying", ["--copying"])):
-        assert main(["new-policy", str(tmp_path / name), *words, *more]) == 0
-        card = read_card(tmp_path / name)
-        assert card is not None
-        assert card.made["copying"] == bool(more)
-        weights[name] = AutoModelForCausalLM.from_pretrained(tmp_path / name).model.embed_tokens.weight
-    assert weights["copying"][:, 0].std() == 0
-    assert weights["plain"][:, 0].std() > 0
+    assert main(["new-policy", str(tmp_path), *words, "--copying"]) == 0
+    card = read_card(tmp_path)
+    assert card is not None
+    assert card.made["copying"]
+    assert AutoModelForCausalLM.from_pretrained(tmp_path).model.embed_tokens.weight[:, 0].std() == 0

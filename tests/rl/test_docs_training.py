@@ -23,6 +23,7 @@ import pytest
 from simia_gym.oracle import serve_in_thread
 
 from ..docs_pages import DRY_RUN, PAGES, RECIPES, Block, blocks, commands, page_id, read_command, read_simia
+from .libraries import FOR_VERL
 
 for library in ("torch", "trl", "verl", "ray"):
     if importlib.util.find_spec(library) is None:
@@ -44,6 +45,8 @@ ADDED = {
     "simia train sft": "--held-out 4 --batch-size 8",
     "simia rollout": "--episodes 4 --ray-workers 2",
     "simia evaluate": "--max-turns 2 --role policy.max_tokens=8",
+    "simia evaluate simia/retail-v0 --policy llm": "--ray-workers 2",
+    "simia evaluate simia/webshop-v0 --policy hf": "--policy-model runs/sft/policy",  # of the last training but one
     f"python -m {RECIPES}": "--rows 2 --steps 1 --groups 1 --group-size 2 --max-completion-length 64 "
     "--imitation-steps 2",
 }
@@ -56,6 +59,7 @@ IN_PYTHON = {
     "dataset(1000)": "dataset(2)",
 }
 LIBRARIES = ("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "simia_gym.rl.for_trl.trainer")
+LIBRARIES += ("verl.utils.config", "verl.trainer.ppo.utils")  # with which a dry run validates
 PATIENCE = 900.0
 """Seconds that a command may take on a crowded machine."""
 STAND_INS = {
@@ -79,10 +83,10 @@ class Runner:
         known = {
             k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "AZURE_OPENAI_", "SIMIA_", "RAY_"))
         }
-        known |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+        known |= {"COLUMNS": "120", "NO_COLOR": "1"}
         # On a crowded machine all of Ray's processes may be silent for a while.
-        known |= {"RAY_health_check_failure_threshold": "100", "RAY_USAGE_STATS_ENABLED": "0"}
-        known |= {"TOKENIZERS_PARALLELISM": "false", "TRL_EXPERIMENTAL_SILENCE": "1"}
+        known |= {"RAY_health_check_failure_threshold": "100"}
+        known |= {**FOR_VERL, "TRL_EXPERIMENTAL_SILENCE": "1"}
         program = Path(__file__).resolve().parent.parent / "docs_runner.py"
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(program), *LIBRARIES],
@@ -166,6 +170,11 @@ def joining(address: str) -> dict[str, str]:
     return {"RAY_ADDRESS": address, "RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "disabled")}
 
 
+def planned(words: Sequence[str], folder: Path) -> bool:
+    """Whether it is a further training by GRPO of a page: the first is for real, the others get to their dry run."""
+    return list(words[:3]) == ["simia", "train", "grpo"] and any(folder.glob("runs/*/train.log"))
+
+
 def run_block(block: Block, runner: Runner, folder: Path, environment: dict[str, str], address: str | None) -> None:
     if block.language == "python":
         code = block.code
@@ -178,7 +187,12 @@ def run_block(block: Block, runner: Runner, folder: Path, environment: dict[str,
             read_ray(words)
         elif words[0] == "export":
             environment |= dict(word.partition("=")[::2] for word in words[1:])
-        elif block.note != DRY_RUN and "--dry-run" not in words and words[0] in ("simia", "python"):
+        elif (
+            block.note != DRY_RUN
+            and "--dry-run" not in words
+            and words[0] in ("simia", "python")
+            and not planned(words, folder)
+        ):
             more = joining(address) if "--ray-address" in words and address else {}
             runner(folder, {**environment, **more}, words=smaller(words))
         elif (without := dry(words)) is not None:

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import random
 from collections.abc import Callable, Iterator
-from types import MethodType, SimpleNamespace
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ import torch
 
 from simia_gym.rl.generation.generator import GenerationError, Generator
 from simia_gym.rl.generation.packed import tell_of_slowness
-from simia_gym.rl.generation.sampling import Sampled, Sampling, draw
+from simia_gym.rl.generation.sampling import Sampled, Sampling
 
 END = 5
 SYSTEM = [random.Random(1).randrange(6, VOCAB) for _ in range(50)]
@@ -155,20 +155,6 @@ async def test_a_model_with_an_adapter_is_sampled_as_it_is(kind: str) -> None:
         assert turn.logprobs != pytest.approx(logprobs_of(bare, prompt, turn, 1.0), abs=1e-2)
 
 
-def test_a_device_without_float64_has_its_tokens_drawn_on_the_processor() -> None:
-    logits = torch.randn(3, VOCAB, generator=torch.Generator().manual_seed(1))
-
-    class OnMps:
-        device = SimpleNamespace(type="mps")
-
-        def cpu(self) -> Any:
-            return logits
-
-    how = [Sampling(), Sampling(temperature=0.5), Sampling(top_p=0.5)]
-    drawn = [draw(one, how, [random.Random(n) for n in range(3)]) for one in (OnMps(), logits)]
-    assert drawn[0] == drawn[1]
-
-
 async def test_what_is_sampled_does_not_depend_on_what_is_sampled_beside_it() -> None:
     how = Sampling(max_tokens=9)
 
@@ -183,17 +169,6 @@ async def test_what_is_sampled_does_not_depend_on_what_is_sampled_beside_it() ->
     assert crowd[2] == alone[2]
     assert crowd == other_order
     assert len({str(tokens) for tokens in crowd.values()}) == 6
-
-
-async def test_a_turn_has_the_seed_that_it_is_given(generator: Generator) -> None:
-    prompt = prompt_of(0)
-    first, same, other = [
-        await generator.generate(name, prompt, Sampling(max_tokens=20, seed=seed))
-        for name, seed in (("a", 7), ("b", 7), ("c", 8))
-    ]
-    assert first.token_ids == same.token_ids
-    assert first.logprobs == pytest.approx(same.logprobs, abs=1e-5)
-    assert first.token_ids != other.token_ids
 
 
 async def test_only_what_is_new_is_computed(generator: Generator) -> None:
@@ -334,24 +309,6 @@ async def test_the_end_of_the_thread_reaches_everyone() -> None:
         await generator.generate("one", prompt_of(0))
     generator.forget("one")
     generator.close()
-
-
-async def test_pause_abort_resume(generator: Generator) -> None:
-    calls = [asyncio.create_task(generator.generate(str(n), prompt_of(n), Sampling(max_tokens=150))) for n in range(6)]
-    while generator.statistics.sampled < 20:
-        await asyncio.sleep(0.001)
-    await generator.pause()
-    names = await generator.abort()
-    turns = await asyncio.gather(*calls)
-    cut = [turn for turn in turns if turn.stop == "aborted"]
-    assert cut
-    assert sorted(names) == [str(n) for n, turn in enumerate(turns) if turn.stop == "aborted"]
-    assert all(len(turn.token_ids) == len(turn.logprobs) < 150 for turn in cut)
-    waiting = asyncio.create_task(generator.generate("0", prompt_of(0), Sampling(max_tokens=3)))
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    await generator.resume()
-    assert (await asyncio.wait_for(waiting, 10)).token_ids
 
 
 async def test_a_call_that_is_cancelled_makes_room() -> None:

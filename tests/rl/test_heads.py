@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,11 +31,3 @@ def test_models_of_transformers(kind: str, given: dict[str, Any], plain: bool) -
     from transformers import AutoConfig
 
     assert plain_head(AutoConfig.for_model(kind, **given)) is plain
-
-
-@pytest.mark.parametrize("key", ["logits_scaling", "logit_scale", "final_logit_softcapping"])
-def test_a_config_within_another_counts(key: str) -> None:
-    inner = SimpleNamespace(**{key: 5.0})
-    assert not plain_head(SimpleNamespace(get_text_config=lambda: inner))
-    assert not plain_head(inner)
-    assert plain_head(SimpleNamespace())

@@ -83,14 +83,10 @@ async def test_a_full_context_cuts_the_episode_and_a_failure_is_a_fault(folder: 
         await source().act(OPENING)
     assert caught.value.role == "policy"
     source.close()
-
-
-async def test_a_first_prompt_that_does_not_fit_is_a_fault_and_no_score(folder: Path) -> None:
-    source = HFPolicies(options(folder, extra={"max_length": 20}))
-    with pytest.raises(Fault, match=r"prompt_too_long.*leaves no room for a turn in 20") as caught:
-        await source().act(OPENING)
-    assert caught.value.role == "policy"
-    source.close()
+    small = HFPolicies(options(folder, extra={"max_length": 20}))
+    with pytest.raises(Fault, match="prompt_too_long"):
+        await small().act(OPENING)
+    small.close()
 
 
 def test_the_limit_of_a_turn_is_that_of_its_training(folder: Path, tmp_path: Path) -> None:
@@ -110,14 +106,8 @@ async def test_turns_that_are_cut_are_counted_and_the_first_is_told(
     source = HFPolicies(options(folder, max_tokens=2))
     await talk(source, turns=3)
     source.close()
-    said = [record.message for record in caplog.records if "was cut" in record.message]
     assert source.cut_turns >= 2
-    assert len(said) == 1
-    assert "was cut at 2 tokens" in said[0]
-    assert "policy.max_tokens=N" in said[0]
-
-
-async def test_a_turn_has_no_more_than_the_room_that_is_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert caplog.text.count("was cut at 2 tokens") == 1
     source = HFPolicies(PolicyOptions(model=str(folder), extra={"max_length": 80}))
     source.generator._ends = frozenset()  # this model never ends a turn by itself
     policy = source()

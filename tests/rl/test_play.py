@@ -140,14 +140,6 @@ async def test_a_turn_that_is_cut_short_by_its_own_limit_is_an_action_like_any_o
     assert len(asked) == played.turns
 
 
-async def test_a_prompt_that_is_too_long_is_a_fault(shop: Suite) -> None:
-    sample, asked = speak(SEARCH)
-    played, _ = await run(shop, sample, limits=Limits(response=100, prompt=10))
-    assert not asked
-    assert played.fault is not None
-    assert (played.fault.kind, played.valid, played.reward) == ("prompt_too_long", False, None)
-
-
 async def _raises(error: BaseException) -> Turn:
     raise error
 

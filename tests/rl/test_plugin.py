@@ -57,18 +57,6 @@ def test_verl_finds_the_platform_by_the_entry_point_alone() -> None:
     assert in_a_process(code, VERL_PLATFORM="cpu").strip() == "gloo"
 
 
-def test_without_the_plug_in_verl_refuses_the_platform_and_takes_no_other() -> None:
-    code = """
-import verl
-from verl.plugin.platform import get_platform
-try:
-    get_platform()
-except ValueError as error:
-    print(error)
-"""
-    assert "Unknown platform 'cpu'" in in_a_process(code, VERL_PLATFORM="cpu", VERL_USE_EXTERNAL_PLUGINS="none")
-
-
 def test_a_plug_in_that_cannot_be_loaded_ends_a_process_of_the_launch() -> None:
     variables = {**os.environ, "VERL_USE_EXTERNAL_MODULES": "simia_gym.rl.verl_plugin.not_there"}
     command = [sys.executable, "-W", "ignore", "-c", "import verl"]

@@ -212,15 +212,6 @@ def test_keys_reach_the_workers_and_no_record(desk: Path, monkeypatch: pytest.Mo
     assert b"sk-0123" not in (desk / "ray.times.jsonl").read_bytes()
 
 
-def test_another_version_of_a_policy_is_refused(desk: Path) -> None:
-    suite = load_suite(EnvConfig(CUSTOM, domain="desk", split="all"))
-    runs = Runs(suite, "mine.py:Slow")
-    with (desk / "mine.py").open("a") as file:
-        file.write("# changed\n")
-    with pytest.raises(InputError, match=r"a worker on .* cannot play: --ray: the policy mine.py:Slow differs"):
-        runs.ray(desk / "ray.jsonl")
-
-
 def test_live_parts_that_cannot_travel_are_refused() -> None:
     suite = load_suite(EnvConfig("simia/webshop-v0"), Resources(api_key="sk-1"))
     with pytest.raises(InputError, match=r"resources\.api_key: it cannot be used in other processes"):

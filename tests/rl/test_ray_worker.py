@@ -75,18 +75,6 @@ def answers(worker: Worker, slots: list[EpisodeSlot], limits: Amounts = NO_LIMIT
         yield reply
 
 
-def test_what_has_not_begun_is_given_back(desk: Path, worker: Worker) -> None:
-    worker.start(setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow", desk, group=9, slots=2), {})
-    slots = [EpisodeSlot(position, member) for position in range(4) for member in range(9)]
-    first = worker.exchange(slots, NO_LIMIT)
-    last = worker.exchange([], NO_LIMIT, True)
-    finished = [one.slot for one in (*first.finished, *last.finished)]
-    rest = [one.slot for one in worker.exchange([], NO_LIMIT).finished]
-    assert last.returned
-    assert sorted([*finished, *rest, *last.returned]) == sorted(slots)
-    assert worker.exchange([], NO_LIMIT).finished == []
-
-
 def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(tmp_path: Path, worker: Worker) -> None:
     with serve_in_thread() as oracle:
         config = EnvConfig("simia/webshop-v0", simulator="llm", model="oracle", pins=False)

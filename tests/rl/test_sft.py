@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,22 +62,11 @@ def test_what_is_held_out_is_of_other_tasks() -> None:
     assert not {item.task for item in longer.train} & {item.task for item in found.held_out}
 
 
-@pytest.mark.parametrize("env", [SHOP, RETAIL])
-def test_those_that_stay_whole_are_of_all_kinds(env: str) -> None:
-    settings = SFTSettings(envs=(env,), policy="p", prompt="compact", trajectories=800, held_out=0)
-    begun = gather(replace(settings, first_turns=1, whole_every=10))
-    whole = Counter(item.kind for item in begun.train if len(_said(item)) > 1)
-    longer = {item.kind for item in gather(settings).train if len(_said(item)) > 1}
-    assert set(whole) == longer
-    assert 70 <= whole.total() <= 90
-
-
 def _said(item: Trajectory) -> list[str]:
     return [message["content"] for message in item.messages if message["role"] == "assistant"]
 
 
-@pytest.mark.parametrize("turns", [1, 3])
-@pytest.mark.parametrize("whole_every", [None, 3])
+@pytest.mark.parametrize(("turns", "whole_every"), [(1, None), (1, 3), (3, 3)])
 def test_only_the_first_turns_are_kept_where_so_many_are_asked_for(
     played: list[Trajectory], turns: int, whole_every: int | None
 ) -> None:
@@ -192,13 +180,6 @@ def test_calls_in_the_openai_layout_become_what_a_policy_says(tmp_path: Path) ->
         {"role": "tool", "content": "lost", "name": "get"},
         {"role": "assistant", "content": "It is lost."},
     ]
-
-
-def test_a_row_that_is_no_conversation_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"messages": [{"role": "user", "content": "a"}]}\n')
-    with pytest.raises(InputError, match=r"rows.jsonl:1: is no conversation"):
-        list(read_trajectories(path))
 
 
 def test_records_of_a_rollout_give_what_was_said_word_for_word(tmp_path: Path) -> None:

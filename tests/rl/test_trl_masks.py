@@ -33,27 +33,6 @@ def played(environments: ToolEnvironments, count: int) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("entrance", ["rollout_func", "environment_factory"])
-def test_no_reward_counts_where_an_episode_has_a_fault(entrance: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes of two episodes; in each the second has a fault, and a further function scores all."""
-    rewards = torch.tensor([[1.0, 0.5], [torch.nan, 0.25], [0.0, 0.5], [torch.nan, 3.0]])
-    monkeypatch.setattr(GRPOTrainer, "_calculate_rewards", lambda self, inputs, *rest: rewards.clone())
-    trainer = EpisodeGRPOTrainer.__new__(EpisodeGRPOTrainer)
-    trainer.accelerator = SimpleNamespace(gather=lambda own: torch.cat([own, torch.tensor([0.0, 1.0])]))
-    trainer.environments = None
-    inputs: list[dict[str, Any]] = [{"valid": True}, {"valid": False}]
-    if entrance == "environment_factory":
-        plain = make_suite(DESK, {"domain": str(LIBRARY)})
-        assert plain.domain.world is not None
-        simulator = breaking(plain.domain.world, ["", "reset"])
-        trainer.environments = played(tool_environments(DESK, domain=str(LIBRARY), simulator=simulator), 2)
-        inputs = [{}, {}]
-    left_out = [one.get_reward() is None for one in trainer.environments or ()] or [False, True]
-    found = trainer._calculate_rewards(inputs, [], [], [])
-    assert torch.isnan(found).all(dim=1).tolist() == [*left_out, False, True]
-    assert torch.equal(found[2], rewards[2])
-
-
 @pytest.mark.parametrize(("places", "counted"), [(["", ""], 5), (["", "reset"], 3), (["reset", "reset"], 0)])
 def test_every_process_gathers_whether_it_has_a_fault_or_not(
     places: list[str], counted: int, monkeypatch: pytest.MonkeyPatch

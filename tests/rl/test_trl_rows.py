@@ -51,12 +51,6 @@ def test_more_rows_than_tasks_come_with_other_seeds(shop: Suite) -> None:
     assert first.group(1) != first.group(2)
 
 
-def test_the_seed_decides_the_rows(shop: Suite) -> None:
-    beginnings = Beginnings([shop])
-    assert beginnings.rows(prompt, rows=4, seed=1) == beginnings.rows(prompt, rows=4, seed=1)
-    assert beginnings.rows(prompt, rows=4, seed=1) != beginnings.rows(prompt, rows=4, seed=2)
-
-
 def test_several_environments_take_turns_and_each_task_comes_once(shop: Suite, retail: Suite) -> None:
     beginnings = Beginnings([shop, retail])
     rows = beginnings.rows(prompt)

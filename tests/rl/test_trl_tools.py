@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from simia_gym.env import make_suite
-from simia_gym.errors import InputError
 from simia_gym.rl.for_trl.environments import OVER, UNREACHABLE, ToolEnvironments
 from simia_gym.rl.for_trl.rewards import episode_metrics
 from simia_gym.rl.for_trl.rows import KEY, Beginnings
@@ -135,15 +134,6 @@ def test_the_expert_succeeds_through_methods(env: str, settings: dict[str, Any],
     assert sum(reward or 0 for reward in rewards) / len(rows) >= least
 
 
-def test_domains_of_ones_own_are_told_apart_by_the_names_they_are_given() -> None:
-    made = {name: environments("simia/custom-v0", domain=str(LIBRARY)) for name in ("one", "other")}
-    rows = [row for name, factory in made.items() for row in factory.dataset(2, name=name)]
-    assert [row["environment"] for row in rows] == ["one", "one", "other", "other"]
-    for row in rows:
-        assert made[row["environment"]]().reset(**row)
-    assert made["one"].dataset(1)[0]["environment"] == "simia/custom-v0"
-
-
 def test_a_policy_that_stops_is_judged_as_it_stands() -> None:
     environment = environments("simia/retail-v0")()
     row = rows_of(environments("simia/retail-v0"), 1)[0]
@@ -223,21 +213,6 @@ def _three(made: ToolEnvironments) -> list[Any]:
         if at == ["reset", "call", ""][len(found)]:
             found.append(environment)
     return found
-
-
-def test_the_same_row_is_the_same_world() -> None:
-    made = environments("simia/retail-v0")
-    row = rows_of(made, 2)[1]
-    one, other = made(), made()
-    assert one.reset(**row) == other.reset(**row)
-    assert one.episode.group == other.episode.group
-    first = one.reset(**row)
-    assert first == other.reset(**row)
-
-
-def test_rows_of_somebody_else_are_refused() -> None:
-    with pytest.raises(InputError, match="dataset"):
-        environments("simia/webshop-v0")().reset(prompt="x")
 
 
 def test_the_policy_is_told_to_call_and_not_how_others_write() -> None:

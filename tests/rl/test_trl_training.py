@@ -143,34 +143,28 @@ def faulty_training(
     return trainer, model, tokenizer, recorded(trainer)
 
 
+def further(completion_ids: Any, **_: Any) -> list[float]:
+    """A reward function that scores an episode with a fault, too."""
+    return [0.5, 0.25, 3.0, 0.75]
+
+
 @pytest.mark.parametrize(
-    ("trainer_class", "advantages"),
+    ("trainer_class", "rewards", "advantages"),
     [
+        # 1, 0, none, 0: the mean is 1/3 over three.
+        (GRPOTrainer, [], [2 / 3, -1 / 3, 0.0, -1 / 3]),
         # 1 + 0.5, 0 + 0.25, none, 0 + 0.75: the mean is 2.5/3 over three.
-        (EpisodeGRPOTrainer, [1.5 - 2.5 / 3, 0.25 - 2.5 / 3, 0.0, 0.75 - 2.5 / 3]),
-        # TRL itself counts the 3 that the further function gives: the mean is 5.5/4 over four.
-        (GRPOTrainer, [1.5 - 5.5 / 4, 0.25 - 5.5 / 4, 3 - 5.5 / 4, 0.75 - 5.5 / 4]),
+        (EpisodeGRPOTrainer, [further], [1.5 - 2.5 / 3, 0.25 - 2.5 / 3, 0.0, 0.75 - 2.5 / 3]),
     ],
 )
-def test_a_further_reward_function_brings_no_fault_back(
-    trainer_class: Any, advantages: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_training_with_a_fault_in_the_group(
+    trainer_class: Any, rewards: list[Any], advantages: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def further(completion_ids: Any, **_: Any) -> list[float]:
-        return [0.5, 0.25, 3.0, 0.75]
-
-    trainer, _, _, batches = faulty_training(tmp_path, monkeypatch, trainer_class, further)
-    trainer.train()
-    assert batches[0]["advantages"].tolist() == pytest.approx(advantages, abs=1e-6)
-
-
-def test_training_with_a_fault_in_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rewards 1, 0, none, 0: the mean is 1/3 over three, and the fourth is not there at all."""
-    trainer, model, tokenizer, batches = faulty_training(tmp_path, monkeypatch, GRPOTrainer)
+    trainer, model, tokenizer, batches = faulty_training(tmp_path, monkeypatch, trainer_class, *rewards)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
     trainer.train()
     batch = batches[0]
-    advantages = torch.tensor([2 / 3, -1 / 3, 0.0, -1 / 3])
-    assert torch.allclose(batch["advantages"], advantages, atol=1e-6)
+    assert batch["advantages"].tolist() == pytest.approx(advantages, abs=1e-6)
     own = batch["completion_mask"] * batch["tool_mask"]
     assert own[2].sum() == 0
     assert batch["num_items_in_batch"] == own.sum() == own[[0, 1, 3]].sum()
@@ -178,7 +172,6 @@ def test_training_with_a_fault_in_the_group(tmp_path: Path, monkeypatch: pytest.
     assert said == "".join(f"{text}<|im_end|>" for text in LEND)
     step = trainer.state.log_history[0]
     assert float(step["grad_norm"]) > 0
-    assert float(step["reward"]) == pytest.approx(1 / 3)
     assert float(step["episodes/valid"]) == 0.75
     assert float(step["episodes/faults/timeout"]) == 0.25
     assert any(not torch.equal(before[name], value) for name, value in model.named_parameters())
@@ -210,7 +203,7 @@ def test_a_fault_in_an_environment_moves_nothing_either(tmp_path: Path) -> None:
         args=settings(tmp_path, 4, beta=0.1, max_completion_length=24, max_tool_calling_iterations=2),
         train_dataset=environments.dataset(1),
         environment_factory=environments,
-        reward_funcs=episode_metrics,
+        reward_funcs=[episode_metrics, further],
     )
     batches = recorded(trainer)
     trainer.train()
@@ -219,6 +212,7 @@ def test_a_fault_in_an_environment_moves_nothing_either(tmp_path: Path) -> None:
     batch = batches[0]
     own = batch["completion_mask"] * batch["tool_mask"]
     assert [bool(row.sum() == 0) for row in own] == left_out
+    assert batch["advantages"][left_out.index(True)] == 0
     assert batch["num_items_in_batch"] == own.sum()
     assert float(trainer.state.log_history[0]["episodes/valid"]) == 0.75
 
