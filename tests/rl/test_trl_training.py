@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from simia_gym.rl.recipes import trl_environment_factory, trl_rollout_func
 from .libraries import need
 from .trl_parts import LIBRARY, ScriptedVllm, breaking, script
 
-os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 need("torch", "trl", "datasets", "jmespath")
 
 import torch
@@ -30,9 +29,44 @@ from simia_gym.rl import (
     tool_environments,
 )
 from simia_gym.rl.for_trl.engines import VllmEngine
+from simia_gym.rl.for_trl.environments import ToolEnvironments
 from simia_gym.rl.generation.packed import tell_of_slowness
 from simia_gym.rl.small.model import SIZES, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
+
+
+def played(environments: ToolEnvironments, count: int) -> list[Any]:
+    rows = environments._beginnings.rows(environments._prompt, rows=1)
+    made = [environments() for _ in range(count)]
+    for one in made:
+        one.reset(**rows[0])
+    return made
+
+
+@pytest.mark.parametrize(("places", "counted"), [(["", ""], 5), (["", "reset"], 3), (["reset", "reset"], 0)])
+def test_every_process_gathers_whether_it_has_a_fault_or_not(
+    places: list[str], counted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = make_suite(DESK, {"domain": str(LIBRARY)})
+    assert plain.domain.world is not None
+    environments = tool_environments(DESK, domain=str(LIBRARY), simulator=breaking(plain.domain.world, places))
+    mask = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
+    before = {"completion_mask": mask, "num_items_in_batch": torch.tensor(99)}
+    monkeypatch.setattr(GRPOTrainer, "_generate_and_score_completions", lambda self, inputs: dict(before))
+    gathered: list[int] = []
+
+    def gather(value: Any) -> Any:
+        gathered.append(int(value))
+        return torch.stack([value, torch.tensor(100)])  # another process has counted, too
+
+    trainer = EpisodeGRPOTrainer.__new__(EpisodeGRPOTrainer)
+    trainer.environments = played(environments, 2)
+    trainer.accelerator = SimpleNamespace(gather=gather)
+    batch = trainer._generate_and_score_completions([])
+    assert gathered == [counted]
+    assert int(batch["num_items_in_batch"]) == 100 + counted
+    assert int((batch["completion_mask"] * batch["tool_mask"]).sum()) == counted
+
 
 DESK = "simia/custom-v0"
 REFUSE = '<tool_call>{"name": "close_case", "arguments": {"outcome": "refused", "note": ""}}</tool_call>'
