@@ -21,6 +21,7 @@ from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.simulators.world import WorldSimulator
 from simia_gym.spaces import TextSpace
+from simia_gym.state import thaw
 from simia_gym.types import Message, PolicyAction, Start, Step, Task
 
 logger = logging.getLogger("simia_gym")
@@ -229,7 +230,7 @@ def log_once(fault: Fault) -> None:
 
 def reset_info(suite: Suite, start: Start, epoch: int | None) -> dict[str, Any]:
     """The info of a reset; the caller may change it."""
-    info = {**start.info, "messages": list(start.messages), "tools": suite.domain.own_tools()}
+    info = {**start.info, "messages": list(start.messages), "tools": thaw(suite.domain.tools)}
     return info if epoch is None else {**info, "epoch": epoch}
 
 

@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
-
 from simia_gym.actions import Grammar, Replies
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_text
@@ -25,7 +23,7 @@ from simia_gym.domain.world import World
 from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
-from simia_gym.state import State
+from simia_gym.state import FrozenList, State
 from simia_gym.state.schema import StateSchema, read_state_schema
 from simia_gym.types import End, JsonObject, Split, Task
 from simia_gym.views.render import Renderer, compile_render
@@ -90,17 +88,9 @@ class Domain:
         return {"name": self.name, "version": self.config.version, "options": dict(self.options)}
 
     @cached_property
-    def tools(self) -> list[JsonObject]:
-        """OpenAI tool schemas, in the order of declaration; read-only."""
-        return [spec.schema for spec in self.specs.values()]
-
-    def own_tools(self) -> list[JsonObject]:
-        """A copy of `tools` that the caller may change."""
-        return cast("list[JsonObject]", orjson.loads(self._tools_json))
-
-    @cached_property
-    def _tools_json(self) -> bytes:
-        return orjson.dumps(self.tools)
+    def tools(self) -> FrozenList:
+        """OpenAI tool schemas, in the order of declaration; all episodes share them."""
+        return FrozenList(spec.schema for spec in self.specs.values())
 
     @cached_property
     def tool_entries(self) -> dict[str, JsonObject]:

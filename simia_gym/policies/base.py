@@ -19,7 +19,7 @@ class PolicyStart:
     Attributes:
         env: The environment's id.
         seed: The episode's random seed; a reproducible policy draws only from it.
-        tools: The tools in OpenAI's format; a copy that the policy may change.
+        tools: The tools in OpenAI's format; read-only, `copy.deepcopy` makes a copy that can be changed.
         grammar: The grammar of actions.
         samples: Typical action texts of the domain.
     """

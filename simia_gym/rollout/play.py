@@ -148,4 +148,4 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
     start = getattr(policy, "start", None)
     if start is not None:
         domain = episode.domain
-        start(PolicyStart(env or domain.name, seed, domain.own_tools(), domain.grammar, domain.config.samples))
+        start(PolicyStart(env or domain.name, seed, domain.tools, domain.grammar, domain.config.samples))

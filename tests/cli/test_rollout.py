@@ -310,12 +310,13 @@ def test_a_bug_of_the_policy_is_shown_and_ends_the_run(words: list[str], shown: 
     assert "no such key" in again.err
 
 
-def test_tools_of_a_policy_are_its_own(desk: str, simia: Simia) -> None:
+def test_a_policy_changes_its_copy_of_the_tools_only(desk: str, simia: Simia) -> None:
     Path("edits.py").write_text(
-        "class Edits:\n"
+        "import copy\nimport pytest\n\n\nclass Edits:\n"
         "    def start(self, start):\n"
-        "        assert 'mine' not in start.tools[0]\n"
-        "        start.tools[0]['mine'] = True\n"
+        "        with pytest.raises(TypeError):\n"
+        "            start.tools[0]['mine'] = True\n"
+        "        copy.deepcopy(start.tools)[0]['mine'] = True\n"
         "    def act(self, messages): return ''\n"
     )
     assert simia("rollout", desk, "--policy", "edits.py:Edits", "--json").json["valid"] == 4
