@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simia_gym.assembly.suite import Suite, load_suite
     from simia_gym.contracts import Simulator, StepContext, User
     from simia_gym.domain.tools import tool
-    from simia_gym.domain.world import World
+    from simia_gym.domain.world import World, WorldSimulator
     from simia_gym.env import SimiaEnv
     from simia_gym.episode import Episode
     from simia_gym.errors import ActionError, Cut, DomainError, EpisodeOver, Fault, InputError, ToolError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from simia_gym.record.records import Record, read_records
     from simia_gym.rollout.transcript import transcript
     from simia_gym.simulators.pins import SqlitePins
-    from simia_gym.simulators.world import WorldSimulator
     from simia_gym.state import Draft, State
     from simia_gym.types import (
         Calls,
@@ -68,7 +67,7 @@ __getattr__ = lazy_names(
         "simia_gym.assembly.suite": "Suite load_suite",
         "simia_gym.contracts": "Simulator StepContext User",
         "simia_gym.domain.tools": "tool",
-        "simia_gym.domain.world": "World",
+        "simia_gym.domain.world": "World WorldSimulator",
         "simia_gym.env": "SimiaEnv",
         "simia_gym.episode": "Episode",
         "simia_gym.errors": "ActionError Cut DomainError EpisodeOver Fault InputError ToolError",
@@ -82,7 +81,6 @@ __getattr__ = lazy_names(
         "simia_gym.record.records": "Record read_records",
         "simia_gym.rollout.transcript": "transcript",
         "simia_gym.simulators.pins": "SqlitePins",
-        "simia_gym.simulators.world": "WorldSimulator",
         "simia_gym.state": "Draft State",
         "simia_gym.types": (
             "Calls CriterionResult End Evidence Message Row Say Start Step Task ToolCall Transition Verdict"

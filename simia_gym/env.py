@@ -10,16 +10,16 @@ from typing import Any, Literal, cast
 
 import gymnasium
 
-from simia_gym.actions.reading import MAX_CHARACTERS
+from simia_gym.actions.calls import MAX_CHARACTERS
 from simia_gym.assembly.resources import RESOURCE_NAMES, Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.assembly.task_order import Order, TaskOrder
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.tasks import task_from_json
+from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.spaces import TextSpace
 from simia_gym.state import thaw
 from simia_gym.types import Message, PolicyAction, Start, Step, Task
@@ -236,7 +236,7 @@ def reset_info(suite: Suite, start: Start, epoch: int | None) -> dict[str, Any]:
 
 def step_info(step: Step) -> dict[str, Any]:
     """The info of a step."""
-    return {**step.info, "messages": [dict(message) for message in step.messages]}
+    return {**step.info, "messages": list(map(dict, step.messages))}
 
 
 def transcript_text(messages: list[Message]) -> str:

@@ -9,11 +9,11 @@ suspending, so that synchronous callers need no event loop.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TypeVar
 
-from simia_gym.actions.reading import read_action
+from simia_gym.actions.calls import read_action
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
@@ -22,7 +22,7 @@ from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, F
 from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import faulted, to_json
 from simia_gym.state import FrozenDict, State
-from simia_gym.state.frozen import frozen_dict, frozen_list
+from simia_gym.state.frozen import frozen_dict
 from simia_gym.types import (
     Action,
     Calls,
@@ -35,7 +35,6 @@ from simia_gym.types import (
     Start,
     Step,
     Task,
-    ToolCall,
     Transition,
     Verdict,
 )
@@ -43,6 +42,7 @@ from simia_gym.types import (
 T = TypeVar("T")
 
 _write_arguments = json.JSONEncoder(ensure_ascii=False).encode
+_UNWRITTEN = FrozenDict()
 
 
 class Episode:
@@ -84,6 +84,7 @@ class Episode:
         self.max_turns = max_turns or domain.config.max_turns
         self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
         self._messages: list[FrozenDict] = []
+        self._unwritten: dict[int, tuple[int, Calls]] = {}
         self.ledger = Ledger()
         self.state: State = domain.base
         self.initial: State = domain.base
@@ -100,8 +101,11 @@ class Episode:
         """The whole transcript so far in the OpenAI layout, the policy's turns included.
 
         The caller may change the list; the messages in it are shared and read-only, so that a long transcript need
-        not be copied each turn.
+        not be copied each turn. The policy's calls are written as messages here, when somebody reads them.
         """
+        for place, (turn, parsed) in self._unwritten.items():
+            self._messages[place] = calls_message(parsed, turn)
+        self._unwritten.clear()
         return [*self._messages]
 
     async def reset(self, task: Task, *, seed: int = 0, group: str = "") -> Start:
@@ -148,13 +152,15 @@ class Episode:
             prompt=self.prompt,
             **names,
         )
-        context = self._context(task)
-        self._prepare(context)
-        if self.user is None:
-            first = await self._part("simulator", self.simulator.open(context))
-        else:
-            first = await self._part("user", self.user.open(context))
-        self._commit(first)
+
+        async def begin(part: Simulator | User, opens: bool, context: StepContext) -> Transition | None:
+            part.begin(context)
+            return await part.open(context) if opens else None
+
+        first = await self._ask("simulator", partial(begin, self.simulator, self.user is None))
+        if self.user is not None:
+            first = await self._ask("user", partial(begin, self.user, True))
+        assert first is not None
         self.ledger.append(
             "message",
             turn=0,
@@ -164,6 +170,7 @@ class Episode:
             meta=first.meta,
         )
         self.ended = None
+        self._unwritten = {}
         self._messages = [
             _message("system", self.domain.prompts[self.prompt]),
             _message("user", first.observation),
@@ -173,27 +180,28 @@ class Episode:
             info["world"] = dict(first.info)
         return Start(first.observation, tuple(map(dict, self._messages)), self.domain.tools, info)
 
-    def _prepare(self, context: StepContext) -> None:
-        """Call `begin` of the simulator and of the user."""
-        role: Role = "simulator"
-        try:
-            self.simulator.begin(context)
-            if self.user is not None:
-                role = "user"
-                self.user.begin(context)
-        except (Fault, InputError):
-            raise
-        except Exception as error:
-            raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
+    async def _ask(self, role: Role, ask: Callable[[StepContext], Awaitable[T]]) -> T:
+        """Ask a component, and set the state if its answer is a transition; revealed rows also enter the initial state.
 
-    async def _part(self, role: Role, work: Awaitable[T]) -> T:
-        """Await the work of a component; any exception of its that is not a `Fault` becomes one of kind ``bug``."""
+        Any exception that is not a `Fault` becomes one of kind ``bug``.
+        """
         try:
-            return await work
+            answer = await ask(StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group))
         except (Fault, InputError):
             raise
         except Exception as error:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
+        if isinstance(answer, Transition):
+            if answer.state is not None:
+                self.state = answer.state
+            elif answer.ops or answer.reveals:
+                try:
+                    self.initial = self.initial.apply(answer.reveals)
+                    self.state = self.state.apply(answer.reveals).apply(answer.ops or ())
+                except PatchError as error:
+                    role = "user" if answer.speaker == "user" else "simulator"
+                    raise Fault("bad_patch", str(error), role=role) from error
+        return answer
 
     async def step(self, action: PolicyAction) -> Step:
         """Take one action of the policy.
@@ -216,19 +224,14 @@ class Episode:
         before = len(self._messages) + 1  # the policy's own message comes first
         info: JsonObject = {"turn": self.turn}
         try:
-            ended = await self._act(text, parsed, self.task, info)
+            ended = await self._act(text, parsed, info)
             new = tuple(self._messages[before:])
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
                 return Step(_join(new), 0.0, False, False, new, None, info)
             return await self._finish(self.task, TURN_LIMIT if ended is None else ended, truncated, new, info)
-        except Fault as fault:
-            return self.fail(fault, self._messages[before:], info)
-        except InputError as error:
-            return self.fail(Fault("bad_input", str(error), role="episode"), self._messages[before:], info)
-        except BaseException:
-            self.ended = "interrupted"  # the step is incomplete, so the episode cannot continue
-            raise
+        except BaseException as error:
+            return self._broken(error, self._messages[before:], info)
 
     async def cut(self, reason: str = TOKEN_LIMIT) -> Step:
         """Truncate the episode here, as the turn limit does; the reward judges the current state and transcript.
@@ -251,13 +254,17 @@ class Episode:
         info: JsonObject = {"turn": self.turn}
         try:
             return await self._finish(self.task, reason, True, (), info)
-        except Fault as fault:
-            return self.fail(fault, (), info)
-        except InputError as error:
-            return self.fail(Fault("bad_input", str(error), role="episode"), (), info)
-        except BaseException:
-            self.ended = "interrupted"
-            raise
+        except BaseException as error:
+            return self._broken(error, (), info)
+
+    def _broken(self, error: BaseException, new: Sequence[Message], info: JsonObject) -> Step:
+        """End the episode because a step raised an exception; raise it again unless it is a fault or bad input."""
+        if isinstance(error, InputError):
+            error = Fault("bad_input", str(error), role="episode")
+        if isinstance(error, Fault):
+            return self.fail(error, new, info)
+        self.ended = "interrupted"  # the step is incomplete, so the episode cannot continue
+        raise error
 
     def _judged(self, verdict: Verdict) -> None:
         """Set the verdict and append it to the ledger."""
@@ -287,65 +294,53 @@ class Episode:
         out.update(self._closing(self.verdict, "fault"))
         return Step(_join(new), 0.0, False, True, tuple(new), self.verdict, out)
 
-    async def _act(self, action: str, parsed: Action | ActionError, task: Task, info: JsonObject) -> str | None:
+    async def _act(self, text: str, parsed: Action | ActionError, info: JsonObject) -> str | None:
         """Run an action; return why the episode ends, or ``None``."""
-        parsed = self._allowed(parsed)
-        if isinstance(parsed, ActionError):
-            text = parsed.message if parsed.message.startswith("Error") else f"Error: {parsed.message}"
-            if self.feedback == "explain" and self._example not in text:
-                text = f"{text.rstrip()} A valid action, for instance: {self._example}"
-            self.ledger.append("invalid", turn=self.turn, code=parsed.code, text=text)
-            self._messages.append(_message("assistant", action))
-            self._messages.append(_message("user", text, error_code=parsed.code))
-            info["error_code"] = parsed.code
-            return None
-        if isinstance(parsed, Say):
-            return await self._say(parsed.text, task)
+        config = self.domain.config
+        if isinstance(parsed, Calls):
+            number = len(parsed.calls)
+            if number > 1 and config.parallel_tool_calls == "error":
+                parsed = ActionError("parallel_calls", "Error: make one tool call at a time.")
+            elif number > config.max_calls:
+                parsed = ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
+            else:
+                return await self._call(text, parsed, info)
+        elif isinstance(parsed, Say):
+            if self.domain.replies == "end":
+                parsed = End(parsed.text)
+            elif self.user is None:
+                what = "Error: nobody reads messages here; act in the form that was described."
+                parsed = ActionError("no_user", what)
+            else:
+                reply = await self._ask("user", partial(self.user.reply, parsed.text))
+                self._record(reply, None, parsed.text)
+                self._messages += _message("assistant", parsed.text), _message("user", reply.observation)
+                return reply.end
+        self._messages.append(_message("assistant", text))
         if isinstance(parsed, End):
-            self._messages.append(_message("assistant", action))
             self.ledger.append("answer", turn=self.turn, text=parsed.answer)
             return "agent_end"
-        return await self._call(action, parsed, task, info)
+        shown = parsed.message if parsed.message.startswith("Error") else f"Error: {parsed.message}"
+        if self.feedback == "explain" and self._example not in shown:
+            shown = f"{shown.rstrip()} A valid action, for instance: {self._example}"
+        self.ledger.append("invalid", turn=self.turn, code=parsed.code, text=shown)
+        self._messages.append(_message("user", shown, error_code=parsed.code))
+        info["error_code"] = parsed.code
+        return None
 
-    def _allowed(self, action: Action | ActionError) -> Action | ActionError:
-        """The action, or an error if this domain does not allow it although the grammar can parse it."""
-        config = self.domain.config
-        if isinstance(action, Say) and self.domain.replies == "end":
-            return End(action.text)
-        if isinstance(action, Say) and self.user is None:
-            return ActionError("no_user", "Error: nobody reads messages here; act in the form that was described.")
-        if isinstance(action, Calls) and len(action.calls) > 1:
-            if config.parallel_tool_calls == "error":
-                return ActionError("parallel_calls", "Error: make one tool call at a time.")
-            if len(action.calls) > config.max_calls:
-                return ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
-        return action
-
-    async def _say(self, text: str, task: Task) -> str | None:
-        """Deliver a message to the user."""
-        assert self.user is not None
-        reply = await self._part("user", self.user.reply(text, self._context(task)))
-        self._commit(reply)
-        self._record(reply, call=None, say=text)
-        self._messages.append(_message("assistant", text))
-        self._messages.append(_message("user", reply.observation))
-        return reply.end
-
-    async def _call(self, action: str, parsed: Calls, task: Task, info: JsonObject) -> str | None:
+    async def _call(self, text: str, parsed: Calls, info: JsonObject) -> str | None:
         """Run the calls in order, one transition each, until one ends the episode."""
-        calls = [
-            call if call.id else ToolCall(call.name, call.arguments, f"call_{self.turn}_{number}")
-            for number, call in enumerate(parsed.calls)
-        ]
         as_tool = self.domain.grammar.observation_role == "tool"
-        self._messages.append(_assistant(parsed.text, calls) if as_tool else _message("assistant", action))
-        for call in calls:
-            transition = await self._part("simulator", self.simulator.call(call, self._context(task)))
-            self._commit(transition)
-            self._record(transition, call=call, say=None)
+        if as_tool:
+            self._unwritten[len(self._messages)] = self.turn, parsed
+        self._messages.append(_UNWRITTEN if as_tool else _message("assistant", text))
+        for number, call in enumerate(parsed.calls):
+            made = {"name": call.name, "arguments": call.arguments, "id": call.id or f"call_{self.turn}_{number}"}
+            transition = await self._ask("simulator", partial(self.simulator.call, call))
+            self._record(transition, made, None)
             message: Message = {"role": "user"}
             if as_tool:
-                message = {"role": "tool", "tool_call_id": call.id, "name": call.name}
+                message = {"role": "tool", "tool_call_id": made["id"], "name": call.name}
             message["content"] = transition.observation
             if transition.error_code is not None:
                 message["error_code"] = info["error_code"] = transition.error_code
@@ -366,29 +361,11 @@ class Episode:
                 return sample
         return ""
 
-    def _context(self, task: Task) -> StepContext:
-        return StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group)
-
-    def _commit(self, transition: Transition) -> None:
-        """Set the new state, computing it if the transition has none; revealed rows also enter the initial state."""
-        if transition.state is not None:
-            self.state = transition.state
-        elif transition.ops or transition.reveals:
-            try:
-                if transition.reveals:
-                    self.initial = self.initial.apply(transition.reveals)
-                    self.state = self.state.apply(transition.reveals)
-                if transition.ops:
-                    self.state = self.state.apply(transition.ops)
-            except PatchError as error:
-                role: Role = "user" if transition.speaker == "user" else "simulator"
-                raise Fault("bad_patch", str(error), role=role) from error
-
-    def _record(self, transition: Transition, *, call: ToolCall | None, say: str | None) -> None:
+    def _record(self, transition: Transition, call: JsonObject | None, say: str | None) -> None:
         fields: JsonObject = {
             "turn": self.turn,
             "speaker": transition.speaker,
-            "call": None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id},
+            "call": call,
             "say": say,
             "observation": transition.observation,
             "outcome": transition.outcome,
@@ -420,7 +397,7 @@ class Episode:
             digest=self.prepared.digest,
             group=self.group,
         )
-        self.verdict = verdict = await self._part("judge", self.reward.score(finished))
+        self.verdict = verdict = await self._ask("judge", lambda _: self.reward.score(finished))
         self._judged(verdict)
         info.update(self._closing(verdict, ended))
         valid = verdict.valid and verdict.reward is not None
@@ -447,13 +424,13 @@ def _message(role: str, content: str, **more: str) -> FrozenDict:
     return frozen_dict(({"role": role, "content": content, **more},))
 
 
-def _assistant(text: str, calls: Sequence[ToolCall]) -> FrozenDict:
-    """The policy's turn in the OpenAI layout."""
-    made: list[FrozenDict] = []
-    for call in calls:
-        function = frozen_dict(({"name": call.name, "arguments": _write_arguments(call.arguments)},))
-        made.append(frozen_dict(({"id": call.id, "type": "function", "function": function},)))
-    return frozen_dict(({"role": "assistant", "content": text, "tool_calls": frozen_list(made)},))
+def calls_message(parsed: Calls, turn: int) -> FrozenDict:
+    """The policy's calls in the OpenAI layout; a call without an id gets one from its turn and number."""
+    listed = []
+    for number, call in enumerate(parsed.calls):
+        function = {"name": call.name, "arguments": _write_arguments(call.arguments)}
+        listed.append({"id": call.id or f"call_{turn}_{number}", "type": "function", "function": function})
+    return FrozenDict({"role": "assistant", "content": parsed.text, "tool_calls": listed})
 
 
 def _join(messages: Sequence[Message]) -> str:

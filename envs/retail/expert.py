@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from simia_gym.actions import Grammar, get_grammar
-from simia_gym.actions.reading import call_message
+from simia_gym.actions.calls import call_message
 from simia_gym.envs.retail import expert_reading as read
 from simia_gym.envs.retail.expert_case_file import CaseFile, Intent
 from simia_gym.envs.retail.expert_rules import Step, next_step

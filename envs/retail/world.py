@@ -13,8 +13,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from simia_gym.domain.tools import tool
-from simia_gym.domain.world import World, error_text, error_transition, why_invalid, why_unknown
+from simia_gym.domain.tools import ToolSpec, tool
+from simia_gym.domain.world import World, error_text, error_transition, refuse_call, why_invalid, why_unknown
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.address import make_address
 from simia_gym.envs.retail.calculator import evaluate
@@ -65,7 +65,7 @@ class RetailWorld(World):
     def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
         """Check name and arguments; in compatibility the arguments are checked as a Python call checks them."""
         if not self.tau2:
-            return super().refuse(call, feedback)
+            return refuse_call(self.tools, call, feedback)
         parameters = self._names(call.name) if call.name in self.tools else None
         problem = calling_problem("RetailTools", call.name, parameters, call.arguments)
         if problem is None:
@@ -73,17 +73,14 @@ class RetailWorld(World):
         why = why_unknown(self.tools) if parameters is None else why_invalid(self.tools[call.name])
         return error_transition(error_text(problem[0], why, feedback), problem[1])
 
-    def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
-        """Run a tool; in compatibility Python's own errors are answers, as no argument was checked before."""
-        if not self.tau2:
-            return super().run(name, draft, arguments)
-        try:
-            return super().run(name, draft, arguments)
-        except ToolError as error:
-            error.why = error.why or why_invalid(self.tools[name])
-            raise
-        except (TypeError, AttributeError, ValueError, ArithmeticError, SyntaxError) as error:
-            raise ToolError(str(error), "tool_error", why_invalid(self.tools[name])) from error
+    def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
+        """In compatibility Python's own errors are answers too, as no argument was checked before."""
+        if self.tau2 and isinstance(error, TypeError | AttributeError | ValueError | ArithmeticError | SyntaxError):
+            error = ToolError(str(error), "tool_error")
+        known = super().as_tool_error(error, spec)
+        if self.tau2 and known is not None:
+            known.why = known.why or why_invalid(spec)
+        return known
 
     def _names(self, name: str) -> tuple[str, ...]:
         known = self._parameters.get(name)
@@ -438,9 +435,9 @@ class RetailWorld(World):
 
 
 def _need(db: Draft, table: str, key: object, absent: str) -> Row:
-    check_hashable(key)
     row = db.get(table, key) if isinstance(key, str) else None
     if row is None:
+        check_hashable(key)
         raise ToolError(absent, "not_found", error_hints.ABSENT[table])
     return row
 

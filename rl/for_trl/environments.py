@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
-from simia_gym.actions.reading import call_message
+from simia_gym.actions.calls import call_message
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from simia_gym.actions.reading import read_action
+from simia_gym.actions.calls import read_action
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError

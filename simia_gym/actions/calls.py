@@ -1,13 +1,20 @@
-"""Converts decoded JSON values, in the shapes that models write, to tool calls or to errors."""
+"""Reads a policy's action, a text or an assistant message, and the tool calls in the shapes that models write."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+import json
+from dataclasses import replace
+from typing import Any
 
-from simia_gym.actions.strict_json import JsonProblem, decode_all
-from simia_gym.errors import ActionError
-from simia_gym.state.frozen import freeze, thaw
-from simia_gym.types import JsonObject, ToolCall
+from simia_gym.actions.base import Grammar
+from simia_gym.actions.strict_json import MAX_DEPTH, JsonProblem, decode_all
+from simia_gym.actions.thinking import strip_thinking, without_surrogates
+from simia_gym.errors import ActionError, InputError
+from simia_gym.state.frozen import freeze
+from simia_gym.types import Action, Calls, JsonObject, Message, PolicyAction, ToolCall
+
+MAX_CHARACTERS = 100_000
+"""Maximum length of an action; a longer one is invalid."""
 
 EXAMPLE = '<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n</tool_call>'
 _CALL_KEYS = frozenset(("name", "arguments", "parameters", "id", "type"))
@@ -19,6 +26,73 @@ _MEANT_AS_CALL = frozenset(
 )
 _THINKING = frozenset(("thinking", "redacted_thinking", "reasoning"))
 _MISSING = object()
+_NOT_JSON = '{"role": "assistant", "tool_calls": NaN}'
+
+
+def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | ActionError]:
+    """Read one action of a policy.
+
+    Args:
+        grammar: The domain's grammar.
+        action: Text in the grammar, or an assistant message in OpenAI's layout. The ``arguments`` of a call in a
+            message are an object or a JSON text. A message without calls is read as its content.
+
+    Returns:
+        The canonical text of the action, which is recorded, and the parsed action or the error. Parsing the canonical
+        text gives the same action or error. A text longer than `MAX_CHARACTERS` is truncated.
+
+    Raises:
+        InputError: The action is neither a text nor a dictionary.
+    """
+    if not isinstance(action, str | dict):
+        what = f"an action is a text or an assistant message, not a {type(action).__name__}"
+        raise InputError(what, where="action", fix="Give a str, or a dictionary in OpenAI's layout.")
+    calls: Calls | None = None
+    if isinstance(action, str):
+        text = action
+    else:
+        try:
+            text, calls = message_parts(action)
+            if calls is not None:
+                if grammar.observation_role == "user":  # this grammar has no call ids
+                    calls = replace(calls, calls=tuple(replace(call, id=None) for call in calls.calls))
+                text = grammar.render(calls)
+                if calls.text:
+                    calls = replace(calls, text=strip_thinking(calls.text).strip())
+        except (ActionError, InputError, ValueError):
+            text, calls = _as_json(action), None  # parsing this text gives the same error
+    if len(text) > MAX_CHARACTERS:
+        error = ActionError("too_long", f"Error: an action has at most {MAX_CHARACTERS} characters.")
+        return text[: MAX_CHARACTERS + 1], error
+    shallow = text.count("{") + text.count("[") <= MAX_DEPTH
+    if calls is not None and shallow and (text.isascii() or without_surrogates(text) == text):
+        return text, calls
+    try:
+        return text, grammar.parse(text)
+    except ActionError as error:
+        return text, error
+
+
+def _as_json(message: Message) -> str:
+    """A malformed message as text; one that JSON cannot express has ``NaN`` as its calls, which is never valid."""
+    try:
+        return json.dumps(message, ensure_ascii=False, default=lambda value: float("nan"))
+    except (TypeError, ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def call_message(*calls: ToolCall, content: str | None = None) -> Message:
+    """Make the assistant message with the given calls; their arguments stay objects.
+
+    Args:
+        calls: The calls, in order.
+        content: Text of the message.
+    """
+    listed = []
+    for call in calls:
+        item = {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        listed.append(item if call.id is None else {"id": call.id, **item})
+    return {"role": "assistant", "content": content, "tool_calls": listed}
 
 
 def broken(code: str, what: str) -> ActionError:
@@ -95,35 +169,29 @@ def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
     if not lenient and not _CALL_KEYS.issuperset(value):
         keys = ", ".join(repr(key) for key in sorted(value.keys() - _CALL_KEYS))
         raise broken("bad_arguments", f'The call of {name!r} has {keys} beside "name" and "arguments".')
-    return ToolCall(name, _arguments(value, name, lenient), call_id)
-
-
-def _arguments(value: JsonObject, name: str, lenient: bool) -> JsonObject:
     arguments = value.get("arguments", _MISSING)
-    other = value.get("parameters", _MISSING)
     if arguments is _MISSING:
-        arguments = other
-    elif other is not _MISSING:
+        arguments = value.get("parameters", _MISSING)
+    elif "parameters" in value:
         raise broken("bad_arguments", f'The call of {name!r} has both "arguments" and "parameters".')
-    if isinstance(arguments, dict):
-        # A lenient read copies: the caller may change its message later.
-        return cast("JsonObject", thaw(freeze(arguments))) if lenient else arguments
     if lenient and (arguments is _MISSING or arguments is None or arguments == ""):
-        return {}
+        arguments = {}
     if arguments is _MISSING:
         raise broken("bad_arguments", f'The call of {name!r} has no "arguments"; write {{}} where it needs none.')
     if isinstance(arguments, str):
+        text = arguments
         try:
-            arguments = decode_all(arguments)
+            arguments = decode_all(text)
         except JsonProblem as problem:
             lead = f"The arguments of {name!r} are a text that is not valid JSON"
-            raise broken_json("bad_arguments", lead, problem, str(value.get("arguments", other))) from None
+            raise broken_json("bad_arguments", lead, problem, text) from None
     if not isinstance(arguments, dict):
         raise broken("bad_arguments", f"The arguments of {name!r} must be a JSON object.")
-    return arguments
+    # A copy, because the caller may change its message later, and read-only, because the record shares it.
+    return ToolCall(name, freeze(arguments), call_id)
 
 
-def message_parts(message: JsonObject) -> tuple[str, tuple[ToolCall, ...]]:
+def message_parts(message: JsonObject) -> tuple[str, Calls | None]:
     """Split an assistant message in OpenAI's layout into its text and its calls.
 
     Args:
@@ -132,7 +200,7 @@ def message_parts(message: JsonObject) -> tuple[str, tuple[ToolCall, ...]]:
             of one.
 
     Returns:
-        The content as text, and the calls, which may be none.
+        The content as text, and the calls with this text; ``None`` if there are no calls.
 
     Raises:
         ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
@@ -140,23 +208,29 @@ def message_parts(message: JsonObject) -> tuple[str, tuple[ToolCall, ...]]:
     """
     if message.get("role", "assistant") != "assistant":
         raise broken("malformed_call", f"The message has the role {message.get('role')!r}, not 'assistant'.")
-    content, listed = _content(message.get("content")), message.get("tool_calls")
+    content, listed = message.get("content"), message.get("tool_calls")
+    if content is None:
+        content = ""
+    elif not isinstance(content, str):
+        content = _text_of(content)
     if listed is None or listed == []:
-        return content, ()
+        return content, None
     if not isinstance(listed, list):
         raise broken("malformed_call", '"tool_calls" must be a list.')
-    calls = tuple([call_from(item, lenient=True) for item in listed])
-    ids = [call.id for call in calls if call.id is not None]
-    if len(set(ids)) != len(ids):
-        raise broken("malformed_call", "Two tool calls have the same id.")
-    return content, calls
+    calls: list[ToolCall] = []
+    ids: set[str] = set()
+    for item in listed:
+        call = call_from(item, lenient=True)
+        if call.id in ids:
+            raise broken("malformed_call", "Two tool calls have the same id.")
+        calls.append(call)
+        if call.id is not None:
+            ids.add(call.id)
+    return content, Calls(tuple(calls), content)
 
 
-def _content(content: Any) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
+def _text_of(content: Any) -> str:
+    """The text of a list of content parts."""
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
         texts = [part.get("text") for part in content if part.get("type") not in _THINKING]
         if all(isinstance(text, str) for text in texts):

@@ -11,6 +11,7 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
 from simia_gym.actions.base import Replies
@@ -31,11 +32,14 @@ from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
 
 _TAG, _END_TAG = "<tool_call>", "</tool_call>"
-_MARK = re.compile(r"<tool_call>|</tool_call>|<think>|</think>|```")
+_MARK = re.compile(r"(<tool_call>)[ \t\n\r]*+|</tool_call>|<think>|</think>|```")
+_CLOSED = re.compile(r"[ \t\n\r]*+</tool_call>")
+_MAY_BE_JSON = re.compile(r"[ \t\n\r]*+[{\[`]")
 _FENCE = re.compile(r"```[ \t]*+(?:json|tool_calls?)?+\s*+(?=[{\[])", re.IGNORECASE)
 _JSON_START = re.compile(r"\{|\[\s*+[{\]]")
 # Signs of an attempted call: call syntax of other models, truncated tags, and call JSON inside prose.
 _DIALECT = re.compile(r"</?\|?(?:tool_?calls?|function_?calls?)\b|<function=|\[TOOL_CALLS\]", re.IGNORECASE)
+_MARKUP = re.compile(r"[<`{\[]")
 _CUT = re.compile(r"<to(?:o(?:l(?:_(?:c(?:al?)?)?)?)?)?\s*\Z")
 _INLINE = re.compile(r"""\{\s*+["']name["']\s*+:\s*+["'][^"'{}]*+["']\s*+,\s*+["'](?:arguments|parameters)["']\s*+:""")
 _NAME_KEY = re.compile(r"""["']?(?:name|function)["']?\s*+:""")
@@ -64,6 +68,7 @@ _REPLIES: Mapping[Replies, tuple[str, str, str]] = {
 """Instructions about a reply without calls, about text next to calls, and about tool results."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_ID = attrgetter("id")
 
 
 class ToolsGrammar:
@@ -77,18 +82,20 @@ class ToolsGrammar:
 
         Error codes: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
         """
-        text = without_surrogates(text)
+        if not text.isascii():
+            text = without_surrogates(text)
         start = 0
         while True:
-            start = _after_thinking(text, start)
-            whole = _whole_json(text, start)
-            if whole is not None:
+            if OPEN in text:
+                start = _after_thinking(text, start)
+            if _MAY_BE_JSON.match(text, start) and (whole := _whole_json(text, start)) is not None:
                 return Say(text[start:].strip()) if is_speech(whole[0]) else self._from_json(whole[0])
             parts: list[str] = []
             calls: list[ToolCall] = []
             again = _scan(text, start, parts, calls)
             if again is None:
-                return _conclude(text, "".join(parts).strip(), calls)
+                rest = "".join(parts).strip()
+                return Calls(tuple(calls)) if calls and not rest else _conclude(text, rest, calls)
             start = again
 
     def _from_json(self, value: Any) -> Action:
@@ -99,7 +106,7 @@ class ToolsGrammar:
         if not is_message(value):
             return Calls((call_from(value),))
         content, calls = message_parts(value)
-        return Calls(calls, strip_thinking(content).strip()) if calls else self.parse(content)
+        return self.parse(content) if calls is None else Calls(calls.calls, strip_thinking(content).strip())
 
     def instructions(
         self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
@@ -132,15 +139,19 @@ class ToolsGrammar:
         if isinstance(action, End):
             raise InputError("the grammar 'tools' has no end action", fix="Call a tool that ends the episode.")
         text = action.text
-        plain = not text or (text == text.strip() and not any(mark in text for mark in ("<", "`", "{", "[")))
-        if plain and action.calls and all(call.id is None for call in action.calls):
-            blocks = "\n".join(f"{_TAG}\n{_call_json(call)}\n{_END_TAG}" for call in action.calls)
-            return f"{text}\n{blocks}" if text else blocks
-        return _ENCODER.encode(_openai_message(action))
+        plain = bool(action.calls) and (not text or (text == text.strip() and _MARKUP.search(text) is None))
+        if not plain or any(map(_ID, action.calls)):
+            return _ENCODER.encode(_openai_message(action))
+        blocks = [text] if text else []
+        for call in action.calls:
+            line = _ENCODER.encode({"name": call.name, "arguments": call.arguments})
+            # "<" occurs inside strings only; it is escaped so that no parser takes a tag in an argument for a real tag.
+            blocks.append(_TAG + "\n" + line.replace("<", "\\u003c") + "\n" + _END_TAG)
+        return "\n".join(blocks)
 
     def _say(self, action: Say) -> str:
         text = action.text
-        if text != text.strip() or not text or any(mark in text for mark in ("<", "`", "{", "[")):
+        if text != text.strip() or not text or _MARKUP.search(text):
             try:
                 same = self.parse(text) == action
             except ActionError:
@@ -170,14 +181,12 @@ class ToolsGrammar:
 
 def _after_thinking(text: str, start: int) -> int:
     """The index after white space and closed thinking blocks, where a JSON value may begin."""
-    while True:
-        start = skip_space(text, start)
-        if not text.startswith(OPEN, start):
-            return start
+    while text.startswith(OPEN, start := skip_space(text, start)):
         close = text.find(CLOSE, start)
         if close < 0:
-            return start
+            break
         start = close + len(CLOSE)
+    return start
 
 
 def _whole_json(text: str, start: int) -> tuple[Any] | None:
@@ -185,7 +194,8 @@ def _whole_json(text: str, start: int) -> tuple[Any] | None:
 
     This check comes before the search for tags, because tags inside JSON strings are plain text.
     """
-    fence = _FENCE.match(text, start) if text.startswith("```", start) else None
+    start = skip_space(text, start)
+    fence = _FENCE.match(text, start)
     begin = fence.end() if fence else start
     if not _JSON_START.match(text, begin):
         return None
@@ -226,9 +236,15 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
             position = close + len(CLOSE)
             continue
         try:
-            if kind == _TAG:
-                call, position = _tagged(text, end)
-                calls.append(call)
+            if mark.lastindex:  # <tool_call>
+                if not text.startswith("{", end):
+                    raise JsonProblem("Expecting a JSON object", end)
+                value, after = decode_at(text, end)
+                closed = _CLOSED.match(text, after)
+                if closed is None:
+                    raise JsonProblem("Expecting </tool_call>", skip_space(text, after))
+                calls.append(call_from(value))
+                position = closed.end()
             elif kind == _END_TAG:
                 raise broken("malformed_call", f"There is a </tool_call> at character {at} that nothing opened.")
             else:
@@ -245,18 +261,6 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
 def _thinking_end(text: str, position: int) -> int | None:
     close = text.find(CLOSE, position)
     return None if close < 0 or text.find(OPEN, position, close) >= 0 else close + len(CLOSE)
-
-
-def _tagged(text: str, position: int) -> tuple[ToolCall, int]:
-    """Parse the call after ``<tool_call>``; return it and the index after ``</tool_call>``."""
-    begin = skip_space(text, position)
-    if not text.startswith("{", begin):
-        raise JsonProblem("Expecting a JSON object", begin)
-    value, end = decode_at(text, begin)
-    end = skip_space(text, end)
-    if not text.startswith(_END_TAG, end):
-        raise JsonProblem("Expecting </tool_call>", end)
-    return call_from(value), end + len(_END_TAG)
 
 
 def _broken_tag(text: str, begin: int, problem: JsonProblem) -> ActionError:
@@ -299,8 +303,6 @@ def _fenced(text: str, at: int, parts: list[str], calls: list[ToolCall]) -> int:
 def _conclude(text: str, rest: str, calls: list[ToolCall]) -> Action:
     """Make the action from the scanned text and calls, after a last check for attempted calls in the text."""
     if not rest:
-        if calls:
-            return Calls(tuple(calls))
         thought = " after its thinking is taken out" if text.strip() else ""
         raise broken("empty_action", f"The reply is empty{thought}. Write a message to the user or call a tool.")
     if not calls:
@@ -333,12 +335,6 @@ def _refuse_broken_json(text: str, rest: str) -> None:
         raise broken("unclosed_call", f"The code fence is not closed at character {end + offset}.")
     more = JsonProblem("there is more after the JSON value", end)
     raise broken_json("malformed_call", "A call as plain JSON must be the whole reply", more, rest, offset)
-
-
-def _call_json(call: ToolCall) -> str:
-    line = _ENCODER.encode({"name": call.name, "arguments": call.arguments})
-    # Here "<" occurs inside strings only; it is escaped so that no parser takes a tag in an argument for a real tag.
-    return line.replace("<", "\\u003c") if "<" in line else line
 
 
 def _openai_message(action: Calls) -> JsonObject:

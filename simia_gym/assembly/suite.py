@@ -20,12 +20,12 @@ from simia_gym.domain.domain import SPLITS, Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.domain.tasks import TaskList
+from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies import Policy, PolicyOptions, load_policy
 from simia_gym.record.finished_episode import Reward
 from simia_gym.record.ledger import Ledger
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import JsonObject, Split, Task
 from simia_gym.users import make_user
 

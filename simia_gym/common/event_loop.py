@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,21 +23,6 @@ _loop: asyncio.AbstractEventLoop | None = None
 _owner: int | None = None
 
 
-def run_inline(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits, without an event loop.
-
-    Raises:
-        RuntimeError: The coroutine waited, although its component declares ``io = False``.
-    """
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    coroutine.close()
-    raise RuntimeError("a part that declared io=False waited for something; declare io=True there")
-
-
 def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
     """Run a coroutine from synchronous code.
 
@@ -46,9 +32,18 @@ def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
 
     Returns:
         Its result.
+
+    Raises:
+        RuntimeError: The coroutine waited, although ``inline`` says that it never does.
     """
     if inline:
-        return run_inline(coroutine)
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        coroutine.close()
+        raise RuntimeError("a part that declared io=False waited for something; declare io=True there")
     finished = threading.Event()
 
     async def run() -> T:
@@ -64,6 +59,10 @@ def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
         if future.cancel():  # the caller was interrupted: the coroutine must not outlive this call
             finished.wait(_PATIENCE)
         raise
+
+
+run_inline = partial(run_sync, inline=True)
+"""`run_sync` for a coroutine that never waits."""
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

@@ -87,24 +87,16 @@ class ToolSpec:
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the compiled validator, which cannot be pickled and is rebuilt on demand."""
-        return {name: value for name, value in self.__dict__.items() if name != "_validator"}
+        return {name: value for name, value in self.__dict__.items() if name != "validator"}
 
     @cached_property
-    def _validator(self) -> jsonschema_rs.Validator:
+    def validator(self) -> jsonschema_rs.Validator:
+        """The compiled schema of the arguments."""
         return jsonschema_rs.validator_for(thaw(self.parameters))
 
-    def problem(self, arguments: JsonObject) -> str | None:
-        """Validate the arguments of a call.
-
-        Args:
-            arguments: Decoded arguments of a call.
-
-        Returns:
-            One sentence for the policy that names the invalid argument, or ``None`` if all are valid.
-        """
-        if self._validator.is_valid(arguments):
-            return None
-        first = next(iter(self._validator.iter_errors(arguments)))
+    def problem(self, arguments: JsonObject) -> str:
+        """Name the first invalid argument of a call in one sentence for the policy; some argument must be invalid."""
+        first = next(iter(self.validator.iter_errors(arguments)))
         place = "".join(f"[{part!r}]" if isinstance(part, int) else f".{part}" for part in first.instance_path)
         return f"{place.lstrip('.')}: {first.message}" if place else str(first.message)
 

@@ -1,4 +1,4 @@
-"""Worlds: a domain's tools as Python methods over the state.
+"""Worlds: a domain's tools as Python methods over the state; and the simulator that runs them.
 
 A subclass declares its tools with `simia_gym.domain.tools.tool`. A call runs on a draft, which copies only the rows
 that are edited. The changes become JSON Patch operations, which are checked against the tool's declared write set. A
@@ -12,10 +12,13 @@ import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from simia_gym.contracts import StepContext
 from simia_gym.domain.tools import ToolSpec, declared_tools
 from simia_gym.errors import Fault, ToolError
 from simia_gym.state import Draft, State, pointer_parts
-from simia_gym.types import Feedback, JsonObject, Task, ToolCall, Transition
+from simia_gym.types import Feedback, Task, ToolCall, Transition
+
+_write_result = json.JSONEncoder().encode
 
 
 class World:
@@ -74,14 +77,15 @@ class World:
         calls this method.
         """
         spec = self.tools[call.name]
-        draft = state.draft()
+        draft = Draft(state)
         try:
-            result = self.run(call.name, draft, call.arguments)
-        except ToolError as error:
-            return error_transition(error_text(error.message, error.why, feedback), error.code)
+            result = getattr(self, call.name)(draft, **call.arguments)
         except Fault:
             raise
         except Exception as error:
+            known = self.as_tool_error(error, spec)
+            if known is not None:
+                return error_transition(error_text(known.message, known.why, feedback), known.code)
             place = traceback.extract_tb(error.__traceback__)[-1]
             message = f"tool {call.name} raised {type(error).__name__}: {error} ({place.name}, line {place.lineno})"
             raise Fault("bug", message, role="world") from error
@@ -90,12 +94,15 @@ class World:
             if not spec.may_write(pointer_parts(op["path"])):
                 raise Fault("bug", f"tool {call.name} wrote {op['path']}, outside its write set", role="world")
         end = "terminal_tool" if spec.terminal else None
-        observation = result if isinstance(result, str) else json.dumps(result)
+        observation = result if isinstance(result, str) else _write_result(result)
         return Transition(observation, ops, end=end, info=self.info(after), state=after)
 
-    def run(self, name: str, draft: Draft, arguments: JsonObject) -> Any:
-        """Call the tool's method. Override this to change how arguments are passed."""
-        return getattr(self, name)(draft, **arguments)
+    def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
+        """The answer to a call whose tool raised an exception; ``None`` if that is a bug of the world.
+
+        Override this if the world shows the policy exceptions of other types.
+        """
+        return error if isinstance(error, ToolError) else None
 
     def replay(self, state: State, calls: Iterable[Mapping[str, Any]]) -> State:
         """Run calls ``{"name", "arguments"}`` in order, skipping those that fail, and return the final state."""
@@ -103,6 +110,47 @@ class World:
             after = self.call(state, ToolCall(item["name"], dict(item.get("arguments", {})))).state
             state = state if after is None else after
         return state
+
+
+class WorldSimulator:
+    """Answers calls by running the domain's own code.
+
+    Args:
+        world: The domain's world.
+        feedback: ``terse``, or ``explain`` for errors with the reason and a fix.
+    """
+
+    name = "world"
+    io = False
+
+    def __init__(self, world: World, feedback: Feedback = "terse") -> None:
+        self.world, self.feedback = world, feedback
+
+    def begin(self, context: StepContext) -> None:
+        """Do nothing: all data of the episode is in the state."""
+
+    async def open(self, context: StepContext) -> Transition:
+        """Return the world's first observation."""
+        return world_opening(self.world, context)
+
+    async def call(self, call: ToolCall, context: StepContext) -> Transition:
+        """Run the tool."""
+        return self.world.call(context.state, call, self.feedback)
+
+
+def world_opening(world: World, context: StepContext) -> Transition:
+    """Return a world's first observation; the world may change the state.
+
+    Raises:
+        Fault: The world's code raised an exception.
+    """
+    draft = Draft(context.state)
+    try:
+        text = world.opening(draft, context.task)
+    except Exception as error:
+        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
+    after, ops = draft.commit()
+    return Transition(text, ops, speaker="env", info=world.info(after), state=after)
 
 
 def error_transition(text: str, code: str, info: Mapping[str, Any] | None = None) -> Transition:
@@ -139,10 +187,9 @@ def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedbac
     if spec is None:
         why = why_unknown(tools)
         return error_transition(error_text(f"Tool '{call.name}' not found.", why, feedback), "unknown_tool")
-    problem = spec.problem(call.arguments)
-    if problem is None:
+    if spec.validator.is_valid(call.arguments):
         return None
-    message = f"Invalid arguments for {call.name}: {problem}"
+    message = f"Invalid arguments for {call.name}: {spec.problem(call.arguments)}"
     return error_transition(error_text(message, why_invalid(spec), feedback), "invalid_arguments")
 
 

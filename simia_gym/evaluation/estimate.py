@@ -14,6 +14,7 @@ from simia_gym.common.event_loop import run_inline
 from simia_gym.common.formatting import compact, dollars
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
+from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.llm.settings import ModelSettings
 from simia_gym.policies import PolicyOptions, load_policy, policy_names
@@ -23,7 +24,6 @@ from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import judged
 from simia_gym.simulators.hybrid import choose_routes
 from simia_gym.simulators.prefix import prompt_prefix
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import Task, ToolCall, Transition
 from simia_gym.users import make_user
 

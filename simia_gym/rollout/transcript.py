@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,8 +9,10 @@ from typing import Any
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.domain import Domain
+from simia_gym.episode import calls_message
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record
+from simia_gym.state.frozen import thaw
 from simia_gym.types import Calls, Message
 
 
@@ -58,19 +59,7 @@ def _action(event: Mapping[str, Any], following: Mapping[str, Any], domain: Doma
         return []
     if domain.grammar.observation_role != "tool":
         return [raw]
-    calls = [
-        call if call.id else replace(call, id=f"call_{event['turn']}_{number}")
-        for number, call in enumerate(parsed.calls)
-    ]
-    made = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
-        }
-        for call in calls
-    ]
-    return [{"role": "assistant", "content": parsed.text, "tool_calls": made}]
+    return [thaw(calls_message(parsed, event["turn"]))]
 
 
 def _transition(event: Mapping[str, Any], domain: Domain) -> list[Message]:

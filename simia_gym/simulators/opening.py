@@ -7,7 +7,7 @@ from typing import Any
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.world import World
+from simia_gym.domain.world import world_opening
 from simia_gym.errors import Fault, InputError
 from simia_gym.state import State
 from simia_gym.types import Task, Transition
@@ -33,21 +33,6 @@ def opening(domain: Domain, context: StepContext) -> Transition:
         fix = "Give the task an instruction, or the domain a user, a world or an opening."
         raise InputError("there is nothing to begin with", where=f"task {context.task.id}", fix=fix)
     return Transition(text, (), speaker="env", info=info, state=context.state)
-
-
-def world_opening(world: World, context: StepContext) -> Transition:
-    """Return a world's first observation; the world may change the state.
-
-    Raises:
-        Fault: The world's code raised an exception.
-    """
-    draft = context.state.draft()
-    try:
-        text = world.opening(draft, context.task)
-    except Exception as error:
-        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
-    after, ops = draft.commit()
-    return Transition(text, ops, speaker="env", info=world.info(after), state=after)
 
 
 def opened_state(domain: Domain, task: Task) -> State:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar
-from simia_gym.actions.reading import MAX_CHARACTERS, call_message, read_action
+from simia_gym.actions.calls import MAX_CHARACTERS, call_message, read_action
 from simia_gym.common.json_encoding import clean_text
 from simia_gym.errors import ActionError
 from simia_gym.types import Calls, Message, Say, ToolCall

@@ -13,7 +13,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from simia_gym.actions import get_grammar
-from simia_gym.actions.reading import read_action
+from simia_gym.actions.calls import read_action
 from simia_gym.errors import Fault
 from simia_gym.llm.transport.http import close_connections
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy

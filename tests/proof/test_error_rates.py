@@ -13,10 +13,10 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.registration import env_ids
+from simia_gym.domain.world import WorldSimulator
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import serve_in_thread
 from simia_gym.simulators.shadow import ShadowedSimulator
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.state import pointer_parts
 
 from .stage import Outcome, play_all, suite_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from simia_gym.actions.reading import read_action
+from simia_gym.actions.calls import read_action
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline

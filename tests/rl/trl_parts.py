@@ -8,9 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from simia_gym.contracts import StepContext
-from simia_gym.domain.world import World
+from simia_gym.domain.world import World, WorldSimulator
 from simia_gym.errors import Fault
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import ToolCall, Transition
 
 LIBRARY = Path(__file__).resolve().parent.parent.parent / "simia_gym" / "cli" / "templates" / "library"

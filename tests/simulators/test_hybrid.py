@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,12 +12,11 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.domain.tools import ToolSpec
+from simia_gym.domain.world import WorldSimulator
 from simia_gym.errors import InputError
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.hybrid import HybridSimulator, Side, choose_routes
 from simia_gym.simulators.pins import MemoryPins
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import JsonObject, ToolCall
 
 from .desk import Double, after, context_of, ok, put, write_domain
@@ -99,13 +99,13 @@ async def test_feedback_reaches_the_world(coded: Domain) -> None:
 @pytest.mark.parametrize("side", ["world", "llm"])
 async def test_arguments_are_checked_once(coded: Domain, side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, checked = coded.specs["rename"], list[JsonObject]()
-    problem = ToolSpec.problem
+    valid = spec.validator.is_valid
 
-    def watched(self: ToolSpec, arguments: JsonObject) -> str | None:
+    def watched(arguments: JsonObject) -> bool:
         checked.append(arguments)
-        return problem(self, arguments)
+        return valid(arguments)
 
-    monkeypatch.setattr(ToolSpec, "problem", watched)
+    monkeypatch.setitem(vars(spec), "validator", SimpleNamespace(is_valid=watched))
     model = CheckedSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake"))))
     answer = await HybridSimulator(coded, model, {spec.name: side}).call(RENAME, context_of(coded))
     assert (answer.outcome, checked) == ("ok", [RENAME.arguments])

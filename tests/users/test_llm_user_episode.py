@@ -9,11 +9,11 @@ import pytest
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
+from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.simulators.checked import CheckedSimulator
-from simia_gym.simulators.world import WorldSimulator
 from simia_gym.types import JsonObject, Step, Task
 from simia_gym.users.llm import LLMUser
 
