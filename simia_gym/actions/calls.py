@@ -45,7 +45,7 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
         InputError: The action is neither a text nor a dictionary.
     """
     if not isinstance(action, str | dict):
-        what = f"an action is a text or an assistant message, not a {type(action).__name__}"
+        what = f"an action is a text or an assistant message, not a {type(action).__name__}"  # type: ignore[unreachable]
         raise InputError(what, where="action", fix="Give a str, or a dictionary in OpenAI's layout.")
     calls: Calls | None = None
     if isinstance(action, str):
