@@ -220,7 +220,7 @@ class Episode:
             raise EpisodeOver("this episode is over; call reset() to begin another")
         text, parsed = read_action(self.domain.grammar, action)
         self.turn += 1
-        self.ledger.add("action", {"turn": self.turn, "text": text})
+        self.ledger.append("action", turn=self.turn, text=text)
         before = len(self._messages) + 1  # the policy's own message comes first
         info: JsonObject = {"turn": self.turn}
         try:
@@ -269,7 +269,7 @@ class Episode:
     def _judged(self, verdict: Verdict) -> None:
         """Set the verdict and append it to the ledger."""
         fields = to_json(verdict)
-        event = self.ledger.events[self.ledger.add("verdict", fields)]
+        event = self.ledger.events[self.ledger.append("verdict", **fields)]
         self.written = frozen_dict(({name: event[name] for name in fields},))
 
     def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
@@ -376,7 +376,7 @@ class Episode:
         }
         if transition.reveals:
             fields["reveals"] = transition.reveals
-        self.ledger.add("transition", fields)
+        self.ledger.append("transition", **fields)
 
     async def _finish(
         self, task: Task, ended: str, truncated: bool, new: tuple[Message, ...], info: JsonObject

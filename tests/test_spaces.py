@@ -10,8 +10,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.vector.utils import (
     batch_space,
     concatenate,
@@ -22,30 +20,6 @@ from gymnasium.vector.utils import (
 import simia_gym  # noqa: F401 - registers the environments
 from simia_gym.errors import InputError
 from simia_gym.spaces import TextSpace
-
-
-class Echo(gym.Env[str, str]):
-    """Says back what it hears, beyond ASCII, and ends on the third word."""
-
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
-
-    def __init__(self, length: int = 500, render_mode: str | None = None) -> None:
-        self.observation_space = TextSpace(length)
-        self.action_space = TextSpace(500, samples=("hello", "<tool_call>", "Grüße 你好"))
-        self.render_mode = render_mode
-        self.turn = 0
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.turn = 0
-        return f"start é {self.np_random.integers(1000)}", {}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        self.turn += 1
-        return f"{self.turn} 你好 {action}", 0.0, self.turn == 3, False, {}
-
-    def render(self) -> str:
-        return str(self.turn)
 
 
 def test_contains_any_string_up_to_the_length() -> None:
@@ -112,39 +86,6 @@ def test_batching() -> None:
     assert concatenate(space, texts, empty) == texts
 
 
-def test_check_env() -> None:
-    gym.register("TextSpaceEcho-v0", lambda **kwargs: Echo(**kwargs))
-    try:
-        check_env(gym.make("TextSpaceEcho-v0", disable_env_checker=True).unwrapped)
-    finally:
-        gym.registry.pop("TextSpaceEcho-v0")
-
-
-def test_sync_vector() -> None:
-    _roll(SyncVectorEnv([Echo, Echo]))
-
-
-def test_async_vector_without_shared_memory() -> None:
-    _roll(AsyncVectorEnv([Echo, Echo], shared_memory=False))
-
-
 def test_the_error_of_shared_memory_says_what_to_pass() -> None:
     with pytest.raises(InputError, match=re.escape('vector_kwargs={"shared_memory": False}')):
         gym.make_vec("simia/retail-v0", num_envs=2, vectorization_mode="async")
-
-
-def _roll(envs: SyncVectorEnv | AsyncVectorEnv) -> None:
-    try:
-        first, _ = envs.reset(seed=1)
-        assert first == tuple(f"start é {Echo().reset(seed=seed)[0].split()[-1]}" for seed in (1, 2))
-        for turn in (1, 2, 3):
-            actions = envs.action_space.sample()
-            texts, _, ends, _, _ = envs.step(actions)
-            assert ends.all() == (turn == 3)
-            assert texts == tuple(f"{turn} 你好 {action}" for action in actions)
-            assert texts in envs.observation_space
-        texts, _, ends, _, _ = envs.step(envs.action_space.sample())
-        assert all(text.startswith("start é ") for text in texts)
-        assert not ends.any()
-    finally:
-        envs.close()

@@ -37,4 +37,4 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         # Cached tokens are left out: they depend on earlier requests, and the same episode must give the same bytes.
         "usage": frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
     }
-    ledger.add(MODEL_EVENT, fields)
+    ledger.append(MODEL_EVENT, **fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, overload
 
 from simia_gym.common.json_encoding import decode, encode, hash_of
@@ -20,10 +21,6 @@ from simia_gym.state.pointer import make_pointer
 Event = Mapping[str, Any]
 
 _START = "0" * 64
-
-
-def _link(previous: str, encoded: bytes) -> str:
-    return hash_of(previous.encode() + encoded)
 
 
 class EventsView(Sequence[FrozenDict]):
@@ -66,34 +63,15 @@ class Ledger:
     later changes to the caller's values do not affect the ledger.
     """
 
-    __slots__ = ("_encoded", "_events", "_hashes", "_view")
+    __slots__ = ("_encoded", "_events", "_head", "_view")
 
     def __init__(self) -> None:
         self._events: list[FrozenDict] = []
         self._encoded: list[bytes] = []
-        self._hashes: list[str] = []
+        self._head = _START
         self._view = EventsView(self._events)
 
-    @classmethod
-    def from_events(cls, events: Iterable[Event]) -> Ledger:
-        """Make a ledger from recorded events.
-
-        Args:
-            events: Events in order, with their ``i`` and ``type``.
-
-        Returns:
-            A new ledger.
-
-        Raises:
-            InputError: An event has a wrong position, or is not an event.
-        """
-        ledger = cls()
-        for position, event in enumerate(events):
-            _check_shape(event, position)
-            ledger._events.append(freeze(event))
-        return ledger
-
-    def append(self, type: str, **fields: Any) -> int:
+    def append(self, type: str, /, **fields: Any) -> int:
         """Append an event.
 
         Args:
@@ -106,10 +84,6 @@ class Ledger:
         Raises:
             InputError: A field is not JSON.
         """
-        return self.add(type, fields)
-
-    def add(self, type: str, fields: dict[str, Any]) -> int:
-        """Append an event; like `append`, with the fields as a dictionary."""
         position = len(self._events)
         if "i" in fields:
             raise InputError("the field 'i' is the event's position", where=f"event {type!r}", fix="Rename the field.")
@@ -126,16 +100,10 @@ class Ledger:
         return self._view
 
     @property
-    def hashes(self) -> Sequence[str]:
-        """The hash of each event, which covers all events up to it."""
-        self._catch_up()
-        return tuple(self._hashes)
-
-    @property
     def head(self) -> str:
         """The hash of all events so far, 64 hex digits; each event is hashed once, when first needed."""
         self._catch_up()
-        return self._hashes[-1] if self._hashes else _START
+        return self._head
 
     @property
     def encoded(self) -> Sequence[bytes]:
@@ -144,67 +112,30 @@ class Ledger:
         return tuple(self._encoded)
 
     def _catch_up(self) -> None:
-        hashes = self._hashes
-        previous = hashes[-1] if hashes else _START
-        for event in self._events[len(hashes) :]:
-            encoded = encode(event)
-            previous = _link(previous, encoded)
-            self._encoded.append(encoded)
-            hashes.append(previous)
+        for event in self._events[len(self._encoded) :]:
+            self._encoded.append(encode(event))
+            self._head = hash_of(self._head.encode() + self._encoded[-1])
 
     def __len__(self) -> int:
         return len(self._events)
 
     @staticmethod
-    def verify(events: Iterable[Event], head: str, hashes: Sequence[str] | None = None) -> None:
+    def verify(events: Iterable[Event], head: str) -> None:
         """Check recorded events against the recorded head.
 
-        Args:
-            events: Events in order.
-            head: The head that was recorded with them.
-            hashes: The recorded hash of each event, if there are any; they show which event was altered.
-
         Raises:
-            InputError: The events were altered; names the first altered event if `hashes` are given.
+            InputError: An event was altered, added, moved or left out.
         """
-        previous, position = _START, -1
-        for position, event in enumerate(events):
-            _check_shape(event, position)
-            previous = _link(previous, encode(event))
-            if hashes is not None:
-                if position >= len(hashes):
-                    raise InputError(
-                        f"there are only {len(hashes)} hashes",
-                        where=f"event {position}",
-                        fix="Record the episode anew.",
-                    )
-                if hashes[position] != previous:
-                    raise InputError(
-                        f"its hash is {previous[:12]}, recorded was {hashes[position][:12]}: this event was altered",
-                        where=f"event {position} ({event['type']})",
-                        fix="Record the episode anew.",
-                    )
-        if previous != head or (hashes is not None and len(hashes) != position + 1):
+        found = _START
+        for event in events:
+            found = hash_of(found.encode() + encode(event))
+        if found != head:
             raise InputError(
-                f"the hash of all {position + 1} events is {previous[:12]}, recorded was {head[:12]}: "
+                f"the hash of all events is {found[:12]}, recorded was {head[:12]}: "
                 "an event was altered, added or left out",
                 where="the record",
                 fix="Replay it to find the event, or record the episode anew.",
             )
-
-
-def _check_shape(event: Any, position: int) -> None:
-    where = f"event {position}"
-    if not isinstance(event, Mapping):
-        raise InputError(f"an event is an object, not a {type(event).__name__}", where=where)
-    if not isinstance(event.get("type"), str):
-        raise InputError("an event has a 'type' that is a string", where=where)
-    if type(event.get("i")) is not int or event["i"] != position:
-        raise InputError(
-            f"it says that it is event {event.get('i')!r}",
-            where=where,
-            fix="Events were moved, added or left out; record the episode anew.",
-        )
 
 
 class _Absent:
@@ -212,7 +143,7 @@ class _Absent:
         return "nothing"
 
 
-ABSENT = _Absent()
+ABSENT: Any = _Absent()
 """Marks in a `Divergence` a value that exists on one side only."""
 
 
@@ -261,40 +192,18 @@ def _short(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def first_divergence(a_events: Iterable[Event], b_events: Iterable[Event]) -> Divergence | None:
-    """Find the first place at which two records differ.
-
-    Args:
-        a_events: Events of the expected record.
-        b_events: Events of the record to compare.
-
-    Returns:
-        The first difference; ``None`` if both are equal byte for byte.
-    """
-    end = object()
-    left, right = iter(a_events), iter(b_events)
-    index = 0
-    while True:
-        a: Any = next(left, end)
-        b: Any = next(right, end)
-        if a is end and b is end:
-            return None
-        if a is end:
-            return Divergence(index, "", ABSENT, b, _type_of(b))
-        if b is end:
-            return Divergence(index, "", a, ABSENT, _type_of(a))
-        if a is not b:
-            bytes_a, bytes_b = encode(a), encode(b)
-            if bytes_a != bytes_b:
-                # Compare decoded bytes: encoding may change a value of a live event, such as a lone surrogate.
-                path, expected, got = _first_difference(decode(bytes_a), decode(bytes_b), ())
-                return Divergence(index, make_pointer(*path), expected, got, _type_of(a))
-        index += 1
-
-
-def _type_of(event: Any) -> str:
-    kind = event.get("type") if isinstance(event, Mapping) else None
-    return kind if isinstance(kind, str) else ""
+def first_divergence(expected_events: Iterable[Event], events: Iterable[Event]) -> Divergence | None:
+    """Find the first place at which two records differ; ``None`` if both are equal byte for byte."""
+    for index, (a, b) in enumerate(zip_longest(expected_events, events, fillvalue=ABSENT)):
+        kind = (b if a is ABSENT else a).get("type", "")
+        if a is ABSENT or b is ABSENT:
+            return Divergence(index, "", a, b, kind)
+        bytes_a, bytes_b = encode(a), encode(b)
+        if bytes_a != bytes_b:
+            # Compare decoded bytes: encoding may change a value of a live event, such as a lone surrogate.
+            path, expected, got = _first_difference(decode(bytes_a), decode(bytes_b), ())
+            return Divergence(index, make_pointer(*path), expected, got, kind)
+    return None
 
 
 _Path = tuple[str | int, ...]
