@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,33 +17,6 @@ BEGINNING = b'{"v":1,"key":"'
 """The first bytes of every line."""
 
 _SHOWN = 40
-
-_Types = type | tuple[type, ...]
-_FIELDS: dict[str, _Types] = {
-    "v": int,
-    "key": str,
-    "run": dict,
-    "config": dict,
-    "domain_hash": str,
-    "task": str,
-    "kind": str,
-    "split": str,
-    "seed": int,
-    "group": str,
-    "member": int,
-    "policy": str,
-    "reward": (int, float, type(None)),
-    "valid": bool,
-    "success": bool,
-    "score": (int, float, type(None)),
-    "turns": int,
-    "ended": str,
-    "verdict": dict,
-    "fault": (dict, type(None)),
-    "events": list,
-    "head": str,
-}
-"""The keys of a line in file order, with their types; `Record.to_line` requires ``events`` and ``head`` to be last."""
 
 
 @quick_init
@@ -112,16 +85,29 @@ class Record:
         Raises:
             InputError: The record contains something that is not JSON.
         """
-        fields = self.to_json()
-        head = encode(fields.pop("head"))
-        recorded = fields.pop("events")
+        line = self.to_json()
+        head = encode(line.pop("head"))
+        recorded = line.pop("events")
         body = b",".join(map(encode, recorded) if events is None else events)
-        return b"".join((encode(fields)[:-1], b',"events":[', body, b'],"head":', head, b"}\n"))
+        return b"".join((encode(line)[:-1], b',"events":[', body, b'],"head":', head, b"}\n"))
 
     @property
     def actions(self) -> list[str]:
         """The texts of the policy's actions, in order."""
         return [event["text"] for event in self.events if event["type"] == "action"]
+
+
+_TYPES: dict[Any, type | tuple[type, ...]] = {
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "float | None": (int, float, type(None)),
+    "JsonObject": dict,
+    "JsonObject | None": (dict, type(None)),
+    "list[JsonObject]": list,
+}
+_FIELDS = {"v": int, **{field.name: _TYPES[field.type] for field in fields(Record) if field.name != "line"}}
+"""The keys of a line in file order, with their types; `Record.to_line` requires ``events`` and ``head`` to be last."""
 
 
 def record_from_json(value: Any, where: str, line: int = 0) -> Record:
@@ -135,30 +121,23 @@ def record_from_json(value: Any, where: str, line: int = 0) -> Record:
     Raises:
         InputError: The value is not a record; names the field.
     """
+    no_record = "Give a file that `simia rollout` wrote."
     if not isinstance(value, dict):
-        raise InputError("is no record: not a JSON object", where=where, fix="Give a file that `simia rollout` wrote.")
+        raise InputError("is no record: not a JSON object", where=where, fix=no_record)
     for name, types in _FIELDS.items():
         if name not in value:
-            raise InputError(
-                f"is no record: it has no {name!r}", where=where, fix="Give a file that `simia rollout` wrote."
-            )
+            raise InputError(f"is no record: it has no {name!r}", where=where, fix=no_record)
         if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
-            raise InputError(f"{name!r} is {_short(value[name])}", where=where, fix="Restore the file.")
+            raise InputError(f"{name!r} is {str(value[name])[:_SHOWN]!r}", where=where, fix="Restore the file.")
     if value["v"] != VERSION:
-        raise InputError(
-            f"is of version {value['v']}, and this package reads {VERSION}", where=where, fix="Use its own version."
-        )
+        what = f"is of version {value['v']}, and this package reads {VERSION}"
+        raise InputError(what, where=where, fix="Use its own version.")
     for number, event in enumerate(value["events"]):
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise InputError(f"event {number} has no type", where=where, fix="Restore the file.")
         if event["type"] == "action" and not isinstance(event.get("text"), str):
             raise InputError(f"event {number} is an action without text", where=where, fix="Restore the file.")
     return Record(line=line, **{name: value[name] for name in _FIELDS if name != "v"})
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def is_torn(tail: bytes) -> bool:
@@ -184,18 +163,7 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
 
 
 def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[tuple[Record, bytes]]:
-    """Read a record file line by line, together with the raw lines.
-
-    Args:
-        path: The file.
-        torn: How to treat a last line without newline, which a killed process leaves: raise an error or skip it.
-
-    Yields:
-        Each record with its line without newline, in file order.
-
-    Raises:
-        InputError: The file is missing or unreadable, or a line is broken; names file and line.
-    """
+    """Like `read_records`; yields each record with its line without newline."""
     path = Path(path)
     try:
         with path.open("rb") as file:

@@ -16,32 +16,14 @@ def faulted(fault: Fault) -> Verdict:
 
 
 def to_json(verdict: Verdict) -> JsonObject:
-    """Convert a verdict to plain JSON values, in a fixed key order."""
-    fault = verdict.fault
-    return {
-        "reward": verdict.reward,
-        "valid": verdict.valid,
-        "success": verdict.success,
-        "score": verdict.score,
-        "basis": verdict.basis,
-        "criteria": [_criterion(item) for item in verdict.criteria],
-        "parts": dict(verdict.parts),
-        "fault": None if fault is None else {"role": fault.role, "kind": fault.kind, "message": fault.message},
-        "reason": verdict.reason,
-    }
+    """Convert a verdict to plain JSON values; the keys are the fields in their order."""
+    criteria = [{**_fields(item), "evidence": [_fields(piece) for piece in item.evidence]} for item in verdict.criteria]
+    fault = None if verdict.fault is None else _fields(verdict.fault)
+    return {**_fields(verdict), "criteria": criteria, "parts": dict(verdict.parts), "fault": fault}
 
 
-def _criterion(item: CriterionResult) -> JsonObject:
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "weight": item.weight,
-        "required": item.required,
-        "value": item.value,
-        "passed": item.passed,
-        "reason": item.reason,
-        "evidence": [{"event": piece.event, "quote": piece.quote} for piece in item.evidence],
-    }
+def _fields(value: Verdict | CriterionResult | Evidence | FaultInfo) -> JsonObject:
+    return {name: getattr(value, name) for name in type(value).__slots__}
 
 
 def from_json(data: Mapping[str, Any]) -> Verdict:
