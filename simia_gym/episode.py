@@ -42,7 +42,7 @@ from simia_gym.types import (
 T = TypeVar("T")
 
 _write_arguments = json.JSONEncoder(ensure_ascii=False).encode
-_UNWRITTEN = FrozenDict()
+_EMPTY = FrozenDict()
 
 
 class Episode:
@@ -333,7 +333,7 @@ class Episode:
         as_tool = self.domain.grammar.observation_role == "tool"
         if as_tool:
             self._unwritten[len(self._messages)] = self.turn, parsed
-        self._messages.append(_UNWRITTEN if as_tool else _message("assistant", text))
+        self._messages.append(_EMPTY if as_tool else _message("assistant", text))
         for number, call in enumerate(parsed.calls):
             made = {"name": call.name, "arguments": call.arguments, "id": call.id or f"call_{self.turn}_{number}"}
             transition = await self._ask("simulator", partial(self.simulator.call, call))
@@ -372,7 +372,7 @@ class Episode:
             "error_code": transition.error_code,
             "ops": transition.ops,
             "end": transition.end,
-            "meta": transition.meta,
+            "meta": transition.meta or _EMPTY,
         }
         if transition.reveals:
             fields["reveals"] = transition.reveals

@@ -60,6 +60,8 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     """
     try:
         value, end = _SCAN(text, position)
+        if text.count(":", position, end) != _colons(value):
+            value, end = _CAREFUL_SCAN(text, position)
     except StopIteration as error:
         raise JsonProblem("Expecting value", error.value) from None
     except json.JSONDecodeError as error:
@@ -101,8 +103,8 @@ def decode_all(text: str) -> Any:
 def _colons(value: Any) -> int:
     """How many colons the JSON text of a value has: one per member of an object, and those inside its strings.
 
-    If the decoded text has more colons, an object in it has a duplicate key, which orjson accepts. For values that
-    orjson may decode wrongly (integers beyond 64 bits, deep nesting) the result is a count that no text has.
+    If the decoded text has more colons, an object in it may have a duplicate key, which the fast decoders accept. For
+    values that orjson may decode wrongly (integers beyond 64 bits, deep nesting) the result is a count that no text has.
     """
     count = containers = 0
     parts = [value]
@@ -144,8 +146,12 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER: Any = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_finite, parse_constant=_refuse)
-_SCAN = _DECODER.scan_once  # what raw_decode() calls
+def _scanner(**hooks: Any) -> Any:
+    decoder: Any = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, **hooks)
+    return decoder.scan_once  # what raw_decode() calls
+
+
+_SCAN, _CAREFUL_SCAN = _scanner(), _scanner(object_pairs_hook=_pairs)
 
 
 def _brackets(text: str, position: int, end: int) -> int:
