@@ -104,7 +104,7 @@ def _colons(value: Any) -> int:
     """How many colons the JSON text of a value has: one per member of an object, and those inside its strings.
 
     If the decoded text has more colons, an object in it may have a duplicate key, which the fast decoders accept. For
-    values that orjson may decode wrongly (integers beyond 64 bits, deep nesting) the result is a count that no text has.
+    values that orjson may decode wrongly (integers beyond 64 bits, deep nesting) the count is one that no text has.
     """
     count = containers = 0
     parts = [value]
