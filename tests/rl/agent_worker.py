@@ -110,14 +110,7 @@ class ScriptedEngine:
 
 
 class Played:
-    """What verl made of the episodes of some rows.
-
-    Attributes:
-        batch: verl's batch.
-        engine: The engine.
-        rows: The row of each line of the batch.
-        run: The folder of the run.
-    """
+    """What verl made of the episodes of some rows, and the row of each line of its batch."""
 
     def __init__(self, batch: Any, engine: ScriptedEngine, rows: list[Row], run: Path) -> None:
         self.batch, self.engine, self.rows, self.run = batch, engine, rows, run
@@ -149,15 +142,7 @@ class Played:
 
 @dataclass
 class Prepared:
-    """A dataset and what verl's worker needs to play it.
-
-    Attributes:
-        config: verl's configuration.
-        dataset: verl's dataset.
-        rows: Its rows.
-        scripts: By the text of its prompt, what the expert says in the episodes of a row.
-        run: The folder of the run.
-    """
+    """A dataset and what verl's worker needs to play it; what the expert says, by the text of the prompt."""
 
     config: Any
     dataset: Any
@@ -181,17 +166,7 @@ def prepare(
 ) -> Prepared:
     """Write a dataset of environments and verl's configuration.
 
-    Args:
-        folder: A folder of the test's own.
-        suites: The environments.
-        rows: How many rows.
-        group: Episodes per row.
-        step: The training's step.
-        purpose: What the rows are for.
-        max_prompt_length: As in verl.
-        max_response_length: As in verl.
-        lengthen: How much longer prompts may be in the dataset than in verl.
-        settings: Settings of the run.
+    Prompts may be ``lengthen`` tokens longer in the dataset than in verl.
     """
     from verl.utils.dataset.rl_dataset import RLHFDataset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import MethodType
 from typing import Any
 
@@ -21,7 +21,6 @@ need("torch", "transformers")
 import torch
 
 from simia_gym.rl.generation.generator import GenerationError, Generator
-from simia_gym.rl.generation.packed import tell_of_slowness
 from simia_gym.rl.generation.sampling import Sampled, Sampling
 
 END = 5
@@ -96,31 +95,6 @@ async def test_greedy_is_what_transformers_generates(kind: str) -> None:
             torch.tensor([prompt]), max_new_tokens=12, do_sample=False, eos_token_id=END, pad_token_id=0
         )
         assert turn.token_ids == whole[0, len(prompt) :].tolist()
-
-
-@pytest.fixture
-def mixed() -> Iterator[Callable[[Any], Any]]:
-    """Makes of a model what accelerate does in a training with ``bf16``: half precision within, float32 outside."""
-    accelerate: Any = pytest.importorskip("accelerate")
-    yield accelerate.Accelerator(cpu=True, mixed_precision="bf16").prepare_model
-    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
-    accelerate.state.GradientState._reset_state()
-
-
-@pytest.mark.parametrize(("kind", "packed"), [("qwen3", True), ("bloom", False)])
-async def test_a_model_in_mixed_precision_is_packed_if_its_kind_is(
-    kind: str, packed: bool, mixed: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    tell_of_slowness.cache_clear()
-    model = mixed(make_model(kind))
-    assert model(torch.tensor([[7, 8]])).logits.dtype == torch.float32
-    for _ in range(2):
-        with Generator(model, end_ids=[END], max_length=256, slots=4) as generator:
-            assert generator.packed is packed
-            turn = await generator.generate("one", prompt_of(0), Sampling(max_tokens=3))
-        assert turn.logprobs == pytest.approx(logprobs_of(model, prompt_of(0), turn, 1.0), abs=0.2)
-    said = [record.message for record in caplog.records if "one conversation at a time" in record.message]
-    assert len(said) == (0 if packed else 1)
 
 
 async def test_a_forward_that_a_trainer_has_put_into_its_place_does_not_run_the_model_that_was_given() -> None:

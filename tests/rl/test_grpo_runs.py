@@ -292,6 +292,8 @@ def test_every_tenth_answer_fails_and_training_goes_on(letters: Path, tmp_path: 
     words = [str(letters), "--policy", str(policy), "--steps", STEPS, "--groups", GROUPS, "--group-size", GROUP_SIZE]
     words += ["--max-turns", TURNS, "--turn-tokens", 64, "--lr", "1e-3", "--val-every", 0, "--save-every", STEPS]
     words += ["--simulator", "llm", "--strategy", "ledger", "--model", "oracle", "--role", "simulator.retries=0"]
+    # Two trainers with a rollout engine each: both get the new weights after every step.
+    words += ["--set", "trainer.n_gpus_per_node=2", "--set", "ray_kwargs.ray_init.num_gpus=2"]
     with serve_in_thread(OracleOptions(domains=(letters,), fault_rate=0.1, hang=1.0, seed=1)) as oracle:
         last = trained(run, *map(str, words), "--base-url", oracle.base_url)
         failed, asked = oracle.counts["faults"], oracle.counts["requests"]
@@ -326,6 +328,7 @@ def test_every_tenth_answer_fails_and_training_goes_on(letters: Path, tmp_path: 
         rewards = [item.reward for item in of_step if item.reward is not None]
         assert train["reward"] == pytest.approx(fmean(rewards))
         check_advantages(measured["verl"], of_step)
+        assert measured["verl"]["training/rollout_probs_diff_max"] < 1e-4
     assert max(measured["verl"]["actor/grad_norm"] for measured in lines) > 0
     assert (last["steps"], last["episodes"], last["masked"]) == (STEPS, len(played), len(masked))
     assert last["faults"] == kinds(masked)

@@ -15,7 +15,6 @@ import pytest
 from simia_gym.errors import InputError
 
 from .libraries import need
-from .ray_cluster import Cluster
 from .tiny import make_model, save_policy
 
 need("torch", "transformers", "verl")
@@ -30,7 +29,7 @@ from verl.workers.config import RolloutConfig
 from simia_gym.rl.generation.weights import WeightUpdate
 from simia_gym.rl.verl_plugin import hf_server
 from simia_gym.rl.verl_plugin.hf_engine import HFServer, pack, unpack
-from simia_gym.rl.verl_plugin.hf_server import HFServerAdapter, HFServerReplica
+from simia_gym.rl.verl_plugin.hf_server import HFServerAdapter
 
 PROMPT = [7, 8, 9, 10, 11]
 VERLS = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "repetition_penalty": 1.0, "logprobs": True}
@@ -210,44 +209,6 @@ def test_settings_that_cannot_be(folder: Path) -> None:
         HFServer(config(max_model_len=4096), model)
     with pytest.raises(InputError, match="no floating-point dtype"):
         HFServer(config(dtype="float7"), model)
-
-
-@pytest.mark.slow_rl
-def test_two_replicas_as_actors_of_ray(folder: Path, cluster: Cluster) -> None:
-    ray = cluster.ray
-    _, weights = new_weights(folder)
-
-    @ray.remote(num_cpus=0)  # type: ignore[untyped-decorator, unused-ignore]
-    class Trainer:
-        """The process whose weights they are; verl's own needs torch.distributed and is in the test of a training."""
-
-        def update(self, rank: int, named: dict[str, Any]) -> None:
-            adapter = HFServerAdapter(config(), SimpleNamespace(lora=None), None, replica_rank=rank)
-            asyncio.run(adapter.update_weights(iter(named.items()), global_steps=3))
-
-    trainer: Any = Trainer
-
-    async def run() -> None:
-        model = SimpleNamespace(local_path=str(folder), path=str(folder))
-        replicas = [HFServerReplica(rank, config(), model, gpus_per_node=1) for rank in range(2)]
-        worker = trainer.remote()
-        for replica in replicas:
-            replica.workers = [worker]
-        await asyncio.gather(*(replica.launch_servers() for replica in replicas))  # as verl does
-        assert replicas[0].server_address != replicas[1].server_address
-        asked = {**VERLS, "max_tokens": 6, "temperature": 0}
-        for rank, replica in enumerate(replicas):
-            await replica.workers[0].update.remote(rank, weights)
-            await replica.abort_all_requests()
-            await replica.resume_generation()
-        handles = [replica.server_handle for replica in replicas]
-        turns = await asyncio.gather(
-            *(handle.generate.remote(prompt_ids=PROMPT, sampling_params=asked, request_id="a") for handle in handles)
-        )
-        assert turns[0].token_ids == turns[1].token_ids
-        assert turns[0].extra_fields["global_steps"] == 3
-
-    asyncio.run(run())
 
 
 def test_weights_of_another_model_are_refused() -> None:

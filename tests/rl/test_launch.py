@@ -11,7 +11,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -297,27 +296,6 @@ def test_only_a_checkpoint_that_is_whole_is_gone_on_from(tmp_path: Path) -> None
     assert not unmarked.exists()
 
 
-def test_what_verl_calls_marks_and_keeps_the_last_ones(tmp_path: Path) -> None:
-    callback = checkpoints.MarkComplete(SimpleNamespace(trainer={"keep_checkpoints": 2}))
-    for step in (1, 2, 3):
-        path = make_checkpoint(tmp_path, step, mark=False)
-        callback.on_save(trainer=None, global_step=step, checkpoint_dir=str(path), something_new=1)
-    assert [checkpoints.step_of(path) for path in checkpoints.all_checkpoints(tmp_path)] == [2, 3]
-
-
-def test_the_policy_is_exported_whole(tmp_path: Path) -> None:
-    path = make_checkpoint(tmp_path, 5)
-    target = tmp_path / "policy"
-    target.mkdir()
-    (target / "old").touch()
-    checkpoints.export_policy(path, target)
-    assert sorted(item.name for item in target.iterdir()) == ["config.json", "model.safetensors"]
-    (path / "actor" / "huggingface" / "model.safetensors").unlink()
-    with pytest.raises(FileNotFoundError):
-        checkpoints.export_policy(path, target)
-    assert target.is_dir()
-
-
 ACTOR = "actor_rollout_ref.actor"
 KL, MORE = f"{ACTOR}.use_kl_loss=true", f"{ACTOR}.ppo_max_token_len_per_gpu=8192"
 
@@ -481,16 +459,11 @@ def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> Non
     models = ModelSources(base_url="http://a/v1", judge_base_url="http://b/v1")
     asked = grpo_options(env=("simia/retail-v0",), models=models)
     found = addresses(asked, make_plan(asked, load_profile("cpu")))
-    assert found == {
-        "SIMIA_SIMULATOR_BASE_URL": "http://a/v1",
-        "SIMIA_USER_BASE_URL": "http://a/v1",
-        "SIMIA_JUDGE_BASE_URL": "http://b/v1",
-    }
-    for typed, place in ((None, "http://a/v1"), ("http://c/v1", "http://c/v1")):
-        stronger = replace(models, role={"escalation": {"model": "m"}}, escalation_base_url=typed)
-        asked_too = replace(asked, models=stronger)
-        plan = make_plan(asked, load_profile("cpu"))
-        assert addresses(asked_too, plan) == {**found, "SIMIA_ESCALATION_BASE_URL": place}
+    names = [f"SIMIA_{role}_BASE_URL" for role in ("SIMULATOR", "USER", "JUDGE")]
+    assert found == dict(zip(names, ("http://a/v1", "http://a/v1", "http://b/v1"), strict=True))
+    stronger = replace(models, role={"escalation": {"model": "m"}}, escalation_base_url="http://c/v1")
+    plan = make_plan(asked, load_profile("cpu"))
+    assert addresses(replace(asked, models=stronger), plan)["SIMIA_ESCALATION_BASE_URL"] == "http://c/v1"
     with pytest.raises(InputError, match=r"before `ray start`"):
         addresses(asked, make_plan(asked, load_profile("multi_node")))
     assert addresses(grpo_options(env=("simia/retail-v0",)), plan_of(profile="cpu")) == {}

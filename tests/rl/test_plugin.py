@@ -20,7 +20,6 @@ need("torch", "ray", "verl")
 import torch
 import verl.utils.distributed as distributed
 
-import simia_gym.rl.verl_plugin.load as plug_in
 from simia_gym.rl.verl_plugin.after_import import after_import
 
 QUIET = {name: value for name, value in FOR_VERL.items() if name not in ("VERL_PLATFORM", "VERL_ENGINE_DEVICE")}
@@ -79,16 +78,6 @@ print("hf_server" in replica.RolloutReplicaRegistry._registry, "vllm" in replica
     # Another platform that is installed everywhere, so that none is looked for.
     lines = in_a_process(code, VERL_PLATFORM="nvidia").split()
     assert lines == ["False", "verl.utils.distributed", "False", "True", "True"]
-
-
-def test_the_rollout_engines_and_the_advantage_are_known_by_name() -> None:
-    import verl.trainer.ppo.core_algos as core_algos
-    from verl.workers.rollout.base import get_rollout_class
-    from verl.workers.rollout.replica import get_rollout_replica_class
-
-    assert get_rollout_replica_class(plug_in.HF_SERVER).__name__ == "HFServerReplica"
-    assert get_rollout_class(plug_in.HF_SERVER).__name__ == "HFServerAdapter"
-    assert core_algos.get_adv_estimator_fn("simia_grpo").__module__ == "simia_gym.rl.grpo.advantage"
 
 
 def test_one_backend_is_needed_as_long_as_torch_refuses_two_of_a_kind(one_process: None) -> None:

@@ -70,16 +70,6 @@ def pins(cluster: Cluster) -> Any:
     store.close()
 
 
-async def test_one_asks_and_all_get_the_answer(pins: Any) -> None:
-    log: list[str] = []
-    found = await asyncio.gather(*(pins.answer("k", maker(log, f"{i}")) for i in range(8)))
-    assert log == ["0"]
-    assert [answer for answer, _ in found] == [{"answer": "0"}] * 8
-    assert sorted(shared for _, shared in found) == [False] + [True] * 7
-    assert await pins.answer("k", maker(log)) == ({"answer": "0"}, True)
-    assert pins.counts()["made"] == 1
-
-
 async def test_where_making_fails_the_next_one_tries(pins: Any) -> None:
     async def fail() -> JsonObject:
         await asyncio.sleep(0.05)

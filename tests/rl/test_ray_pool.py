@@ -78,14 +78,6 @@ def lines(path: Path) -> list[bytes]:
     return sorted(path.read_bytes().splitlines())
 
 
-def test_the_record_is_that_of_the_local_pool(tmp_path: Path) -> None:
-    runs = Runs(load_suite(EnvConfig("simia/webshop-v0", generated=60)), "expert", group=2, seed=3)
-    there, here = runs.ray(tmp_path / "ray.jsonl"), runs.here(tmp_path / "here.jsonl")
-    assert lines(tmp_path / "ray.jsonl") == lines(tmp_path / "here.jsonl")
-    assert there.summary == here.summary
-    assert there.lost == 0
-
-
 def test_a_killed_workers_episodes_are_done_again_and_none_is_lost_or_counted_twice(desk: Path) -> None:
     suite = load_suite(EnvConfig(CUSTOM, domain="desk", split="all"))
     runs = Runs(suite, "mine.py:Slow", group=40)

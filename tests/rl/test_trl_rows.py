@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.cli.new_domain import write_domain
-from simia_gym.domain.registration import CUSTOM
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
 from simia_gym.rl.for_trl.rows import KEY, Beginnings, suites_of
@@ -78,20 +75,6 @@ def test_tasks_of_ones_own_travel_whole(shop: Suite) -> None:
 def test_other_rows_are_refused(shop: Suite, text: Any, words: str) -> None:
     with pytest.raises(InputError, match=f"(?i){words}"):
         Beginnings([shop]).find(text)
-
-
-def test_domains_of_ones_own_have_names_of_their_own(tmp_path: Path, shop: Suite) -> None:
-    for name in ("one", "two"):
-        write_domain(tmp_path / name, json=False)
-    one, two = (make_suite(CUSTOM, {"domain": str(tmp_path / name)}) for name in ("one", "two"))
-    beginnings = Beginnings([one, shop, two])
-    rows = beginnings.rows(prompt, rows=6)
-    assert [row["environment"] for row in rows] == ["one", "simia/webshop-v0", "two"] * 2
-    found = [beginnings.find(row[KEY]) for row in rows]
-    assert [beginnings.suites[begin.env] for begin in found] == [one, shop, two] * 2
-    assert Beginnings([one]).rows(prompt, rows=1)[0]["environment"] == CUSTOM
-    with pytest.raises(InputError, match=r"one is named twice"):
-        Beginnings([one, make_suite(CUSTOM, {"domain": str(tmp_path / "one")})])
 
 
 def test_environments_are_named_once_and_at_least_one(shop: Suite) -> None:
