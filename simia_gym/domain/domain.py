@@ -26,8 +26,8 @@ from simia_gym.record.finished_episode import Reward
 from simia_gym.state import FrozenList, State
 from simia_gym.state.schema import StateSchema, read_state_schema
 from simia_gym.types import End, JsonObject, Split, Task
-from simia_gym.views.render import Renderer, compile_render
-from simia_gym.views.slices import Slicer, compile_reads
+from simia_gym.views.render import Renderer
+from simia_gym.views.slices import Slicer
 
 _REMEMBERED = 1024
 SPLITS: tuple[Split, ...] = ("train", "test")
@@ -50,6 +50,10 @@ class Domain:
         user: The default user simulator; ``None`` if the domain has no user.
         options: The world's options, including defaults.
         source: The function that loaded the domain, and its arguments, for pickling.
+        slicers: Tool name to the function that selects its slice of the state.
+        renderers: Tool name to the function that writes its observation, or ``None``.
+        open: The function of ``opening`` in ``domain.yaml``, if any.
+        info: The function of ``info`` in ``domain.yaml``, if any.
         data: The custom data that replaces the domain's own, if any.
         cues: The scripted user's cue patterns.
         rubric: The domain's rubric items.
@@ -66,12 +70,14 @@ class Domain:
     user: str | None
     options: Mapping[str, Any]
     source: tuple[Callable[..., Domain], tuple[Any, ...]]
+    slicers: Mapping[str, Slicer]
+    renderers: Mapping[str, Renderer | None]
+    open: Callable[[State, Task], str] | None
+    info: Callable[[State], Mapping[str, Any]] | None
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
     _prepared: dict[int, PreparedTask] = field(default_factory=dict, init=False, repr=False)
-    _slicers: dict[str, Slicer] = field(default_factory=dict, init=False, repr=False)
-    _renderers: dict[str, Renderer | None] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the loading function and its arguments, because compiled rules are closures and cannot be pickled."""
@@ -206,48 +212,20 @@ class Domain:
         return None if name is None else read_state_schema(self.folder / name)
 
     def slicer(self, tool: str) -> Slicer:
-        """The function that selects the slice of the state that a tool's calls may read or change; cached.
-
-        Args:
-            tool: Name of one of the domain's tools.
-        """
-        made = self._slicers.get(tool)
-        if made is None:
-            made = compile_reads(self.specs[tool].reads, f"tool {tool}", folder=self.folder)
-            self._slicers[tool] = made
-        return made
+        """The function that selects the slice of the state that a tool's calls may read or change."""
+        return self.slicers[tool]
 
     def renderer(self, tool: str) -> Renderer | None:
-        """The function that writes a tool's observation from the state after a call; ``None`` if it has no rule.
-
-        Args:
-            tool: Name of one of the domain's tools.
-        """
-        if tool not in self._renderers:
-            self._renderers[tool] = compile_render(self.specs[tool].render, f"tool {tool}", folder=self.folder)
-        return self._renderers[tool]
+        """The function that writes a tool's observation from the state after a call; ``None`` if it has no rule."""
+        return self.renderers[tool]
 
     def opening(self, state: State, task: Task) -> str:
         """The first observation if the domain has no user, for simulators other than the world."""
-        if self._opening is None:
-            return task.instruction or ""
-        return self._opening(state, task)
-
-    @cached_property
-    def _opening(self) -> Callable[[State, Task], str] | None:
-        name = self.config.opening
-        return None if name is None else cast("Callable[[State, Task], str]", load_object(name, folder=self.folder))
+        return task.instruction or "" if self.open is None else self.open(state, task)
 
     def extras(self, state: State) -> Mapping[str, Any]:
         """Public facts of a state, such as a page's clickable elements, for simulators other than the world."""
-        return {} if self._extras is None else self._extras(state)
-
-    @cached_property
-    def _extras(self) -> Callable[[State], Mapping[str, Any]] | None:
-        name = self.config.info
-        return (
-            None if name is None else cast(Callable[[State], Mapping[str, Any]], load_object(name, folder=self.folder))
-        )
+        return {} if self.info is None else self.info(state)
 
     @cached_property
     def generator(self) -> Callable[[Split, int], Task] | None:

@@ -22,8 +22,8 @@ from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.state import State
 from simia_gym.types import Split, Task
-from simia_gym.views.render import compile_render
-from simia_gym.views.slices import compile_reads
+from simia_gym.views.render import Renderer, compile_render
+from simia_gym.views.slices import Slicer, compile_reads
 
 
 @lru_cache(maxsize=32)
@@ -66,7 +66,7 @@ class _Loader:
     """Loads the parts of a domain in order and collects all mistakes before it raises."""
 
     def __init__(self, folder: Path, options: bytes, data: Path | None, grammar: str | None) -> None:
-        self.source = (_load, (folder, options, data, grammar))
+        self.settings = (folder, options, data, grammar)
         self.folder, self.data_path, self.grammar_name = folder, data, grammar
         self.asked: Mapping[str, Any] = orjson.loads(options)
         self.problems: list[InputError] = []
@@ -85,8 +85,9 @@ class _Loader:
         policy = self.try_(lambda: self._policy(data), "")
         world = self.try_(lambda: self._world(options), None)
         specs = self.try_(lambda: self._specs(world), {})
-        self.try_(lambda: self._function("opening"), None)
-        self.try_(lambda: self._function("info"), None)
+        slicers, renderers = self._compiled(specs)
+        opening = self.try_(lambda: self._function("opening"), None)
+        info = self.try_(lambda: self._function("info"), None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))
         cues = self.try_(lambda: self._yaml(self.config.cues), {}) or {}
         rubric = self.try_(lambda: self._yaml(self.config.rubric), []) or []
@@ -109,7 +110,11 @@ class _Loader:
             tasks=tasks,
             user=user,
             options=options,
-            source=self.source,
+            source=(_load, self.settings),
+            slicers=slicers,
+            renderers=renderers,
+            open=opening,
+            info=info,
             data=data,
             cues=cues,
             rubric=tuple(rubric),
@@ -173,18 +178,20 @@ class _Loader:
             what = f"{self.config.world} cannot be made: {error}"
             raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
 
-    def _function(self, key: str) -> None:
-        """Check that a function that ``domain.yaml`` names exists."""
+    def _function(self, key: str) -> Any:
+        """The function that a key of ``domain.yaml`` names, if any."""
         name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
-        if name is not None and not callable(load_object(name, folder=self.folder, where=where)):
+        function = None if name is None else load_object(name, folder=self.folder, where=where)
+        if name is not None and not callable(function):
             raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
+        return function
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
         """The world's tools and those of ``tools.json`` that a model simulates; without a world, the whole file."""
         path = self.folder / self.config.tools
         known = {} if world is None else dict(world.tools)
         if world is not None and not path.is_file():
-            return self._checked(known)
+            return known
         entries = read_json(path, what="tools file")
         if not isinstance(entries, list):
             raise DomainError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
@@ -199,21 +206,20 @@ class _Loader:
             elif _played_by_model(entry):
                 spec = spec_from_entry(entry, where)
                 known.setdefault(spec.name, spec)
-        return self._checked(known)
+        return known
 
-    def _checked(self, specs: dict[str, ToolSpec]) -> dict[str, ToolSpec]:
-        """Check that the functions that reads and rendering rules name exist."""
-        problems: list[InputError] = []
+    def _compiled(self, specs: Mapping[str, ToolSpec]) -> tuple[dict[str, Slicer], dict[str, Renderer | None]]:
+        """The slicers and renderers of the tools."""
+        slicers: dict[str, Slicer] = {}
+        renderers: dict[str, Renderer | None] = {}
         for name, spec in specs.items():
-            where = f"{self.folder / self.config.tools}: tool {name!r}"
             try:
-                compile_reads(spec.reads, where, folder=self.folder)
-                compile_render(spec.render, where, folder=self.folder)
+                slicers[name] = compile_reads(spec.reads, f"tool {name}", folder=self.folder)
+                renderers[name] = compile_render(spec.render, f"tool {name}", folder=self.folder)
             except InputError as error:
-                problems.append(error)
-        if problems:
-            raise DomainError.of(problems)
-        return specs
+                where = f"{self.folder / self.config.tools}: {error.where}"
+                self.problems.append(InputError(error.what, where=where, fix=error.fix))
+        return slicers, renderers
 
     def _state(self, data: DomainData | None) -> State:
         if data is not None and data.tables is not None:
