@@ -109,13 +109,8 @@ def _from_text(text: str, where: str) -> Selector:
     if len(conditions) > 1:
         raise InputError("has two parts with conditions", where=where, fix="Put & between conditions.")
     table, slash, key = place.partition("/")
-    return Selector(
-        text,
-        _table(table, where),
-        _key(key, where) if slash else None,
-        tuple(_condition(each, where) for each in split_outside(conditions[0], "&")) if conditions else (),
-        tuple(_path(each, where) for each in split_outside(columns[0], ",")) if columns else (),
-    )
+    where_ = split_outside(conditions[0], "&") if conditions else []
+    return _made(text, table, key if slash else None, where_, split_outside(columns[0], ",") if columns else [], where)
 
 
 def _from_object(value: Mapping[str, Any], where: str) -> Selector:
@@ -139,10 +134,16 @@ def _from_object(value: Mapping[str, Any], where: str) -> Selector:
             raise InputError(f"{name} is {given!r}", where=where, fix="Give a list of texts.")
     if key is not None and not isinstance(key, str):
         raise InputError(f"key is {key!r}", where=where, fix="Give a text.")
+    return _made(source, table, key, conditions, columns, where)
+
+
+def _made(source: str, table: str, key: str | None, conditions: list[str], columns: list[str], where: str) -> Selector:
+    if key == "":
+        raise InputError("has an empty key", where=where, fix=_FORM)
     return Selector(
         source,
-        table,
-        None if key is None else _key(key, where),
+        _table(table, where),
+        None if key is None else parse_template(key, where),
         tuple(_condition(each, where) for each in conditions),
         tuple(_path(each, where) for each in columns),
     )
@@ -155,12 +156,6 @@ def _table(name: Any, where: str) -> str:
         fix = "Keep what a tool needs in a table with another name."
         raise InputError(f"{name!r} is private: nothing but code sees tables with _", where=where, fix=fix)
     return name
-
-
-def _key(text: str, where: str) -> Template:
-    if not text:
-        raise InputError("has an empty key", where=where, fix=_FORM)
-    return parse_template(text, where)
 
 
 def _condition(text: str, where: str) -> Condition:
