@@ -104,16 +104,6 @@ class EndpointModel:
             self._accounts.gave_up(request.role, fault.kind)
             raise
 
-    @property
-    def structured_mode(self) -> str:
-        """How structured replies are requested, given what the server is known to support."""
-        return self._features.mode
-
-    @property
-    def refused(self) -> frozenset[str]:
-        """Parameters that the server refused."""
-        return self._features.dropped
-
     def _fields(self, request: ChatRequest, form: Form | None, mode: str, worthless: int) -> dict[str, Any]:
         """The fields of the request body except the messages."""
         settings, features = self.settings, self._features

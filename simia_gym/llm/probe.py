@@ -12,6 +12,7 @@ import orjson
 from simia_gym.errors import Fault, InputError, Role
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
+from simia_gym.llm.features import features_of
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, model_of
 from simia_gym.llm.transport import http, sdk
@@ -205,7 +206,7 @@ async def _structured(model: EndpointModel) -> Found:
     except Fault as fault:
         text = f"replies are not in the form asked for: {advice(fault, model.endpoint)}"
         return Found("structured", "warning", text)
-    mode = model.structured_mode
+    mode = features_of(model.endpoint.url, model.name, model.settings.structured).mode
     if mode == "json_schema":
         return Found("structured", "ok", "replies keep to a JSON Schema")
     text = (
@@ -222,7 +223,7 @@ async def _seeds(role: Role, settings: ModelSettings, endpoint: Endpoint) -> Fou
         texts = [(await model.complete(_question(role, words, seed=seed))).raw for seed in (7, 7, 8)]
     except Fault as fault:
         return Found("seeds", "warning", f"could not be tried: {advice(fault, endpoint)}")
-    if "seed" in model.refused:
+    if "seed" in features_of(endpoint.url, model.name, settings.structured).dropped:
         return Found("seeds", "warning", "the server refuses seeds: runs are repeated with a cassette")
     if texts[0] != texts[1]:
         return Found("seeds", "warning", "the same seed gives different texts: runs are repeated with a cassette")

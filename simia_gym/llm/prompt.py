@@ -19,16 +19,16 @@ class Prompt:
     """Encoded chat messages in the OpenAI layout, in order.
 
     Attributes:
+        chunks: The encoded messages, separated by commas, without the enclosing brackets; not to be modified.
         size: Size of all messages in bytes.
         static: Size in bytes of the beginning shared with other requests; a server's prefix cache can save at most
             this.
     """
 
-    __slots__ = ("_chunks", "_count", "_hash", "_hashed", "size", "static")
+    __slots__ = ("_hash", "_hashed", "chunks", "size", "static")
 
     def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-        self._count = 0
+        self.chunks: list[bytes] = []
         self._hash, self._hashed = _NOTHING, 0  # hash of the first `_hashed` messages
         self.size = 0
         self.static = 0
@@ -45,10 +45,9 @@ class Prompt:
 
     def add_encoded(self, message: bytes) -> None:
         """Append a message that is already encoded as JSON."""
-        if self._count:
+        if self.chunks:
             message = b"," + message
-        self._chunks.append(message)
-        self._count += 1
+        self.chunks.append(message)
         self.size += len(message)
 
     def mark_static(self) -> None:
@@ -58,29 +57,24 @@ class Prompt:
     def fork(self) -> Prompt:
         """A copy of this prompt; messages added to one are not added to the other."""
         other = Prompt.__new__(Prompt)
-        other._chunks = self._chunks.copy()
+        other.chunks = self.chunks.copy()
         other._hash, other._hashed = self._hash, self._hashed
-        other._count, other.size, other.static = self._count, self.size, self.static
+        other.size, other.static = self.size, self.static
         return other
-
-    @property
-    def chunks(self) -> list[bytes]:
-        """The encoded messages, separated by commas, without the enclosing brackets; do not modify the list."""
-        return self._chunks
 
     def messages_json(self) -> bytes:
         """The JSON array of all messages."""
-        return b"[" + b"".join(self._chunks) + b"]"
+        return b"[" + b"".join(self.chunks) + b"]"
 
     @property
     def digest(self) -> str:
         """SHA-256 of all messages, first 16 hex digits; each message is hashed once, also for later forks."""
-        if self._hashed < len(self._chunks):
+        if self._hashed < len(self.chunks):
             grown = self._hash.copy()  # forks share it, so it is never changed
-            for chunk in self._chunks[self._hashed :]:
+            for chunk in self.chunks[self._hashed :]:
                 grown.update(chunk)
-            self._hash, self._hashed = grown, len(self._chunks)
+            self._hash, self._hashed = grown, len(self.chunks)
         return self._hash.hexdigest()[:16]
 
     def __len__(self) -> int:
-        return self._count
+        return len(self.chunks)

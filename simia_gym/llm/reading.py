@@ -19,16 +19,12 @@ which redaction would then miss."""
 
 
 class Said(NamedTuple):
-    """A parsed chat completion.
+    """A parsed chat completion; the other fields are those of a `Reply`.
 
     Attributes:
         content: The text, thinking included; empty if there is none.
         refusal: The text of a refusal; empty if there is none.
         calls: Whether the message contains tool calls.
-        message: The assistant message as received.
-        finish_reason: Why the model stopped, as reported by the server.
-        model: The model that replied, as reported by the server.
-        usage: Token counts; 0 if the server reports none.
     """
 
     content: str

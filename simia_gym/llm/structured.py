@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import jsonschema_rs
@@ -17,7 +18,6 @@ from simia_gym.llm.types import ReplySchema
 from simia_gym.types import JsonObject
 
 _MOST_TRIES = 64
-_MOST_KEPT = 256
 _FENCE = "```"
 
 
@@ -52,17 +52,10 @@ class Form:
         return value
 
 
-_forms: dict[int, Form] = {}
-
-
+@lru_cache(maxsize=256)
 def form_of(reply: ReplySchema) -> Form:
-    """The compiled form of a schema; each schema is compiled once."""
-    form = _forms.get(id(reply))
-    if form is None or form.reply is not reply:
-        if len(_forms) >= _MOST_KEPT:
-            _forms.clear()
-        form = _forms[id(reply)] = Form(reply)
-    return form
+    """The compiled form of a schema object, which is compiled once."""
+    return Form(reply)
 
 
 def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str, Any]:

@@ -14,9 +14,9 @@ from simia_gym.types import JsonObject
 _NOTHING: Mapping[str, Any] = FrozenDict()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class ReplySchema:
-    """The schema that a reply must meet.
+    """The schema that a reply must meet; the same object for all requests, because it is compiled once per object.
 
     Attributes:
         name: Short name for the ``response_format`` field, such as ``transition``.

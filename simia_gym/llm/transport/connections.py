@@ -24,13 +24,7 @@ _KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-lengt
 
 
 class Answer(NamedTuple):
-    """A server's response.
-
-    Attributes:
-        status: HTTP status.
-        body: The whole body.
-        headers: The headers in `_KEPT_HEADERS`, such as ``retry-after`` and ``location``; lower-case names.
-    """
+    """A server's response: HTTP status, whole body, and the headers in `_KEPT_HEADERS` by their lower-case names."""
 
     status: int
     body: bytes
@@ -41,8 +35,6 @@ class Route(NamedTuple):
     """How to connect to a server.
 
     Attributes:
-        host: The server's name or address.
-        port: The server's port.
         tls: Certificates to trust; ``None`` for plain HTTP.
         proxy: Host and port of the proxy; ``None`` for a direct connection.
         proxy_headers: Header lines for the proxy, such as its password, each with its line end.

@@ -26,8 +26,6 @@ from simia_gym.llm.transport.failures import Failure
 
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _MANY_FILES = 16_384
-_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-_FIX = "Name a PEM file, or unset the variable."
 _PORTS = {"http": 80, "https": 443}
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, int], Pool]] = WeakKeyDictionary()
@@ -37,9 +35,6 @@ class Address(NamedTuple):
     """The parts of a URL that a request needs.
 
     Attributes:
-        scheme: ``http`` or ``https``.
-        host: The server's host name or IP address.
-        port: The server's port.
         place: Host and port as in the ``Host`` header.
         target: Path and query.
     """
@@ -52,12 +47,7 @@ class Address(NamedTuple):
 
 
 class Target:
-    """Where requests go, with their headers.
-
-    Args:
-        url: The address.
-        headers: All headers except ``Host`` and ``Content-Length``.
-    """
+    """Where requests go, with all their headers except ``Host`` and ``Content-Length``."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self.url, self.headers = url, headers
@@ -169,18 +159,12 @@ def _trusted() -> ssl.SSLContext:
     if os.environ.get("SSL_CERT_FILE") and Path(system).is_file():
         context.load_verify_locations(system)
     for name in _CA_VARIABLES:
-        path = os.environ.get(name)
-        if not path:
-            continue
         try:
-            text = Path(path).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise InputError(f"{path!r} cannot be read ({error.strerror})", where=name, fix=_FIX) from None
-        for part in text.split(_BEGIN)[1:]:
-            try:
-                context.load_verify_locations(cadata=f"{_BEGIN}{part.partition(_END)[0]}{_END}\n")
-            except (ssl.SSLError, ValueError):
-                raise InputError(f"{path!r} has a certificate that cannot be read", where=name, fix=_FIX) from None
+            if path := os.environ.get(name):
+                context.load_verify_locations(path)
+        except OSError as error:  # of the file, or of TLS
+            what = f"the certificates in {path!r} cannot be read ({error.strerror})"
+            raise InputError(what, where=name, fix="Name a PEM file, or unset the variable.") from None
     return context
 
 

@@ -58,11 +58,7 @@ async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
 
 
 class Targets:
-    """Targets of one client object; built once if its key is fixed, otherwise for each request.
-
-    Args:
-        client: An object for which `is_plain` is true, or ``None``.
-        model: The model's name.
+    """Targets of one plain client object; built once if its key is fixed, otherwise for each request.
 
     Attributes:
         secrets: The API keys of the last target.
