@@ -159,8 +159,9 @@ def _trusted() -> ssl.SSLContext:
     if os.environ.get("SSL_CERT_FILE") and Path(system).is_file():
         context.load_verify_locations(system)
     for name in _CA_VARIABLES:
+        path = os.environ.get(name)
         try:
-            if path := os.environ.get(name):
+            if path:
                 context.load_verify_locations(path)
         except OSError as error:  # of the file, or of TLS
             what = f"the certificates in {path!r} cannot be read ({error.strerror})"
