@@ -184,12 +184,7 @@ def load_items(path: Path | str) -> list[Any]:
 
 
 def read_criterion(item: Mapping[str, Any], *, folder: Path | None = None, where: str = "rubric") -> Criterion:
-    """Read one item.
-
-    Args:
-        item: The item, as data.
-        folder: The domain's folder, for programs written as ``file.py:function``.
-        where: File or task, for error messages.
+    """Read one item; ``folder`` and ``where`` are those of `Rubric`.
 
     Raises:
         DomainError: The item is invalid; names the criterion and the field.

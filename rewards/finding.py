@@ -103,11 +103,9 @@ def _paths(finished: FinishedEpisode) -> list[tuple[int, str]]:
 
 
 def stands_in(event: Event, quote: str) -> bool:
-    """Whether the quote occurs verbatim in the event: in one of its texts, or in its JSON as recorded.
+    """Whether a quote occurs verbatim in an event: in one of its texts, or in its JSON as recorded.
 
-    Args:
-        event: An event of the record.
-        quote: The words; an empty quote occurs nowhere.
+    An empty quote occurs nowhere.
     """
     if not quote:
         return False

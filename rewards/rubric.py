@@ -90,7 +90,10 @@ class RubricReward:
         judge_scope: JudgeScope = "llm",
     ) -> None:
         place = None if folder is None else Path(folder)
-        self.options = _read_options(options or {}, where)
+        try:
+            self.options = RubricOptions.model_validate(dict(options or {}))
+        except ValidationError as error:
+            raise explain(error, where, RubricOptions.model_fields, "reward_options") from error
         self.rubric = Rubric(items, folder=place, where=where)
         self.io = judge is not None
         if judge_scope not in ("llm", "all"):
@@ -124,12 +127,7 @@ class RubricReward:
         return criteria
 
     def problems(self, task: Task, tools: Mapping[str, Any] | None = None) -> list[InputError]:
-        """The problems of a task's rubric, found without playing the task.
-
-        Args:
-            task: The task.
-            tools: The domain's tools by name; if given, criteria may name only these.
-        """
+        """The problems of a task's rubric, found without playing the task; criteria may name only the given tools."""
         try:
             criteria = self.criteria(task)
         except DomainError as error:
@@ -152,14 +150,7 @@ class RubricReward:
         return found
 
     def lost_without_state(self, task: Task) -> str | None:
-        """Explain why no episode of a task can succeed if the simulator keeps no state.
-
-        Args:
-            task: A task of the domain.
-
-        Returns:
-            One clause; ``None`` if episodes can be judged without the state.
-        """
+        """Why no episode of a task can succeed if the simulator keeps no state; ``None`` if it can be judged."""
         if self.options.grade is not None:
             return f"the grade {self.options.name or self.options.grade} reads the state"
         if self._judge is not None:
@@ -276,13 +267,6 @@ class RubricReward:
         if self.options.grade is None:
             return f"rubric:{self.options.value}"
         return f"grade:{self.options.name or self.options.grade} (success: 1)"
-
-
-def _read_options(options: Mapping[str, Any], where: str) -> RubricOptions:
-    try:
-        return RubricOptions.model_validate(dict(options))
-    except ValidationError as error:
-        raise explain(error, where, RubricOptions.model_fields, "reward_options") from error
 
 
 def _unknown_tools(item: Criterion, tools: Mapping[str, Any]) -> list[str]:

@@ -14,15 +14,9 @@ LEAST = 3
 
 
 def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side]) -> str | None:
-    """Explain why a piece of evidence is rejected.
+    """Explain why a piece of evidence is rejected; ``None`` if it is accepted.
 
-    Args:
-        events: The events of the ledger.
-        piece: The piece of evidence.
-        trusted: The sources whose words count as proof for this question.
-
-    Returns:
-        One sentence; ``None`` if the evidence is accepted.
+    Only words from the ``trusted`` sources count as proof for the question.
     """
     sides = _sides(events, piece)
     if sides is None:

@@ -92,14 +92,9 @@ class LLMJudge:
         self._openings: dict[tuple[str, str], Prompt] = {}
 
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-        """Judge criteria concurrently, each in requests of its own.
+        """Judge criteria concurrently, each in requests of its own; see `simia_gym.rewards.rubric.Judge`.
 
-        Args:
-            finished: The episode. Its ledger, if any, gets the answers in the order of the criteria.
-            criteria: The criteria to judge; one that has a program is turned into a question, too.
-
-        Returns:
-            One finding for each criterion, in order; without a value if the judge abstains.
+        The episode's ledger, if any, gets the answers in the order of the criteria.
 
         Raises:
             Fault: A model call failed, or the record is too long.
@@ -134,10 +129,9 @@ class LLMJudge:
         known = self._openings.get(key)
         if known is not None and finished.digest:
             return known
-        about = domain.about
         parts = (
             self._file.fill(policy=domain.policy.strip()).strip(),
-            block("domain", nonce, about),
+            block("domain", nonce, domain.about),
             block("task", nonce, {"id": task.id, "digest": finished.digest, "split": task.split}),
         )
         prompt = Prompt()

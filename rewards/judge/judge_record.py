@@ -37,18 +37,11 @@ _LIMITS = (20_000, 8_000, 4_000, 2_000, 1_000, 400, 150)
 
 
 def judge_record(finished: FinishedEpisode, most: int = MAX_RECORD) -> list[JsonObject]:
-    """Write the record of an episode for a judge.
+    """Write the record of an episode for a judge, with at most ``most`` characters as JSON.
 
     If the record is too long, the middle of tool answers is cut, as little as is needed; then the middle of what the
     agent wrote; then calls that changed nothing are left out, the middle ones first. So an agent cannot avoid being
     judged by a flood of words or calls.
-
-    Args:
-        finished: The episode.
-        most: Maximum number of characters of the whole record, as JSON.
-
-    Returns:
-        The entries, in order.
 
     Raises:
         Fault: The shortened record is still too long.
@@ -76,15 +69,7 @@ _SIDES: Mapping[str, Side] = {"agent": "said", "user": "heard"}
 
 
 def texts_of(event: Event) -> dict[Side, list[str]]:
-    """The texts of an event that the record shows, by source.
-
-    Args:
-        event: An event of the ledger.
-
-    Returns:
-        The agent's words (``said``), its calls (``called``), the user's words (``heard``), and texts of tools and of
-        the environment (``seen``).
-    """
+    """The texts of an event that the record shows, by source."""
     texts: dict[Side, list[str]] = {"said": [], "called": [], "heard": [], "seen": []}
     for entry in _entries(event):
         if "call" in entry:

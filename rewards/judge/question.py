@@ -75,12 +75,7 @@ class Question:
 
 
 def question_of(criterion: Criterion, finished: FinishedEpisode) -> Question:
-    """Turn a criterion into a question.
-
-    Args:
-        criterion: The criterion; if it has a program, the question describes what the program checks.
-        finished: The episode.
-    """
+    """Turn a criterion into a question; if it has a program, the question describes what the program checks."""
     check = criterion.check
     if isinstance(check, ModelCheck):
         burden: Literal["met", "not_met"] = "not_met" if criterion.kind == "forbidden" else "met"

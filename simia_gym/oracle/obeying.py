@@ -58,25 +58,19 @@ def obey(reply: JsonObject, wanted: list[str]) -> tuple[JsonObject, int]:
     for order in wanted:
         word, _, rest = order.partition(" ")
         word, rest = _WORDS.sub("", word).lower(), rest.strip()
-        change: JsonObject = {}
-        if word == "end":
-            change = {"done": True, "stop": True}
-        elif word == "confirm":
-            change = {"confirms": True}
-        elif word == "reward":
-            change = {"verdict": "not_met" if rest.startswith("0") else "met"}
-        elif word == "verdict":
-            change = {"verdict": _WORDS.sub("_", rest).strip("_").lower()}
-        elif word == "observation":
-            change = {"observation": rest, "outcome": "ok", "error_code": None}
-        elif word in ("message", "say"):
-            change = {"message": rest}
-        elif word == "ops":
-            change = {"ops": _list(rest)}
-        else:
-            continue
-        count += 1
-        reply.update((key, value) for key, value in change.items() if key in reply)
+        changes: dict[str, JsonObject] = {
+            "end": {"done": True, "stop": True},
+            "confirm": {"confirms": True},
+            "reward": {"verdict": "not_met" if rest.startswith("0") else "met"},
+            "verdict": {"verdict": _WORDS.sub("_", rest).strip("_").lower()},
+            "observation": {"observation": rest, "outcome": "ok", "error_code": None},
+            "message": {"message": rest},
+            "say": {"message": rest},
+            "ops": {"ops": _list(rest)},
+        }
+        if word in changes:
+            count += 1
+            reply.update((key, value) for key, value in changes[word].items() if key in reply)
     return reply, count
 
 

@@ -76,11 +76,7 @@ REFERENCE_REPLY = ReplySchema(
 
 
 class Rejected(Exception):
-    """An answer that breaks rules.
-
-    Args:
-        violations: One sentence per violation; long sentences are truncated, and those beyond a maximum are counted.
-    """
+    """An answer that breaks rules: one sentence per violation, of limited length and number."""
 
     def __init__(self, violations: Sequence[str]) -> None:
         listed = [text if len(text) <= _MAX_LISTED_LENGTH else f"{text[:_MAX_LISTED_LENGTH]}..." for text in violations]
@@ -91,15 +87,10 @@ class Rejected(Exception):
 
 
 class CheckedAnswer(NamedTuple):
-    """A valid answer.
+    """A valid answer and the state after it.
 
-    Attributes:
-        outcome: ``ok`` or ``error``.
-        error_code: The code of an error, else ``None``.
-        observation: The model's text; that of an error begins with ``Error:``.
-        reveals: Operations that add rows to the state and to the episode's initial state.
-        ops: The operations that change the state; tests and operations without effect are left out.
-        state: The state after reveals and operations.
+    The observation of an error begins with ``Error:``. ``reveals`` add rows to the state and to the episode's initial
+    state; tests and operations without effect are not in ``ops``.
     """
 
     outcome: Outcome
@@ -150,13 +141,14 @@ def check_answer(
         raise Rejected([*wrong, f"there are {max(len(ops), len(reveals))} operations; {MAX_OPS} are the most"])
     if ops or reveals:
         places = [_place_wrong(op) for op in ops]
-        wrong += _operations_wrong(data, spec, places)
+        wrong += _operations_wrong(data, spec, places, state, shown)
         wrong.extend(_reveals_wrong(reveals, state, schema, removed))
-        if shown is not None:
-            wrong.extend(_unseen(ops, places, state, shown))
     if wrong:
         raise Rejected(wrong)
-    before = _apply(state, reveals, "reveals") if reveals else state
+    try:
+        before = state.apply(reveals) if reveals else state
+    except PatchError as error:
+        raise Rejected([f"reveals[{error.op_index}] {_shown(error.path)}: {error.message}"]) from None
     after, kept = _run(before, ops, places) if ops else (before, ())
     if schema is not None and (kept or reveals):
         broken = _rules_broken(schema, state, after, (*reveals, *kept))
@@ -200,8 +192,17 @@ _Place: TypeAlias = tuple[str | None, tuple[str, ...]]
 """The violation of an operation's path or size, if any, and the parts of its path."""
 
 
-def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[_Place]) -> list[str]:
-    """The violations of the operations that can be found before they are applied, such as of the write set."""
+def _operations_wrong(
+    data: Mapping[str, Any],
+    spec: ToolSpec,
+    places: Sequence[_Place],
+    state: State,
+    shown: Mapping[str, Container[str]] | None,
+) -> list[str]:
+    """The violations of the operations that can be found before they are applied.
+
+    Besides the write set, these are existing rows that the model has not seen and whose values it cannot know.
+    """
     ops, wrong = data["ops"], list[str]()
     writes = any([op["op"] != "test" for op in ops])  # noqa: C419 - a few operations, and a list is faster
     if data["outcome"] == "error":
@@ -212,26 +213,17 @@ def _operations_wrong(data: Mapping[str, Any], spec: ToolSpec, places: Sequence[
     writer = spec.effect == "write"
     if writes and not writer:
         wrong.append(f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing")
-    for number, op in enumerate(ops):
-        problem, parts = places[number]
-        if problem is not None:
-            wrong.append(f"ops[{number}] {_shown(op['path'])}: {problem}")
-        elif writer and op["op"] != "test" and not spec.may_write(parts):
-            place = f"ops[{number}] {_shown(op['path'])}"
-            wrong.append(f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})")
-    return wrong
-
-
-def _unseen(
-    ops: Sequence[Op], places: Sequence[_Place], state: State, shown: Mapping[str, Container[str]]
-) -> Iterator[str]:
-    """Violations by operations on existing rows that the model has not seen, whose values it cannot know."""
     for number, (op, (problem, parts)) in enumerate(zip(ops, places, strict=True)):
-        if problem is not None or op["op"] == "test" or parts[1] in shown.get(parts[0], ()):
-            continue
-        if state.has(parts[0], parts[1]):
-            what = "use another key" if op["op"] == "add" and len(parts) == 2 else "leave it as it is"
-            yield f"ops[{number}] {_shown(op['path'])}: this row exists and was not shown to you; {what}"
+        place = f"ops[{number}] {_shown(op['path'])}"
+        if problem is not None:
+            wrong.append(f"{place}: {problem}")
+        elif op["op"] != "test":
+            if writer and not spec.may_write(parts):
+                wrong.append(f"{place}: outside what {spec.name} may write ({', '.join(spec.writes) or 'nothing'})")
+            if shown is not None and parts[1] not in shown.get(parts[0], ()) and state.has(parts[0], parts[1]):
+                what = "use another key" if op["op"] == "add" and len(parts) == 2 else "leave it as it is"
+                wrong.append(f"{place}: this row exists and was not shown to you; {what}")
+    return wrong
 
 
 def _place_wrong(op: Op) -> _Place:
@@ -248,18 +240,11 @@ def _place_wrong(op: Op) -> _Place:
     if len(parts) < 2:
         return "the path must name a row ('/table/key') or a place inside one", parts
     value = op.get("value")
-    if value is not None and (size := len(value) if type(value) is str else _size(value)) > MAX_VALUE:
-        return f"the value has {size} bytes; {MAX_VALUE} are the most", parts
-    return None, parts
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value)
     try:
-        return len(orjson.dumps(value)) if isinstance(value, dict | list) else 0
+        size = len(value) if isinstance(value, str) else len(orjson.dumps(value))
     except TypeError:
-        return 0  # `words_wrong` has reported that it cannot be encoded
+        size = 0  # `words_wrong` has reported that it cannot be encoded
+    return (f"the value has {size} bytes; {MAX_VALUE} are the most" if size > MAX_VALUE else None), parts
 
 
 def _reveals_wrong(
@@ -286,13 +271,6 @@ def _reveals_wrong(
 def _was_there(state: State, parts: tuple[str, ...], removed: Container[str]) -> bool:
     table = state.table(parts[0])
     return make_pointer(*parts) in removed or (table is not None and parts[1] in table.entries)
-
-
-def _apply(state: State, ops: Sequence[Op], what: str) -> State:
-    try:
-        return state.apply(ops)
-    except PatchError as error:
-        raise Rejected([f"{what}[{error.op_index}] {_shown(error.path)}: {error.message}"]) from None
 
 
 def _run(state: State, ops: Sequence[Op], places: Sequence[_Place]) -> tuple[State, tuple[Op, ...]]:

@@ -30,7 +30,7 @@ class HybridSimulator:
     Args:
         domain: The domain.
         model_side: The LLM simulator for the tools that are not routed to the world.
-        routes: Tool name to ``world`` or ``llm``; overrides the tools' declarations.
+        routes: See `choose_routes`.
         feedback: ``terse`` or ``explain`` errors of the world.
 
     Raises:

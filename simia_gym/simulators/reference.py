@@ -22,7 +22,7 @@ from simia_gym.simulators.exchange import Question, settle
 from simia_gym.simulators.gate import MAX_ARGUMENTS, gate
 from simia_gym.simulators.opening import opening
 from simia_gym.simulators.prefix import prompt_prefix
-from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, ToolCall, Transition
 
 MAX_WRITTEN = 100_000
 """Maximum size of the agent's messages and arguments in an episode, in bytes; then its calls get an error. All of them
@@ -42,17 +42,17 @@ class _Talk:
     Attributes:
         prompt: The messages so far.
         nonce: Tag that delimits the prompt's data blocks.
-        seen: Number of ledger events that have been processed.
+        events: Number of ledger events that have been processed.
         waiting: Blocks for the next message.
-        asked: Number of requests made.
+        requests: Number of requests made.
         written: Size of the agent's messages and arguments, in bytes.
     """
 
     prompt: Prompt
     nonce: str
-    seen: int = 0
+    events: int = 0
     waiting: tuple[str, ...] = ()
-    asked: int = 0
+    requests: int = 0
     written: int = 0
 
 
@@ -114,12 +114,12 @@ class ReferenceSimulator:
             prompt=talk.prompt.fork(),
             nonce=talk.nonce,
             reply=REFERENCE_REPLY,
-            seed=[context.group or context.seed, call.name, call.arguments, talk.asked],
+            seed=[context.group or context.seed, call.name, call.arguments, talk.requests],
             scope=context.scope,
-            ordinal=talk.asked,
+            ordinal=talk.requests,
         )
         settled = await settle(self._models, question, _accept, context)
-        talk.asked += settled.asked
+        talk.requests += settled.asked
         talk.prompt = settled.prompt.fork()
         talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
         data, meta = settled.value, {"route": settled.route}
@@ -143,7 +143,7 @@ class ReferenceSimulator:
     def _catch_up(self, talk: _Talk, context: StepContext) -> None:
         """Add the events since the last call to the conversation: messages, and calls that code answered."""
         events = context.ledger.events
-        for event in events[talk.seen :]:
+        for event in events[talk.events :]:
             kind = event["type"]
             if kind == "message":
                 talk.waiting += (block("said", talk.nonce, {"agent": "", "user": event["text"]}),)
@@ -162,23 +162,14 @@ class ReferenceSimulator:
                     continue  # a refused call changed nothing, and may be of any length
                 talk.written += size
                 _say(talk, block("call", talk.nonce, call))
-                talk.prompt.add("assistant", block("answer", talk.nonce, _as_answered(event)))
-        talk.seen = len(events)
+                answer = {name: event[name] for name in ("outcome", "error_code", "observation")}
+                talk.prompt.add("assistant", block("answer", talk.nonce, {**answer, "done": False}))
+        talk.events = len(events)
 
 
 def _say(talk: _Talk, text: str) -> None:
     talk.prompt.add("user", "\n".join([*talk.waiting, text]))
     talk.waiting = ()
-
-
-def _as_answered(event: Mapping[str, Any]) -> JsonObject:
-    """The answer of a call that code answered, in the form of a model's answer."""
-    return {
-        "outcome": event["outcome"],
-        "error_code": event["error_code"],
-        "observation": event["observation"],
-        "done": False,
-    }
 
 
 def _accept(data: Mapping[str, Any]) -> Mapping[str, Any]:
