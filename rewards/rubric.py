@@ -9,7 +9,7 @@ wrong reward.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -22,7 +22,7 @@ from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfounded
 from simia_gym.rewards.programs.program import explain, load_function
 from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, STATE_PROGRAMS, hide_missing_state
-from simia_gym.types import CriterionResult, Task, Verdict
+from simia_gym.types import CriterionResult, Evidence, Task, Verdict
 
 __all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
 
@@ -166,23 +166,17 @@ class RubricReward:
         Raises:
             Fault: A program or the judge failed; names the criterion.
         """
-        criteria = self._criteria_of(finished)
+        try:
+            criteria = self.criteria(finished.task)
+        except InputError as error:
+            raise Fault("rubric", str(error), role="judge") from error
         seen = hide_missing_state(finished)
-        found = {item.id: self._check(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
+        found = {item.id: _run(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
         grade, ungraded = self._graded(seen)
         asked = [item for item in criteria if self._is_asked(found.get(item.id))]
         findings = {**found, **await self._ask(finished, asked)}
         programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
         return self._conclude(criteria, findings, grade, ungraded, programs)
-
-    def _check(self, item: Criterion, finished: FinishedEpisode) -> Finding:
-        """Run a criterion's program; the finding is unknown if it needs a state that was not kept."""
-        try:
-            return _run(item, finished)
-        except Fault as fault:
-            if fault.kind == NO_STATE_FAULT and finished.stateless:
-                return Finding.unknown(NO_STATE)
-            raise
 
     def _is_asked(self, found: Finding | None) -> bool:
         """Whether the judge decides a criterion: it has no program, or its program lacked the state."""
@@ -204,34 +198,20 @@ class RubricReward:
     def _strict(self) -> bool:
         return self.options.value == "strict"
 
-    def _criteria_of(self, finished: FinishedEpisode) -> tuple[Criterion, ...]:
-        try:
-            return self.criteria(finished.task)
-        except InputError as error:
-            raise Fault("rubric", str(error), role="judge") from error
-
     def _graded(self, finished: FinishedEpisode) -> tuple[Grade | None, str]:
         """The domain's grade, if any, and the reason if it cannot be computed."""
         if self._grade is None:
             return None, ""
-        name = self.options.grade
-        try:
-            grade = self._grade(finished)
-        except Fault as fault:
-            if fault.kind == NO_STATE_FAULT and finished.stateless:
-                return None, f"grade {name}: {fault.message}"
-            raise
-        except Exception as error:
-            raise Fault("bug", f"grade {name} raised {type(error).__name__}: {error}", role="judge") from error
+        name = f"grade {self.options.grade}"
+        grade = _call(name, self._grade, finished)
+        if isinstance(grade, Fault):
+            return None, f"{name}: {grade.message}"
         # A user's function may return anything; accept only a grade from 0 to 1.
         reward: object = getattr(grade, "reward", None)
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
-            raise Fault("bug", f"grade {name} gave {grade!r:.80}, not a Grade with a reward from 0 to 1", role="judge")
+            raise Fault("bug", f"{name} gave {grade!r:.80}, not a Grade with a reward from 0 to 1", role="judge")
         for item in grade.criteria:
-            piece = unfounded(finished, item.evidence)
-            if piece is not None:
-                message = f"grade {name}, {item.id!r}: the quote {piece.quote[:80]!r} is not in event {piece.event}"
-                raise Fault("evidence", message, role="judge")
+            _check_evidence(f"{name}, {item.id!r}", finished, item.evidence)
         return grade, ""
 
     def _conclude(
@@ -281,28 +261,40 @@ def _run(item: Criterion, finished: FinishedEpisode) -> Finding:
     unknown = _unknown_tools(item, finished.tools)
     if unknown:
         raise Fault("bug", f"criterion {item.id!r}: there is no tool {unknown[0]!r}", role="judge")
+    finding = _call(
+        f"criterion {item.id!r}: program {check.program.name}", check.program.function, finished, check.args
+    )
+    return Finding.unknown(NO_STATE) if isinstance(finding, Fault) else _founded(item, finished, finding)
+
+
+def _call(what: str, function: Callable[..., Any], finished: FinishedEpisode, *arguments: Any) -> Any:
+    """Run a domain's function; returns the fault if the function needs a state that the simulator did not keep."""
     try:
-        finding = check.program.function(finished, check.args)
-    except Fault:
+        return function(finished, *arguments)
+    except Fault as fault:
+        if fault.kind == NO_STATE_FAULT and finished.stateless:
+            return fault
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        message = f"criterion {item.id!r}: program {check.program.name} raised {what}"
-        raise Fault("bug", message, role="judge") from error
-    return _founded(item, finished, finding)
+        raise Fault("bug", f"{what} raised {type(error).__name__}: {error}", role="judge") from error
 
 
 def _founded(item: Criterion, finished: FinishedEpisode, finding: Finding) -> Finding:
-    """Check a finding and its evidence; a quote that is not in the record means that the check cannot be trusted."""
+    """Check a finding and its evidence."""
     # A user's program may return anything; accept only a finding from 0 to 1.
     value: object = getattr(finding, "value", math.nan)
     if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
         raise Fault("bug", f"criterion {item.id!r}: {finding!r:.120} is no finding from 0 to 1", role="judge")
-    piece = unfounded(finished, finding.evidence) if finding.evidence else None
-    if piece is not None:
-        message = f"criterion {item.id!r}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
-        raise Fault("evidence", message, role="judge")
+    _check_evidence(f"criterion {item.id!r}", finished, finding.evidence)
     return finding
+
+
+def _check_evidence(what: str, finished: FinishedEpisode, evidence: Sequence[Evidence]) -> None:
+    """Raise a fault for a quote that is not in the record: it means that the check cannot be trusted."""
+    piece = unfounded(finished, evidence)
+    if piece is not None:
+        message = f"{what}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
+        raise Fault("evidence", message, role="judge")
 
 
 def _summed_up(grade: Grade) -> tuple[CriterionResult, ...]:

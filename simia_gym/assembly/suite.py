@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from simia_gym.users import make_user
 if TYPE_CHECKING:
     from simia_gym.simulators.hybrid import ModelSide
     from simia_gym.simulators.pins import PinStore
-    from simia_gym.simulators.replay import RecordedEpisodes
+    from simia_gym.simulators.replay import Event
 
 LLM = "llm"
 logger = logging.getLogger("simia_gym")
@@ -176,15 +176,15 @@ class Suite:
 
         return MemoryPins()
 
-    def _read_recorded(self) -> RecordedEpisodes | None:
+    def _read_recorded(self) -> Mapping[tuple[str, int], Sequence[Event]] | None:
         if self.simulator_name != "replay":
             return None
         if self.config.replay_from is None:
             fix = "Give replay_from=FILE (--replay-from), a record."
             raise InputError("simulator is 'replay' and no record is named", where="replay_from", fix=fix)
-        from simia_gym.simulators.replay import RecordedEpisodes
+        from simia_gym.simulators.replay import read_episodes
 
-        return RecordedEpisodes(self.config.replay_from)
+        return read_episodes(self.config.replay_from)
 
     def _try_user(self) -> None:
         """Check that a scripted user can play these tasks, before any episode."""

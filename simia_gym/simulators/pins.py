@@ -71,20 +71,19 @@ class MemoryPins:
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
         """Return the answer of a key; make it if there is none. See `PinStore.answer`."""
-        flights: dict[str, Future[None] | None] | None = None
-        while flights is None:
+        while True:
             with self._lock:
                 held = self._answers.get(key)
                 if held is not None:
                     self._answers.move_to_end(key)
                     return held, True
-                if key not in self._flights:
-                    flights = self._flights
+                flights = self._flights
+                if key not in flights:
                     flights[key] = None
                     break
-                flight = self._flights[key]
+                flight = flights[key]
                 if flight is None:
-                    flight = self._flights[key] = Future()
+                    flight = flights[key] = Future()
                     flight.set_running_or_notify_cancel()  # so that a cancelled waiter cannot cancel it
             await asyncio.wrap_future(flight)
         made: JsonObject | None = None

@@ -20,22 +20,16 @@ Event = Mapping[str, Any]
 _SHOWN = 200
 
 
-class RecordedEpisodes:
-    """The episodes of a record file that `simia rollout` wrote, by task and seed.
+def read_episodes(path: Path | str) -> dict[tuple[str, int], Sequence[Event]]:
+    """The events of the episodes in a record file, by task and seed; of equal ones, the first.
 
     Raises:
         InputError: The file is missing or invalid; the message names file and line.
     """
-
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self._episodes: dict[tuple[str, int], Sequence[Event]] = {}
-        for record in read_records(self.path):
-            self._episodes.setdefault((record.task, record.seed), record.events)
-
-    def find(self, task: str, seed: int) -> Sequence[Event] | None:
-        """The events of an episode, or ``None`` if it was not recorded."""
-        return self._episodes.get((task, seed))
+    episodes: dict[tuple[str, int], Sequence[Event]] = {}
+    for record in read_records(Path(path)):
+        episodes.setdefault((record.task, record.seed), record.events)
+    return episodes
 
 
 class ReplaySimulator:
@@ -44,8 +38,8 @@ class ReplaySimulator:
     name = "replay"
     io = False
 
-    def __init__(self, domain: Domain, recorded: RecordedEpisodes) -> None:
-        self.domain, self.recorded = domain, recorded
+    def __init__(self, domain: Domain, episodes: Mapping[tuple[str, int], Sequence[Event]]) -> None:
+        self.domain, self.episodes = domain, episodes
         self._opening: Event | None = None
         self._answers: list[Event] = []
         self._next = 0
@@ -57,9 +51,9 @@ class ReplaySimulator:
             Fault: ``replay_miss``: the episode was not recorded, or the task has changed since.
         """
         task, seed = context.task.id, context.seed
-        events = self.recorded.find(task, seed)
+        events = self.episodes.get((task, seed))
         if events is None:
-            raise _miss(f"{self.recorded.path} has no episode of task {task!r} with seed {seed}")
+            raise _miss(f"the record has no episode of task {task!r} with seed {seed}")
         digest = next((event.get("task_hash") for event in events if event["type"] == "start"), None)
         if context.digest and digest is not None and digest != context.digest:
             raise _miss(f"task {task!r} was recorded with content {digest}, and is now {context.digest}")

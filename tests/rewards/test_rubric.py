@@ -265,7 +265,7 @@ async def test_a_grade_is_the_reward_unless_something_forbidden_happened(folder:
 
 
 async def test_a_grade_that_invents_its_evidence_is_a_fault(folder: Path) -> None:
-    with pytest.raises(Fault, match="'price': the quote 'nowhere' is not in event 0"):
+    with pytest.raises(Fault, match=r"'price'.*'nowhere'.*event 0"):
         await RubricReward([], {"grade": "own.py:made_up"}, folder=folder).score(Story().finished())
 
 

@@ -17,7 +17,7 @@ from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.rollout.jobs import Job, Plan, make_jobs
 from simia_gym.rollout.pool import make_record
-from simia_gym.simulators.replay import RecordedEpisodes
+from simia_gym.simulators.replay import read_episodes
 
 from .desk import Double, ok, put, tool_call, write_domain
 
@@ -141,4 +141,4 @@ async def test_a_world_that_opens_is_opened_from_the_record(tmp_path: Path) -> N
 
 def test_a_missing_record_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such record"):
-        RecordedEpisodes(tmp_path / "none.jsonl")
+        read_episodes(tmp_path / "none.jsonl")
