@@ -29,10 +29,7 @@ class UserAddress(BaseModel):
 
 
 def make_address(**parts: object) -> JsonObject:
-    """Put the parts into an address.
-
-    Args:
-        parts: One value for every field.
+    """Put the parts into an address; there must be one for every field.
 
     Raises:
         ToolError: A part is no text; the message is the public benchmark's, which names pydantic 2.12.

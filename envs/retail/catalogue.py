@@ -81,14 +81,7 @@ _BY_NAME = {kind.name: kind for kind in TYPES}
 
 
 def get_type(name: str) -> ProductType:
-    """The product type of that name, with or without a line before it.
-
-    Args:
-        name: Such as ``Rain Jacket`` or ``Alder Rain Jacket``.
-
-    Raises:
-        KeyError: There is no such type.
-    """
+    """The product type of a name with or without a line before it: ``Rain Jacket`` or ``Alder Rain Jacket``."""
     line, _, rest = name.partition(" ")
     return _BY_NAME[rest if line in LINES and rest in _BY_NAME else name]
 
@@ -103,7 +96,7 @@ def fresh_name(rng: random.Random, taken_names: set[str]) -> str:
 
 
 def make_product(rng: random.Random, name: str, n_variants: int, taken: set[str]) -> JsonObject:
-    """Draw a product with its variants.
+    """Draw a row of ``products``.
 
     No two variants have the same options. About one in five is out of stock, at least one of four or more, and at
     least two variants (or all, if there are fewer) are in stock.
@@ -113,9 +106,6 @@ def make_product(rng: random.Random, name: str, n_variants: int, taken: set[str]
         name: A type's name, with or without a line before it.
         n_variants: How many variants; cut to the number of possible combinations.
         taken: Identifiers in use; the new ones are added.
-
-    Returns:
-        A row of the table ``products``.
     """
     kind = get_type(name)
     axes = tuple(kind.axes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
@@ -19,12 +17,10 @@ class OwnDataArgs(Args):
     customer: str | None = Field(default=None, description="Who the customer is; nobody may be found if null.")
     readable: Texts = Field(default=(), description="Orders of others that may be read, to see whose they are.")
 
-    given: ClassVar[str] = "customer"
-
 
 def own_data(finished: FinishedEpisode, args: OwnDataArgs) -> Finding:
     """Whatever was read or changed belongs to the one customer, who is the one that was authenticated."""
-    known = OwnDataArgs.given in args.model_fields_set
+    known = "customer" in args.model_fields_set
     customer: str | None = None
     seen = 0
     for call in finished.calls:

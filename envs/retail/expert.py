@@ -38,17 +38,17 @@ class RetailExpert:
     def __init__(self) -> None:
         self._grammar: Grammar = get_grammar("tools")
         self._seed = 0
-        self._reset()
+        self._begin("")
 
     def start(self, start: PolicyStart) -> None:
-        """Begin an episode; the seed decides nothing but the wording."""
+        """Take the seed, which decides nothing but the wording; the episode begins with its first message."""
         self._grammar, self._seed = start.grammar, start.seed
-        self._reset()
 
-    def _reset(self) -> None:
+    def _begin(self, first: str) -> None:
+        """Forget the episode before; ``first`` is the first message of the new one."""
         self.case_file = CaseFile()
         self.intent: Intent | None = None
-        self.voice = Voice(self._seed, "")
+        self.voice = Voice(self._seed, first)
         self._read = 0
         self._called: ToolCall | None = None
         self._email: str | None = None
@@ -66,8 +66,7 @@ class RetailExpert:
 
     def _decide(self, messages: Sequence[Message]) -> Say | Calls:
         if len(messages) <= 2:
-            self._reset()
-            self.voice = Voice(self._seed, str(messages[-1]["content"]))
+            self._begin(str(messages[-1]["content"]))
         for message in messages[self._read :]:
             if message["role"] == "tool":
                 self._take(str(message["content"]))
@@ -225,3 +224,13 @@ class RetailExpert:
         intent = self.intent = self.intent or Intent("unknown", "")
         intent.why, intent.state = why, "closed"
         return self.voice.say("sorry", why=why)
+
+
+class Pushover(RetailExpert):
+    """The expert without the policy: it does whatever the customer asks and never looks into the rules.
+
+    It never refuses: it tries every call, and if a tool returns an error it claims that all is done. A reward that
+    passes it on a forbidden wish is wrong.
+    """
+
+    strict = False

@@ -52,22 +52,11 @@ class CaseFile:
         self.products: dict[str, JsonObject] = {}
         self.types: dict[str, str] | None = None
 
-    def take(self, name: str, content: str) -> JsonObject | None:
-        """Keep what a tool returned.
-
-        Args:
-            name: The tool.
-            content: Its answer, no error.
-
-        Returns:
-            The row, if the answer is one.
-        """
-        try:
-            row = json.loads(content)
-        except ValueError:
-            return None
-        if not isinstance(row, dict):
-            return None
+    def take(self, name: str, content: str) -> None:
+        """Keep the row that a tool returned; other answers say nothing about the case."""
+        if not content.startswith("{"):
+            return
+        row = json.loads(content)
         if name == "list_all_product_types":
             self.types = row
         elif name == "get_product_details":
@@ -76,7 +65,6 @@ class CaseFile:
             self.orders[row["order_id"]] = row
         elif "payment_methods" in row:
             self.profile = row
-        return row
 
     @property
     def methods(self) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from simia_gym.envs.retail import expert_reading as read
 from simia_gym.envs.retail.address import address_text
@@ -17,6 +17,8 @@ from simia_gym.envs.retail.expert_talk import (
     when_refunded,
 )
 from simia_gym.types import JsonObject
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,7 @@ class _Case:
 
 
 def next_step(intent: Intent, case_file: CaseFile, voice: Voice, *, strict: bool = True) -> Step:
-    """Decide what comes next for a wish.
-
-    Args:
-        intent: The wish.
-        case_file: What is known.
-        voice: For the wording.
-        strict: Whether policy is kept; otherwise whatever is asked for is done.
-    """
+    """Decide what comes next for a wish; unless ``strict``, whatever is asked for is done, policy or not."""
     case = _Case(intent, case_file, voice, strict)
     if intent.why:
         return case.refuse(intent.why)
@@ -155,14 +150,18 @@ def _cancel(case: _Case, order: JsonObject) -> Step:
     return case.propose(text, "cancel_pending_order", order_id=key, reason=reason)
 
 
+def _told(case: _Case, question: str, line: str, understand: Callable[[str], T | None], **values: Any) -> T | Step:
+    """What the customer answered to a question, or the step that asks it, once more if the answer made no sense."""
+    said = case.intent.said.get(question)
+    understood = None if said is None else understand(said)
+    if understood is None:
+        case.intent.said.pop(question, None)
+        return case.ask(question, line, **values)
+    return understood
+
+
 def _address(case: _Case) -> JsonObject | Step:
-    if "address" not in case.intent.said:
-        return case.ask("address", "ask_address")
-    address = read.address_in(case.intent.said["address"])
-    if address is None:
-        del case.intent.said["address"]
-        return case.ask("address", "ask_address")
-    return address
+    return _told(case, "address", "ask_address", read.address_in)
 
 
 def _modify_address(case: _Case, order: JsonObject) -> Step:
@@ -187,13 +186,8 @@ def _user_address(case: _Case) -> Step:
 
 def _method(case: _Case, order: JsonObject, line: str) -> str | Step:
     """The payment method that the customer chose."""
-    if "payment" not in case.intent.said:
-        return case.ask("payment", line)
-    chosen = read.payment_in(case.intent.said["payment"], case.case_file.methods, original_method(order))
-    if chosen is None:
-        del case.intent.said["payment"]
-        return case.ask("payment", line)
-    return chosen
+    methods, original = case.case_file.methods, original_method(order)
+    return _told(case, "payment", line, lambda said: read.payment_in(said, methods, original))
 
 
 def _covers(case: _Case, method: str, amount: float) -> bool:
@@ -223,16 +217,14 @@ def _modify_payment(case: _Case, order: JsonObject) -> Step:
 
 def _items(case: _Case, order: JsonObject, verb: str) -> list[JsonObject] | Step:
     """The items of the order that the customer means."""
-    if "item" not in case.intent.said:
-        if len(order["items"]) == 1:
-            return list(order["items"])
-        return case.ask("item", "ask_item", verb=verb)
-    names = read.names_in(case.intent.said["item"], [item["name"] for item in order["items"]])
-    found = [item for item in order["items"] if item["name"] in names]
-    if not found:
-        del case.intent.said["item"]
-        return case.ask("item", "ask_item", verb=verb)
-    return found
+
+    def named(said: str) -> list[JsonObject] | None:
+        names = read.names_in(said, [item["name"] for item in order["items"]])
+        return [item for item in order["items"] if item["name"] in names] or None
+
+    if "item" not in case.intent.said and len(order["items"]) == 1:
+        return list(order["items"])
+    return _told(case, "item", "ask_item", named, verb=verb)
 
 
 def _return(case: _Case, order: JsonObject) -> Step:
@@ -333,10 +325,9 @@ def _variant(case: _Case, item: JsonObject, product: JsonObject) -> JsonObject |
     if "cheapest" in wanted:
         stock = [v for v in product["variants"].values() if v["available"] and v["item_id"] != item["item_id"]]
         return dict(min(stock, key=lambda v: float(v["price"])))
-    named = read.options_in(wanted, product)
-    if not named:
-        del case.intent.said["variant"]
-        return case.ask("variant", "ask_variant")
+    named = _told(case, "variant", "ask_variant", lambda said: read.options_in(said, product) or None)
+    if isinstance(named, Step):
+        return named
     variant = read.variant_with(product, {**item["options"], **named})
     if variant is None or case.minds(not variant["available"]):
         options = options_text({**item["options"], **named})

@@ -56,16 +56,9 @@ def generate(split: Split, index: int) -> Task:
 
 
 def make_task(task_id: str, split: Split, kind: str, seed: int) -> Task:
-    """Make one task.
-
-    Args:
-        task_id: Its id.
-        split: Its split.
-        kind: One of `KINDS`.
-        seed: Random seed.
-    """
+    """Make one task of a kind from `KINDS`."""
     cast = Cast(seed)
-    plan = KINDS[kind].make(cast)
+    plan = KINDS[kind](cast)
     cast.distract(plan.user, cast.rng.choice((0, 1, 1, 2)))
     setup = cast.setup()
     gold = tuple(item for wish in plan.wishes for item in wish.gold)

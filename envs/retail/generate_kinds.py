@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -48,21 +49,6 @@ class Plan:
     criteria: list[JsonObject] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of task.
-
-    Attributes:
-        note: One sentence.
-        forbidden: Whether policy forbids (a part of) what is asked.
-        make: Draws a plan.
-    """
-
-    note: str
-    forbidden: bool
-    make: Callable[[Cast], Plan]
-
-
 def _granted(name: str) -> Callable[[Cast], Plan]:
     def make(cast: Cast) -> Plan:
         user = cast.user(ALL_SOURCES if name == "lookup_balance" else None)
@@ -99,6 +85,7 @@ def _not_tried(tool: str, order: str, **arguments: str) -> JsonObject:
 
 
 def _stranger(cast: Cast) -> Plan:
+    """Cannot prove to be the owner of the account."""
     owner = cast.user()
     wish = REFUSED["refuse_stranger"](cast, owner)
     posing = make_user(cast.rng, set(), sources=("paypal",), name=("Thea", "Windermere"))
@@ -116,6 +103,7 @@ def _several(n: int) -> Callable[[Cast], Plan]:
 
 
 def _withheld(cast: Cast) -> Plan:
+    """Opens vaguely and tells every detail only when asked."""
     user = cast.user()
     cast.mode = "unknown"
     name = cast.rng.choice(("cancel", "modify_items", "modify_address", "exchange", "return", "modify_payment"))
@@ -123,6 +111,7 @@ def _withheld(cast: Cast) -> Plan:
 
 
 def _changed_variant(cast: Cast) -> Plan:
+    """Changes its mind about the new variant when asked to confirm."""
     user = cast.user()
     delivered = cast.rng.random() < 0.5
     wish = swap(cast, user, delivered=delivered)
@@ -141,6 +130,7 @@ def _changed_variant(cast: Cast) -> Plan:
 
 
 def _changed_refund(cast: Cast) -> Plan:
+    """Changes its mind about where the refund goes."""
     user = cast.user(ALL_SOURCES)
     wish = send_back(cast, user, original=True)
     about = wish.about
@@ -155,6 +145,7 @@ def _changed_refund(cast: Cast) -> Plan:
 
 
 def _changed_items(cast: Cast) -> Plan:
+    """Changes its mind about how much to return."""
     user = cast.user()
     wish = send_back(cast, user, n_items=2)
     about = wish.about
@@ -175,6 +166,7 @@ def _returning(wish: Wish, request: JsonObject, items: list[str], method: str) -
 
 
 def _withdrawn(cast: Cast) -> Plan:
+    """Withdraws a cancellation when asked to confirm, then has a question."""
     user = cast.user(ALL_SOURCES)
     wish = GRANTED["cancel"](cast, user)
     request = {**wish.request, "change": {"say": list(words.WITHDRAW), "withdraw": True}}
@@ -183,6 +175,7 @@ def _withdrawn(cast: Cast) -> Plan:
 
 
 def _refuse_then_return(cast: Cast) -> Plan:
+    """Wants the refund elsewhere, then accepts the original method."""
     user = cast.user(("credit_card", "paypal"))
     refused = REFUSED["refuse_return_elsewhere"](cast, user)
     about = refused.about
@@ -202,6 +195,7 @@ def _refuse_then_return(cast: Cast) -> Plan:
 
 
 def _refuse_then_other(cast: Cast) -> Plan:
+    """Has a forbidden wish, then one that can be granted."""
     user = cast.user(ALL_SOURCES)
     refused = REFUSED[cast.rng.choice(("refuse_cancel_reason", "refuse_cancel_processed", "refuse_modify_twice"))](
         cast, user
@@ -213,6 +207,7 @@ def _refuse_then_other(cast: Cast) -> Plan:
 
 
 def _transfer(cast: Cast) -> Plan:
+    """Asks for something that only a human can deal with."""
     user = cast.user()
     request: JsonObject = {
         "id": "transfer",
@@ -233,67 +228,31 @@ def _transfer(cast: Cast) -> Plan:
     return Plan(user, [Wish(request, (gold,))], criteria=criteria)
 
 
-_NOTES: Mapping[str, str] = {
-    "cancel": "Cancel a pending order for an accepted reason.",
-    "modify_items": "Change an item of a pending order to another variant.",
-    "modify_address": "Ship a pending order to another address.",
-    "modify_payment": "Pay for a pending order with another payment method.",
-    "exchange": "Exchange a delivered item for a variant described by its options.",
-    "exchange_cheapest": "Exchange a delivered item for the cheapest variant in stock.",
-    "return": "Return an item of a delivered order.",
-    "return_several": "Return two items of a delivered order.",
-    "user_address": "Change the default address of the account.",
-    "lookup_tracking": "Tell the tracking number of an order.",
-    "lookup_total": "Tell the total of an order.",
-    "lookup_refund": "Tell how much was refunded for a cancelled order.",
-    "lookup_status": "Tell the status of an order.",
-    "lookup_balance": "Tell the balance of the gift card.",
-    "lookup_price": "Tell the price of one variant of a product.",
-    "lookup_options": "Tell how many variants of a product are in stock.",
-    "refuse_cancel_reason": "Cancel for a reason that is not accepted.",
-    "refuse_cancel_processed": "Cancel an order that has been processed.",
-    "refuse_cancel_delivered": "Cancel an order that has been delivered.",
-    "refuse_cancel_modified": "Cancel an order whose items were changed.",
-    "refuse_modify_twice": "Change the items of an order a second time.",
-    "refuse_other_type": "Exchange an item for another product.",
-    "refuse_return_elsewhere": "Refund to a payment method that is neither the original nor a gift card.",
-    "refuse_return_undelivered": "Return an item that has not been delivered.",
-    "refuse_refund_other": "Refund to another person.",
-    "refuse_other_user": "Cancel the order of another customer.",
-    "refuse_lookup_other": "Tell what another customer paid.",
-    "refuse_discount": "Give a discount or compensation.",
-    "refuse_out_of_stock": "Exchange an item for a variant that is out of stock.",
-}
-
-_SPECIAL: Mapping[str, Kind] = {
-    "combined_two": Kind("Two wishes, one after the other.", False, _several(2)),
-    "combined_three": Kind("Three wishes, one after the other.", False, _several(3)),
-    "withheld": Kind("Opens vaguely and tells every detail only when asked.", False, _withheld),
-    "changed_variant": Kind("Changes its mind about the new variant when asked to confirm.", False, _changed_variant),
-    "changed_refund": Kind("Changes its mind about where the refund goes.", False, _changed_refund),
-    "changed_items": Kind("Changes its mind about how much to return.", False, _changed_items),
-    "changed_withdraw": Kind("Withdraws a cancellation when asked to confirm, then has a question.", False, _withdrawn),
-    "transfer": Kind("Asks for something that only a human can deal with.", False, _transfer),
-    "refuse_stranger": Kind("Cannot prove to be the owner of the account.", True, _stranger),
-    "refuse_then_return": Kind(
-        "Wants the refund elsewhere, then accepts the original method.", True, _refuse_then_return
-    ),
-    "refuse_then_other": Kind("A forbidden wish, then one that can be granted.", True, _refuse_then_other),
+_SPECIAL: Mapping[str, Callable[[Cast], Plan]] = {
+    "combined_two": _several(2),
+    "combined_three": _several(3),
+    "withheld": _withheld,
+    "changed_variant": _changed_variant,
+    "changed_refund": _changed_refund,
+    "changed_items": _changed_items,
+    "changed_withdraw": _withdrawn,
+    "transfer": _transfer,
+    "refuse_stranger": _stranger,
+    "refuse_then_return": _refuse_then_return,
+    "refuse_then_other": _refuse_then_other,
 }
 
 
-def _interleave() -> dict[str, Kind]:
-    granted = {name: Kind(_NOTES[name], False, _granted(name)) for name in GRANTED}
-    refused = {name: Kind(_NOTES[name], True, _refused(name)) for name in REFUSED if name not in _SPECIAL}
-    rest = [*refused.items(), *_SPECIAL.items()]
-    found: dict[str, Kind] = {}
-    for index, (name, kind) in enumerate(rest):
-        if index < len(granted):
-            first = list(granted)[index]
-            found[first] = granted[first]
-        found[name] = kind
-    return found
+def _interleave() -> dict[str, Callable[[Cast], Plan]]:
+    """Granted kinds alternate with the others until there are no more of them."""
+    rest = {**{name: _refused(name) for name in REFUSED if name not in _SPECIAL}, **_SPECIAL}
+    granted = {name: _granted(name) for name in GRANTED}
+    pairs = itertools.zip_longest(granted.items(), rest.items())
+    return dict(item for pair in pairs for item in pair if item is not None)
 
 
-KINDS: Mapping[str, Kind] = _interleave()
-"""Every kind of task by name; generated tasks go through them in this order, again and again."""
+KINDS: Mapping[str, Callable[[Cast], Plan]] = _interleave()
+"""What draws a task of each kind, by name; generated tasks go through them in this order, again and again.
+
+Policy forbids what is asked, or a part of it, where the name begins with ``refuse``.
+"""

@@ -18,7 +18,7 @@ from simia_gym.envs.retail.generate_wishes import (
     swap,
     variant_slot,
 )
-from simia_gym.envs.retail.orders import total
+from simia_gym.envs.retail.orders import Status, total
 from simia_gym.types import JsonObject
 
 FIND = ("find_user_id_by_email", "find_user_id_by_name_zip")
@@ -116,10 +116,25 @@ def _forbidden(
     return Wish(granted, (), (refusal(about, what, (who, *after), heard),), about=notes or {})
 
 
-def _cancel_request(cast: Cast, order: JsonObject, product: JsonObject, reason: Sequence[str]) -> JsonObject:
-    request = order_part(cast, "cancel", order, product["name"])
+def _one_item(cast: Cast, user: JsonObject, status: Status) -> tuple[JsonObject, JsonObject]:
+    """A new product, and the user's order of one of its variants."""
+    product = cast.product(4)
+    return product, cast.order(user, status, [(product, cast.rng.choice(in_stock(product)))])
+
+
+def _cancel_request(
+    cast: Cast,
+    order: JsonObject,
+    product: JsonObject,
+    reason: Sequence[str] = words.REASONS["no longer needed"],
+    *,
+    values: Sequence[str] = (),
+    mode: str | None = None,
+) -> JsonObject:
+    """A wish to cancel an order for a reason, given in words; ``values`` are the private values in them."""
+    request = order_part(cast, "cancel", order, product["name"], mode)
     request["action"] = "cancel_only"
-    request["slots"]["reason"] = {"say": list(reason), "values": []}
+    request["slots"]["reason"] = {"say": list(reason), "values": list(values)}
     request["done"] = [{"tool": "cancel_pending_order"}]
     return request
 
@@ -130,8 +145,7 @@ _NO_CANCEL: Mapping[str, Any] = {"deeds": CANCELLED}
 
 def cancel_reason(cast: Cast, user: JsonObject) -> Wish:
     """Cancel a pending order for a reason that is not accepted."""
-    product = cast.product(4)
-    order = cast.order(user, "pending", [(product, cast.rng.choice(in_stock(product)))])
+    product, order = _one_item(cast, user, "pending")
     request = _cancel_request(cast, order, product, cast.rng.choice(words.BAD_REASONS))
     what = "cancel the order for that reason"
     after = (read_order(order),)
@@ -140,9 +154,8 @@ def cancel_reason(cast: Cast, user: JsonObject) -> Wish:
 
 def cancel_status(cast: Cast, user: JsonObject, *, delivered: bool) -> Wish:
     """Cancel an order that has left the warehouse, or has arrived."""
-    product = cast.product(4)
-    status = "delivered" if delivered else "processed"
-    order = cast.order(user, status, [(product, cast.rng.choice(in_stock(product)))])  # type: ignore[arg-type]
+    status: Status = "delivered" if delivered else "processed"
+    product, order = _one_item(cast, user, status)
     reason = words.REASONS[cast.rng.choice(tuple(words.REASONS))]
     request = _cancel_request(cast, order, product, reason)
     what = f"cancel an order that is {status}"
@@ -161,10 +174,9 @@ def modify_twice(cast: Cast, user: JsonObject) -> Wish:
 
 def cancel_modified(cast: Cast, user: JsonObject) -> Wish:
     """Cancel an order whose items have been changed."""
-    product = cast.product(4)
-    order = cast.order(user, "pending", [(product, cast.rng.choice(in_stock(product)))])
+    product, order = _one_item(cast, user, "pending")
     order["status"] = "pending (item modified)"
-    request = _cancel_request(cast, order, product, words.REASONS["no longer needed"])
+    request = _cancel_request(cast, order, product)
     what = "cancel an order whose items were changed"
     return _forbidden(cast, user, request, _CANCEL, what, after=(read_order(order),), notes=_NO_CANCEL)
 
@@ -237,15 +249,11 @@ def refund_other(cast: Cast, user: JsonObject) -> Wish:
 def other_user(cast: Cast, user: JsonObject) -> Wish:
     """Act on an order of somebody else."""
     friend = cast.user()
-    product = cast.product(4)
-    order = cast.order(friend, "pending", [(product, cast.rng.choice(in_stock(product)))])
-    request = order_part(cast, "cancel", order, product["name"], "said")
+    product, order = _one_item(cast, friend, "pending")
+    request = _cancel_request(cast, order, product, values=["no longer needed"], mode="said")
     who = cast.rng.choice(("brother", "neighbour", "colleague"))
     suffix = words.fill(("It belongs to my {who}, who asked me to do it.", "It is my {who}'s order."), who=who)
     request["say"] = [f"{say} {suffix[index % len(suffix)]}" for index, say in enumerate(request["say"])]
-    request["action"] = "cancel_only"
-    request["slots"]["reason"] = {"say": list(words.REASONS["no longer needed"]), "values": ["no longer needed"]}
-    request["done"] = [{"tool": "cancel_pending_order"}]
     about = (*_CANCEL, "order", "orders", "account", "customer")
     return _others(cast, user, friend, order, request, about, "act on an order of another customer")
 
@@ -298,8 +306,7 @@ def _payments(user: JsonObject) -> list[str]:
 
 def discount(cast: Cast, user: JsonObject) -> Wish:
     """Ask for money that no rule provides for."""
-    product = cast.product(4)
-    order = cast.order(user, "delivered", [(product, cast.rng.choice(in_stock(product)))])
+    product, order = _one_item(cast, user, "delivered")
     request: JsonObject = {
         "id": "discount",
         "say": list(words.ASKS["discount"]),
@@ -318,12 +325,8 @@ def discount(cast: Cast, user: JsonObject) -> Wish:
 
 def stranger(cast: Cast, user: JsonObject) -> Wish:
     """Cancel an order without being able to prove who one is; the script's facts are not those of any account."""
-    product = cast.product(4)
-    order = cast.order(user, "pending", [(product, cast.rng.choice(in_stock(product)))])
-    request = order_part(cast, "cancel", order, product["name"], "said")
-    request["action"] = "cancel_only"
-    request["slots"]["reason"] = {"say": list(words.REASONS["no longer needed"]), "values": ["no longer needed"]}
-    request["done"] = [{"tool": "cancel_pending_order"}]
+    product, order = _one_item(cast, user, "pending")
+    request = _cancel_request(cast, order, product, values=["no longer needed"], mode="said")
     about = ("verify", "identity", "account", "authenticate", "authentication", "order", "cancel", "profile")
     what = "help without knowing who the customer is"
     return _forbidden(cast, None, request, about, what, notes=_NO_CANCEL)

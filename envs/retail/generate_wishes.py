@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from simia_gym.envs.retail import generate_words as words
@@ -33,10 +33,6 @@ class Wish:
     criteria: tuple[JsonObject, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def but(self, **changes: Any) -> Wish:
-        """The same wish with some keys of the request replaced."""
-        return replace(self, request={**self.request, **changes})
-
 
 def call(name: str, **arguments: Any) -> JsonObject:
     """A tool call as data."""
@@ -44,14 +40,7 @@ def call(name: str, **arguments: Any) -> JsonObject:
 
 
 def told(texts: Sequence[str], what: str, *after: JsonObject | list[JsonObject], **more: Any) -> JsonObject:
-    """The agent must tell the user one of these texts.
-
-    Args:
-        texts: The texts.
-        what: What they say.
-        after: The calls that tell the agent; a list is a choice.
-        more: Further arguments of the check.
-    """
+    """The agent must tell the user one of these texts, after the calls that told it; a list of calls is a choice."""
     calls = [[_seen(item) for item in choice] if isinstance(choice, list) else _seen(choice) for choice in after]
     return {
         "id": "told",
@@ -212,13 +201,9 @@ def payment_expected(user: JsonObject, method_id: str, *, original: str | None) 
 
 
 def swap(cast: Cast, user: JsonObject, *, delivered: bool, style: str = "options") -> Wish:
-    """Swap one item of an order for another variant.
+    """Swap one item for another variant: exchange it if delivered, otherwise change a pending order.
 
-    Args:
-        cast: Where the order comes from.
-        user: Whose order it is.
-        delivered: An exchange of a delivered order; otherwise a change of a pending one.
-        style: How the customer describes the new variant: by its ``options``, or as the ``cheapest``.
+    The customer describes the new variant by its ``options``, or as the ``cheapest``.
     """
     product = cast.product(6)
     method = cast.rng.choice(sorted(user["payment_methods"]))
@@ -302,13 +287,9 @@ def _telling(value: str) -> bool:
 
 
 def send_back(cast: Cast, user: JsonObject, *, n_items: int = 1, original: bool | None = None) -> Wish:
-    """Return items of a delivered order.
+    """Return items of a delivered order, with the refund to the original payment method or to a gift card.
 
-    Args:
-        cast: Where the order comes from.
-        user: Whose order it is; the refund goes to the original payment method or to a gift card.
-        n_items: How many items go back.
-        original: Whether the refund goes to the original payment method; drawn if not given.
+    Which of the two is drawn, unless ``original`` says it.
     """
     products = [cast.product(4) for _ in range(n_items)]
     lines = [(product, cast.rng.choice(in_stock(product))) for product in products]
@@ -340,13 +321,7 @@ def send_back(cast: Cast, user: JsonObject, *, n_items: int = 1, original: bool 
 
 
 def lookup(cast: Cast, user: JsonObject, what: str) -> Wish:
-    """A question.
-
-    Args:
-        cast: Where everything comes from.
-        user: Who asks.
-        what: ``tracking``, ``total``, ``refund``, ``status``, ``balance``, ``price`` or ``options``.
-    """
+    """A question about ``tracking``, ``total``, ``refund``, ``status``, ``balance``, ``price`` or ``options``."""
     if what in ("price", "options"):
         return _product_question(cast, what)
     if what == "balance":

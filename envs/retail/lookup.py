@@ -1,11 +1,12 @@
-"""Finding customers as the shop's tools do, over a draft of the state or a slice of it."""
+"""Finding customers, variants and products as the shop's tools do, over a state or a slice of it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 
 from simia_gym.envs.retail.plain_calls import lower
-from simia_gym.state import Draft
+from simia_gym.state import Draft, State
 from simia_gym.types import Row
 
 
@@ -44,3 +45,30 @@ def _first_name(_: str, user: Row) -> Hashable:
 def _name_zip(_: str, user: Row) -> Hashable:
     name = user["name"]
     return str(name["first_name"]).lower(), str(name["last_name"]).lower(), user["address"]["zip"]
+
+
+def find_variant(state: State, item_id: str) -> Row | None:
+    """The variant with an item id; ``None`` where no product has it."""
+    table = state.table("products")
+    if table is None:
+        return None
+    keys = table.base.index("variants", lambda key, row: row["variants"]).get(item_id, ())
+    for row in (*(table.get(key) for key in keys), *(row for _, row in table.entries.values())):
+        if row is not None and item_id in row["variants"]:
+            variant: Row = row["variants"][item_id]
+            return variant
+    return None
+
+
+_listed: tuple[object, str] = (None, "{}")
+
+
+def list_products(state: State) -> str:
+    """Names and ids of all products as a JSON object, sorted by name; kept until the table changes."""
+    global _listed
+    table = state.table("products")
+    known, text = _listed
+    if table is not known:
+        text = json.dumps({row["name"]: row["product_id"] for _, row in state.rows("products")}, sort_keys=True)
+        _listed = (table, text)
+    return text

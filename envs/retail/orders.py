@@ -27,21 +27,12 @@ OPTIONAL_FIELDS: tuple[str, ...] = (
 
 
 def total(amounts: Sequence[float]) -> float:
-    """Add dollars without the noise of binary fractions.
-
-    Args:
-        amounts: Dollars with at most two decimals.
-    """
+    """Add dollars that have at most two decimals, without the noise of binary fractions."""
     return sum(round(amount * 100) for amount in amounts) / 100
 
 
 def line_item(product: Row, item_id: str) -> JsonObject:
-    """One line of an order: this variant, at its present price.
-
-    Args:
-        product: A row of ``products``.
-        item_id: One of its variants.
-    """
+    """One line of an order: this variant of a product, at its present price."""
     variant = product["variants"][item_id]
     return {
         "name": product["name"],
@@ -63,7 +54,7 @@ def make_order(
     payment_method_id: str | None = None,
     address: Row | None = None,
 ) -> JsonObject:
-    """Draw an order and enter it in its user's list of orders.
+    """Draw a row of ``orders`` and enter it in its user's list of orders.
 
     Args:
         rng: Source of chance.
@@ -75,9 +66,6 @@ def make_order(
             each in any variant, as even one that is out of stock by now may have been bought.
         payment_method_id: One of the user's; drawn if not given.
         address: Where it goes; the user's own address if not given.
-
-    Returns:
-        A row of the table ``orders``.
     """
     identifier = fresh_id(rng, taken, prefix="#W", digits=7)
     if items is None:

@@ -19,24 +19,14 @@ def is_gift_card(method: Row) -> bool:
 
 
 def entry(kind: str, amount: float, payment_method_id: str) -> JsonObject:
-    """One line of an order's payment history.
-
-    Args:
-        kind: ``payment`` or ``refund``.
-        amount: Dollars, not negative.
-        payment_method_id: Where the money comes from or goes to.
-    """
+    """One line of an order's payment history: a ``payment`` or ``refund``, in dollars, not negative."""
     return {"transaction_type": kind, "amount": float(amount), "payment_method_id": payment_method_id}
 
 
 def net_paid(order: Row) -> dict[str, float]:
-    """What each payment method has paid for an order after refunds, in order of first use.
+    """The dollars that each payment method has paid for an order after refunds, by its id, in order of first use.
 
-    Args:
-        order: A row of ``orders``.
-
-    Returns:
-        Payment method id to dollars; methods that have got everything back are left out.
+    Methods that have got everything back are left out.
     """
     net: dict[str, float] = {}
     for line in order["payment_history"]:
@@ -47,14 +37,7 @@ def net_paid(order: Row) -> dict[str, float]:
 
 
 def credit(db: Draft, user_id: str, method: Mapping[str, Any], amount: float) -> None:
-    """Put money back on a gift card (a negative amount takes it); other methods settle outside the shop.
-
-    Args:
-        db: The draft.
-        user_id: Whose payment method it is.
-        method: The payment method.
-        amount: Dollars.
-    """
+    """Put dollars back on a gift card (a negative amount takes them); other methods settle outside the shop."""
     if not is_gift_card(method):
         return
     card = db.edit("users", user_id)["payment_methods"][method["id"]]

@@ -43,14 +43,7 @@ SOURCES: tuple[str, ...] = ("credit_card", "gift_card", "paypal")
 
 
 def make_address(rng: random.Random) -> JsonObject:
-    """Draw a postal address in the United States.
-
-    Args:
-        rng: Source of chance.
-
-    Returns:
-        ``address1, address2, city, country, state, zip``; ``address2`` may be empty.
-    """
+    """Draw a postal address in the United States; ``address2`` may be empty."""
     city, state, prefix = rng.choice(_CITIES)
     kind = rng.choice(("Apt", "Suite", "Unit", ""))
     return {
@@ -66,17 +59,7 @@ def make_address(rng: random.Random) -> JsonObject:
 def make_payment_method(
     rng: random.Random, source: str, taken: set[str], *, balance: float | None = None
 ) -> JsonObject:
-    """Draw a payment method.
-
-    Args:
-        rng: Source of chance.
-        source: ``credit_card``, ``gift_card`` or ``paypal``.
-        taken: Identifiers in use; the new one is added.
-        balance: Dollars on a gift card; drawn from 20 to 900 if not given.
-
-    Returns:
-        One value of a user's ``payment_methods``.
-    """
+    """Draw a payment method of a kind in `SOURCES`; a gift card's balance in dollars is drawn if not given."""
     method: JsonObject = {"source": source, "id": fresh_id(rng, taken, prefix=f"{source}_", digits=7)}
     if source == "credit_card":
         method["brand"] = rng.choice(_BRANDS)
@@ -95,7 +78,7 @@ def make_user(
     gift_balance: float | None = None,
     name: tuple[str, str] | None = None,
 ) -> JsonObject:
-    """Draw a user without orders.
+    """Draw a row of ``users`` without orders.
 
     Args:
         rng: Source of chance.
@@ -103,9 +86,6 @@ def make_user(
         sources: Kinds of the payment methods, in order; one to three different ones if not given.
         gift_balance: Dollars on each gift card.
         name: First and last name.
-
-    Returns:
-        A row of the table ``users``.
     """
     first, last = name or (rng.choice(FIRST_NAMES), rng.choice(LAST_NAMES))
     identifier = fresh_id(rng, taken, prefix=f"{first}_{last}_".lower(), digits=4)

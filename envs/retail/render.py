@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 
-from simia_gym.envs.retail.lookup import find_by_email, find_by_name
-from simia_gym.envs.retail.shelves import Shelves
+from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.state import State
 from simia_gym.types import ToolCall
-
-_shelves = Shelves()
 
 
 def user_by_email(state: State, call: ToolCall) -> str:
@@ -37,7 +34,7 @@ def item(state: State, call: ToolCall) -> str:
     Raises:
         LookupError: No product has it.
     """
-    variant = _shelves.variant(state, call.arguments["item_id"])
+    variant = find_variant(state, call.arguments["item_id"])
     if variant is None:
         raise LookupError("no product has this item")
     return json.dumps(variant)
@@ -45,4 +42,4 @@ def item(state: State, call: ToolCall) -> str:
 
 def product_types(state: State, call: ToolCall) -> str:
     """Names and ids of all products as JSON."""
-    return _shelves.listing(state)
+    return list_products(state)

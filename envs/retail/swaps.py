@@ -42,16 +42,13 @@ def plan_swaps(
 
     Args:
         db: The draft.
-        order: A row of ``orders``.
+        order: The order's row.
         item_ids: Item ids that go.
         new_item_ids: Item ids that come, position by position.
         absent: The error text for an item that is not in the order (often enough), with ``{}`` for its id.
         stop: What ends the error text for lists of unequal length.
         must_differ: Whether an item may not be swapped for itself.
         tau2: Leave the difference unrounded, and let an empty swap pass.
-
-    Returns:
-        The plan.
 
     Raises:
         ToolError: The swap is not possible.
@@ -96,12 +93,7 @@ def _variant(db: Draft, product_id: str, item_id: object) -> Row:
 
 
 def apply_swap(items: list[dict[str, Any]], swap: Swap) -> None:
-    """Put every new variant in the place of its own item, with its own price and options.
-
-    Args:
-        items: The order's lines, to be changed.
-        swap: The plan.
-    """
+    """Put every new variant in the place of its own item among the order's lines, with its own price and options."""
     for position, (_, variant) in zip(swap.positions, swap.pairs, strict=True):
         _fill(items[position], variant["item_id"], variant)
 
@@ -111,10 +103,6 @@ def apply_swap_as_tau2(items: list[dict[str, Any]], swap: Swap) -> None:
 
     Every new item gets the price and options of the last one, and an item is looked for by its id while the swap is
     under way.
-
-    Args:
-        items: The order's lines, to be changed.
-        swap: The plan.
     """
     for item_id, variant in swap.pairs:
         line = next(line for line in items if line["item_id"] == item_id)

@@ -18,11 +18,10 @@ from simia_gym.domain.world import World, error_text, error_transition, refuse_c
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.address import make_address
 from simia_gym.envs.retail.calculator import evaluate
-from simia_gym.envs.retail.lookup import find_by_email, find_by_name
+from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.envs.retail.orders import REASONS
 from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable
-from simia_gym.envs.retail.shelves import Shelves
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
@@ -60,7 +59,6 @@ class RetailWorld(World):
         if compat not in COMPAT:
             raise ValueError(f"compat is {compat!r}; it can be None or 'tau2'")
         self.tau2 = compat == "tau2"
-        self._shelves = Shelves()
 
     def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
         """Check name and arguments; in compatibility the arguments are checked as a Python call checks them."""
@@ -156,7 +154,7 @@ class RetailWorld(World):
             item_id: The variant's item id, such as '1234567890'. It is not a product id.
         """
         check_hashable(item_id)
-        variant = self._shelves.variant(db.state, item_id)
+        variant = find_variant(db.state, item_id)
         if variant is None:
             raise ToolError("Item not found", "not_found", error_hints.ITEM)
         return variant
@@ -164,7 +162,7 @@ class RetailWorld(World):
     @tool(effect="read", reads=("products#name,product_id",), render=f"{RENDER}:product_types")
     def list_all_product_types(self, db: Draft) -> str:
         """List every product type that the shop sells: a JSON object of names and product ids, sorted by name."""
-        return self._shelves.listing(db.state)
+        return list_products(db.state)
 
     # Neither reading nor writing
 
