@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from simia_gym.common.json_encoding import encode
-from simia_gym.common.quick_init import quick_init
 from simia_gym.record.finished_episode import CallMade, Event, FinishedEpisode
 from simia_gym.types import CriterionKind, CriterionResult, Evidence
 
@@ -18,7 +17,6 @@ QUOTE_LENGTH = 240
 MOST_EVIDENCE = 4
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from simia_gym.common.quick_init import quick_init
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, ToolCall, Transition
@@ -61,7 +60,6 @@ class PreparedTask:
         return cast(T, self._made[name])
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class StepContext:
     """What a simulator or user gets at each step of an episode.

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from simia_gym.common.quick_init import quick_init
-
 JsonObject: TypeAlias = dict[str, Any]
 Row: TypeAlias = Mapping[str, Any]
 Op: TypeAlias = dict[str, Any]
@@ -26,7 +24,6 @@ Feedback = Literal["terse", "explain"]
 """``terse``: error messages as the real system writes them; ``explain``: also the reason and a valid example."""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of one tool.
@@ -42,7 +39,6 @@ class ToolCall:
     id: str | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Say:
     """An action that is a message to the user."""
@@ -50,7 +46,6 @@ class Say:
     text: str
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Calls:
     """An action that calls tools, in order. ``text`` is the text next to the calls: recorded, but sent to nobody."""
@@ -59,7 +54,6 @@ class Calls:
     text: str = ""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class End:
     """An action that ends the episode, with the agent's answer if the grammar has one."""
@@ -72,7 +66,6 @@ PolicyAction: TypeAlias = str | Message
 """An action of a policy: text in the domain's grammar, or an assistant message in OpenAI's layout."""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Transition:
     """The result of one tool call or of one message to the user.
@@ -134,7 +127,6 @@ class Task:
     options: JsonObject = field(default_factory=dict)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Evidence for a result: the index of a ledger event, and a quotation from it."""
@@ -146,7 +138,6 @@ class Evidence:
 CriterionKind = Literal["goal", "interaction", "communication", "forbidden", "format"]
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
     """The result of one criterion of the rubric.
@@ -181,7 +172,6 @@ class FaultInfo:
     message: str
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The reward of an episode with its evidence, or the reason why there is none.
@@ -209,7 +199,6 @@ class Verdict:
     reason: str = ""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Start:
     """The result of `Episode.reset`.
@@ -227,7 +216,6 @@ class Start:
     info: JsonObject
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Step:
     """The result of `Episode.step`.

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from simia_gym.common.json_encoding import decode, encode
-from simia_gym.common.quick_init import quick_init
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
@@ -19,7 +18,6 @@ BEGINNING = b'{"v":1,"key":"'
 _SHOWN = 40
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Record:
     """One finished episode, as in a line of a record file.

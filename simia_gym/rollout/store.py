@@ -22,7 +22,6 @@ from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
 from simia_gym.types import JsonObject
 
-_LONGEST = 300
 _DEFAULTS = EnvConfig.defaults()
 
 
@@ -33,14 +32,7 @@ def sidecar(path: Path) -> Path:
 
 
 def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("runs")) -> Path:
-    """Choose the path of a record without --out.
-
-    Args:
-        env: The environment's id.
-        policy: The policy's name.
-        resume: Whether to continue the record with the highest number rather than take the first free number.
-        folder: Folder of the records.
-    """
+    """The path of a record without --out: the first free number, or with ``resume`` the number before it."""
     stem = f"{slug(env.removeprefix('simia/'))}-{slug(policy)}"
     number = 1
     while (folder / f"{stem}-{number}.jsonl").exists():
@@ -62,11 +54,7 @@ class RecordStore:
         self._times: IO[bytes] = sidecar(path).open("ab", buffering=0)
 
     def write(self, line: bytes, times: JsonObject) -> None:
-        """Append one finished episode.
-
-        Args:
-            line: The episode's line from `Record.to_line`.
-            times: The episode's entry of the sidecar file.
+        """Append one finished episode: its line from `Record.to_line` and its entry of the sidecar file.
 
         Raises:
             InputError: A file cannot be written.
@@ -111,31 +99,17 @@ class TakenError(InputError):
 def create_store(path: Path) -> RecordStore:
     """Create a new record.
 
-    Args:
-        path: The record file.
-
     Raises:
         TakenError: The file already exists.
-        InputError: The file cannot be created.
+        OSError: The file cannot be created.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        if path.is_dir():
-            raise InputError("is a folder", where=str(path), fix="Give --out a file in it.")
-        if path.exists() or path.is_symlink():
-            raise _taken(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            lines = _locked(path, new=True)
-        except FileExistsError:  # another process has just created it
-            raise _taken(path) from None
-        try:
-            return RecordStore(path, lines, {})
-        except OSError:
-            lines.close()
-            path.unlink()  # still empty
-            raise
-    except OSError as error:
-        raise _unwritable(path, error) from error
+        lines = _locked(path, new=True)
+    except FileExistsError:
+        fix = "Give --resume to continue it, or another --out."
+        raise TakenError("the file exists already", where=str(path), fix=fix) from None
+    return RecordStore(path, lines, {})
 
 
 def resume_store(path: Path, plan: Plan) -> RecordStore:
@@ -143,23 +117,14 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
 
     An incomplete last line and the lines of invalid episodes are removed; those episodes are played again.
 
-    Args:
-        path: The record file.
-        plan: The settings of this run.
-
-    Returns:
-        The store, with the valid episodes of the record.
-
     Raises:
         InputError: The record was written with other settings, or a line other than the last is broken.
+        OSError: The file cannot be read or written.
     """
-    lines: IO[bytes] | None = None
+    if not path.exists():
+        return create_store(path)
+    lines = _locked(path)
     try:
-        if not path.exists():
-            return create_store(path)
-        if not path.is_file():
-            raise InputError("is not a regular file", where=str(path), fix="Give another --out.")
-        lines = _locked(path)
         *complete, torn = path.read_bytes().split(b"\n")
         finished: dict[str, Record] = {}
         for record in read_records(path, torn="skip"):
@@ -170,17 +135,9 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
         if torn or len(kept) != len(complete):
             lines = _replaced(path, lines, kept)
         return RecordStore(path, lines, finished)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    except InputError:
-        if lines is not None:
-            lines.close()
+    except (InputError, OSError):
+        lines.close()
         raise
-
-
-def _taken(path: Path) -> TakenError:
-    fix = "Give --resume to continue it, or another --out."
-    return TakenError("the file exists already", where=str(path), fix=fix)
 
 
 def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
@@ -227,11 +184,3 @@ def _named(name: str, value: Any) -> str:
     if value is None and name in ("user", "max_turns"):
         return f"the domain's own {name}"
     return f"{name}={value!r}" if value not in (None, {}) else f"no {name}"
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot be written ({error.strerror})", where=_short(str(path)), fix="Give another --out.")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
