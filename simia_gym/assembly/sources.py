@@ -101,14 +101,7 @@ class ModelSources(Settings):
             raise InputError("nothing is played by a model", where=given[0], fix=fix)
 
     def resources(self, *, resume: bool = False) -> Resources:
-        """The live resources: addresses, cassette, budget.
-
-        Args:
-            resume: Continue an existing cassette.
-
-        Raises:
-            InputError: The cassette cannot be read or written.
-        """
+        """The live resources: addresses, cassette (with ``resume``, an existing one is continued), budget."""
         urls = {"escalation": self.escalation_base_url, "user": self.user_base_url, "judge": self.judge_base_url}
         budget = cassette = None
         if any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost)):

@@ -19,21 +19,15 @@ _FORM = "Write package.module:Name, or file.py:Name for a file in the folder."
 
 
 def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> object:
-    """Import an object by name.
+    """Import an object by name, ``package.module:Name`` or ``file.py:Name``; ``Name`` may have dots.
 
-    A file is loaded under a module name derived from its path and content: an unchanged file gives the same module, a
-    changed file a new one. The file may import other files in its folder with ``from .other import x``.
-
-    Args:
-        spec: ``package.module:Name`` or ``file.py:Name``; ``Name`` may have dots.
-        folder: Folder that file names are relative to; default the current directory.
-        where: File and line of the name, for errors.
-
-    Returns:
-        The object.
+    A file is relative to ``folder``, by default the current directory. It is loaded under a module name derived from
+    its path and content: an unchanged file gives the same module, a changed file a new one. The file may import other
+    files in its folder with ``from .other import x``.
 
     Raises:
-        InputError: The name is malformed, the module does not exist or cannot be imported, or it has no such object.
+        InputError: The name is malformed, the module does not exist or cannot be imported, or it has no such object;
+            names ``where`` the name was written.
     """
     if not isinstance(spec, str):
         raise InputError(f"{spec!r} is not a text", where=where, fix=_FORM)

@@ -24,14 +24,7 @@ _owner: int | None = None
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
-    """Run a coroutine from synchronous code.
-
-    Args:
-        coroutine: The coroutine.
-        inline: Whether it never waits, so that it needs no event loop.
-
-    Returns:
-        Its result.
+    """Run a coroutine from synchronous code; ``inline`` if it never waits, so that it needs no event loop.
 
     Raises:
         RuntimeError: The coroutine waited, although ``inline`` says that it never does.

@@ -26,8 +26,6 @@ def read_text(path: Path, *, what: str = "file") -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise InputError(f"there is no such {what}", where=str(path), fix="Check the path.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"is a folder, not a {what}", where=str(path), fix="Name the file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text ({error.reason})", where=str(path), fix="Save it as UTF-8.") from error
     except OSError as error:

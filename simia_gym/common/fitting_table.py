@@ -38,12 +38,7 @@ class FittingTable:
         self._rows: list[tuple[str, Mapping[str, str]]] = []
 
     def add(self, label: str, cells: Mapping[str, str]) -> None:
-        """Add a row.
-
-        Args:
-            label: The row's label.
-            cells: Column heading to text, in column order; all rows have the same columns.
-        """
+        """Add a row; all rows have the same columns, in the same order."""
         self._rows.append((label, cells))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

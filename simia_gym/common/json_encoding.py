@@ -22,13 +22,7 @@ _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 def encode(value: Any) -> bytes:
-    """Encode a JSON value as canonical bytes.
-
-    Args:
-        value: Dictionaries with string keys, lists, tuples, strings, integers of any size, floats, booleans, None.
-
-    Returns:
-        Compact UTF-8 JSON with the value's own key order.
+    """Encode a JSON value as canonical bytes: compact UTF-8 with the value's own key order.
 
     Raises:
         InputError: The value contains something that JSON cannot hold, or is nested too deeply.
@@ -45,17 +39,7 @@ def hash_of(data: bytes) -> str:
 
 
 def decode(data: bytes | str) -> Any:
-    """Decode JSON without loss: integers of any size stay integers, and NaN is refused.
-
-    Args:
-        data: UTF-8 bytes, or text.
-
-    Returns:
-        The plain value.
-
-    Raises:
-        ValueError: The text is not JSON.
-    """
+    """Decode JSON without loss: integers of any size stay integers, and NaN is refused with a `ValueError`."""
     return json.loads(data, parse_constant=_refuse_constant)
 
 

@@ -9,12 +9,7 @@ from typing import Any
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the ``__getattr__`` of a package that imports names at first use.
-
-    Args:
-        package: The package's ``__name__``.
-        names: Module to its names, separated by spaces.
-    """
+    """Make a package's ``__getattr__``, given the names of each module, separated by spaces."""
     homes = {name: module for module, defined in names.items() for name in defined.split()}
 
     def load(name: str) -> Any:

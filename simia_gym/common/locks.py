@@ -10,15 +10,9 @@ from pathlib import Path
 def take_lock(descriptor: int, path: Path) -> bool:
     """Lock an open file until it is closed; do not wait for the lock.
 
-    Args:
-        descriptor: File descriptor of the open file.
-        path: Path of the file. Another process may have replaced the file since it was opened.
-
     Returns:
-        Whether the lock was taken and the path still names this file. Always true on Windows, which has no ``flock``.
-
-    Raises:
-        OSError: The system refuses the lock.
+        Whether the lock was taken and the path still names this file, which another process may have replaced since it
+        was opened. Always true on Windows, which has no ``flock``.
     """
     if sys.platform == "win32":
         return True

@@ -18,12 +18,7 @@ from simia_gym.common.json_encoding import decode, encode
 class Output:
     """The output of a command.
 
-    Args:
-        json: Whether to write the result as one JSON value to standard output, and all other text to standard error.
-
-    Attributes:
-        json: As given.
-        console: Console for text, tables and progress.
+    With ``json``, the result is one JSON value on standard output, and all other text goes to standard error.
     """
 
     def __init__(self, json: bool) -> None:
@@ -57,12 +52,7 @@ def tell(text: str) -> None:
 
 
 def to_continue(record: Path, words: Sequence[str] | None = None) -> str:
-    """The command line that resumes a record.
-
-    Args:
-        record: The record file.
-        words: Command-line arguments of the interrupted run; default those of this process.
-    """
+    """The command that resumes a record; ``words`` are the arguments of the interrupted run, by default ours."""
     kept = [word for word in (sys.argv[1:] if words is None else words) if word != "--resume"]
     if "--out" not in kept and not any(word.startswith("--out=") for word in kept):
         kept += ["--out", str(record)]

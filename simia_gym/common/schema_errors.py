@@ -14,12 +14,7 @@ _LONGEST_VALUE = 80
 
 
 def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> str:
-    """Describe the violation that best explains why a value is invalid, after its place: ``a.0.b: ...``.
-
-    Args:
-        schema: JSON Schema (draft 2020-12).
-        value: An invalid value.
-    """
+    """Describe the violation that best explains why a value is invalid, after its place: ``a.0.b: ...``."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 

@@ -90,12 +90,8 @@ class Settings:
     def from_json(cls, data: Mapping[str, Any], where: str = "settings") -> Self:
         """Make settings from the result of `to_json`.
 
-        Args:
-            data: Values by field name.
-            where: File or place of the data, for errors.
-
         Raises:
-            InputError: A name is unknown or a value invalid.
+            InputError: A name is unknown or a value invalid; names ``where`` the data stands.
         """
         if not isinstance(data, Mapping):
             raise InputError(f"{data!r} is no object", where=where, fix='Write {"NAME": VALUE}.')

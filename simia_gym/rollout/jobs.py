@@ -41,12 +41,7 @@ class Job:
 
 
 class EpisodeSlot(NamedTuple):
-    """The position of one episode in a plan.
-
-    Attributes:
-        task: Index of its task in the list of tasks, from 0.
-        member: Index of the episode among those of the same task, from 0.
-    """
+    """The position of one episode in a plan: index of its task, and among the episodes of that task, both from 0."""
 
     task: int
     member: int
@@ -54,12 +49,7 @@ class EpisodeSlot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MissingTask:
-    """Takes the place of a job whose task could not be generated.
-
-    Attributes:
-        position: Index of the task, from 0.
-        error: Error of the task source.
-    """
+    """Takes the place of a job whose task, at an index from 0, could not be generated; with the error."""
 
     position: int
     error: str
@@ -159,14 +149,7 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
 
 
 def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> Job:
-    """Make the job of one episode.
-
-    Args:
-        plan: The settings.
-        task: The task.
-        member: Number of the episode among the episodes of the task, from 0.
-        digest: The task's content hash; computed if ``None``.
-    """
+    """Make the job of one episode; ``digest`` is the task's content hash, if it is known already."""
     content = digest or _digest(task)
     played = [plan.policy, plan.policy_hash, plan.seed, member]
     return Job(

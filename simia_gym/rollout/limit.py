@@ -30,11 +30,7 @@ class TimeUpError(BaseException):
 
 
 class Limit:
-    """The deadline of one episode.
-
-    Args:
-        timeout: The timeout that enforces it; ``None`` for no limit.
-    """
+    """The deadline of one episode, enforced by a timeout; ``None`` for no limit."""
 
     def __init__(self, timeout: asyncio.Timeout | None = None) -> None:
         self._timeout = timeout
@@ -57,11 +53,7 @@ class Limit:
 
 
 class Clock:
-    """Enforces the time limits of all episodes on one event loop.
-
-    Args:
-        seconds: Time limit of each episode in seconds; ``None`` for no limit.
-    """
+    """Enforces the time limit, in seconds, of all episodes on one event loop; ``None`` for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -92,11 +84,7 @@ class Clock:
     def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
         """Run one episode within its time limit.
 
-        Args:
-            work: Makes the coroutine of the episode, given its deadline.
-
-        Returns:
-            A coroutine of the episode's result.
+        ``work`` makes the coroutine of the episode, given its deadline.
 
         Raises:
             TimeoutError: The deadline passed while the episode was waiting.

@@ -172,13 +172,10 @@ class Pool:
     async def play_job(self, job: Job, on_wait: Callable[[], None] = lambda: None) -> tuple[Record, bytes, JsonObject]:
         """Play one episode; errors in it become a fault in its record.
 
-        Args:
-            job: The job.
-            on_wait: Called before an action of an asynchronous policy is awaited.
+        ``on_wait`` is called before an action of an asynchronous policy is awaited.
 
         Returns:
-            The record of the episode, its line, and its entry of the sidecar file: duration, and the traceback if
-            there is one.
+            The record, its line, and its entry of the sidecar file: duration, and the traceback if there is one.
         """
         began = time.monotonic()
         episode, trace = await self._episode(job, on_wait)

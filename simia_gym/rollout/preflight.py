@@ -27,13 +27,7 @@ Places = Mapping[str, tuple[ModelSettings, Endpoint]]
 
 @dataclass(frozen=True)
 class Target:
-    """One model at one endpoint.
-
-    Attributes:
-        roles: Roles that use the model.
-        settings: The model settings of the first role.
-        endpoint: The endpoint.
-    """
+    """One model at one endpoint, with the roles that use it and the model settings of the first role."""
 
     roles: tuple[str, ...]
     settings: ModelSettings
@@ -51,11 +45,7 @@ class Target:
 
 
 def targets(places: Places) -> list[Target]:
-    """List the models of all roles, each model once.
-
-    Args:
-        places: Settings and endpoint by role.
-    """
+    """List the models of all roles, each model once."""
     found: dict[tuple[object, ...], Target] = {}
     for role, (settings, endpoint) in places.items():
         client = endpoint.client
@@ -69,9 +59,7 @@ def targets(places: Places) -> list[Target]:
 def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
     """Send every model of a run one short request that contains the static part of its role's prompts.
 
-    Args:
-        suite: The environment.
-        policy: Settings and endpoint of the policy's model, if it has one.
+    ``policy`` holds settings and endpoint of the policy's model, if it has one.
 
     Returns:
         Warnings about problems that may be temporary, one line each.
@@ -84,14 +72,7 @@ def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
 
 
 def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
-    """Check that the prices of all models are known, which a cost limit requires.
-
-    Args:
-        places: Settings and endpoint by role.
-
-    Raises:
-        InputError: The price of a model is not known.
-    """
+    """Raise an error if the price of a model is not known, which a cost limit requires."""
     for role, (settings, _) in places.items():
         if settings.price_in is None or settings.price_out is None:
             fix = f"Give its USD per million tokens: --role {role}.price_in=0.5 --role {role}.price_out=2."
@@ -111,12 +92,7 @@ def warnings(suite: Suite) -> Iterator[str]:
 
 
 def judged(suite: Suite, task: Task) -> list[JsonObject]:
-    """The criteria of a task that the judge decides.
-
-    Args:
-        suite: The environment.
-        task: The task.
-    """
+    """The criteria of a task that the judge decides."""
     criteria: dict[str, JsonObject] = {}
     for item in [*suite.domain.rubric, *task.criteria]:
         name = str(item.get("id"))

@@ -95,12 +95,7 @@ class _Replayer:
         self._models, self._pins = RecordedModel(), MemoryPins()
 
     def check(self, record: Record, raw: bytes) -> None:
-        """Replay one record and compare every byte of its line.
-
-        Raises:
-            _DivergenceError: Something differs.
-            InputError: The record's environment cannot be loaded.
-        """
+        """Replay one record and compare every byte of its line; what differs is raised."""
         suite = self._load(record)
         now = suite.domain.hash
         if now != record.domain_hash:

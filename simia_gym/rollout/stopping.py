@@ -27,15 +27,8 @@ def run_until_interrupted(work: Coroutine[Any, Any, T], *, waits: bool = False) 
     """Run a coroutine on a new event loop, and print a note at the first Ctrl-C or SIGTERM.
 
     `asyncio.Runner` handles the interrupts: the first cancels the coroutine, which takes effect at its next await; the
-    second stops running code at once.
-
-    Args:
-        work: The coroutine.
-        waits: Whether it mostly waits for servers, so that it runs on `uvloop`. `uvloop` handles a second interrupt
-            only at the next await, which is too late for code that computes for long.
-
-    Returns:
-        Its result.
+    second stops running code at once. `uvloop` handles the second only at the next await, which is too late for code
+    that computes for long; so it is used only if the coroutine mostly `waits` for servers.
 
     Raises:
         KeyboardInterrupt: The run was interrupted; `Terminated` if by SIGTERM.

@@ -15,15 +15,7 @@ _Z95 = 1.959963984540054
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95% Wilson score interval of a proportion.
-
-    Args:
-        successes: Number of successes.
-        trials: Number of trials.
-
-    Returns:
-        Lower and upper bound; (0, 1) without trials.
-    """
+    """The 95% Wilson score interval of a proportion: lower and upper bound; (0, 1) without trials."""
     if not trials:
         return 0.0, 1.0
     rate, square = successes / trials, _Z95**2
@@ -152,9 +144,7 @@ class Summary:
 def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
     """Model usage and the routes of tool results, as JSON; empty if no model was used.
 
-    Args:
-        summary: The results.
-        accounts: A snapshot of `simia_gym.llm.accounts.Accounts`.
+    ``accounts`` is a snapshot of `simia_gym.llm.accounts.Accounts`.
     """
     if not accounts and not summary.routes:
         return {}

@@ -30,9 +30,6 @@ class EndpointLostError(SimiaError):
 class Watch:
     """Checks each finished episode and decides whether to end the run early.
 
-    Args:
-        concurrency: Maximum number of episodes in flight; a single outage may make that many fail.
-
     Attributes:
         stopped: Why the run ends early: ``budget``, ``endpoint`` or ``bug``; ``None`` while it continues.
         message: The reason in one line.
@@ -49,12 +46,7 @@ class Watch:
         self._known: Collection[str] = ()
 
     def begin(self, halt: Callable[[], None], known: Collection[str]) -> None:
-        """Start watching a run.
-
-        Args:
-            halt: Called to start no further episodes.
-            known: Keys of episodes that are taken from the record instead of played.
-        """
+        """Start watching: ``halt`` starts no further episodes; those with ``known`` keys are not played."""
         self._halt, self._known = halt, known
 
     def seen(self, record: Record) -> None:

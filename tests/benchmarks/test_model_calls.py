@@ -15,12 +15,10 @@ import pytest
 
 from benchmarks.model_calls import server
 from benchmarks.model_calls.plan import Cell, cells
-from benchmarks.model_calls.running import SkippedError, run_cell
+from benchmarks.model_calls.running import run_cell
 from benchmarks.model_calls.server_limit import stats
 from benchmarks.model_calls.summary import goals, summarise
 from benchmarks.model_calls.workload import prepare
-
-from ..work import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +54,11 @@ def ask(port: int, role: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
 def test_every_opening_has_a_script_of_ten_calls(prepared: dict[str, Any]) -> None:
     assert set(prepared["openings"].values()) == set(prepared["scripts"])
     assert {len(messages) for messages in prepared["scripts"].values()} == {10}
+    ids = [message["tool_calls"][0]["id"] for messages in prepared["scripts"].values() for message in messages]
+    assert len(ids) == len(set(ids))
     for episode in prepared["episodes"]:
         assert episode["opening"] in prepared["openings"]
         assert [asked in prepared["replies"] for asked in episode["asks"]] == [True] * 10
-
-
-def test_a_task_keeps_its_script_whatever_its_customer_says_first(prepared: dict[str, Any]) -> None:
-    ids = [message["tool_calls"][0]["id"] for messages in prepared["scripts"].values() for message in messages]
-    assert len(ids) == len(set(ids))
 
 
 def test_the_server_plays_a_whole_episode_from_what_it_is_sent(port: int, prepared: dict[str, Any]) -> None:
@@ -85,18 +80,6 @@ def test_the_server_plays_a_whole_episode_from_what_it_is_sent(port: int, prepar
     assert (after["requests"] - before["requests"], after["misses"] - before["misses"]) == (20, 0)
 
 
-def test_a_server_that_polls_answers_as_well(answers: Path, prepared: dict[str, Any]) -> None:
-    command = [sys.executable, server.__file__, f"--answers={answers}", "--latency=0.01", "--poll"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        at = json.loads(process.stdout.readline())["port"]
-        said = ask(at, "policy", [{"role": "user", "content": prepared["episodes"][0]["opening"]}])
-        assert said["tool_calls"]
-        used = stats(at)["cpu_s"]
-        wait_until(lambda: stats(at)["cpu_s"] > used + 0.03)  # it does not sleep while nothing is asked
-        process.kill()
-
-
 @pytest.mark.parametrize("role", ["policy", "simulator"])
 def test_what_nobody_prepared_is_refused_and_counted(port: int, role: str) -> None:
     before = stats(port)["misses"]
@@ -115,11 +98,6 @@ def test_a_run_takes_every_turn_over_the_server(answers: Path, what: str, turns:
     assert 0 < result["of_ideal"] <= 1.0
     assert result["cpu_ms_per_turn"] > 0
     assert result["server"]["misses"] == 0
-
-
-def test_a_peer_that_is_not_there_is_said_to_be(answers: Path, tmp_path: Path) -> None:
-    with pytest.raises(SkippedError, match="not installed"):
-        run_cell(Cell("gem", "peers.gem_vector", {"concurrency": 2}), {"episodes": answers}, tmp_path)
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -34,12 +34,6 @@ def results(*figures: float) -> Iterator[dict[str, Any]]:
         yield {"cpu": figure, "by_turn": [figure]}
 
 
-def test_the_best_is_remembered() -> None:
-    quiet = Machine(2.0, 1.0, 1.5).quiet
-    assert [quiet.now(), quiet.now(), quiet.now()] == [2.0, 1.0, 1.5]
-    assert quiet.best == 1.0
-
-
 def test_attempts_are_compared_also_where_the_core_became_faster_in_between() -> None:
     #                best  first attempt, second attempt on a core that is faster than it ever was
     quiet = Machine(2.0, 2.0, 2.4, 1.0, 1.6).quiet
@@ -50,16 +44,11 @@ def test_attempts_are_compared_also_where_the_core_became_faster_in_between() ->
     assert [one["after"] for one in kept["core"]["disturbed"]] == [2.4]
 
 
-def test_a_run_waits_for_quiet() -> None:
-    quiet = Machine(1.0, 1.5, 1.4, 1.02).quiet
+@pytest.mark.parametrize(("looks", "waited"), [((1.5, 1.4, 1.02), 1.02), ([1.5] * 1000, 1.5)])
+def test_a_run_waits_for_quiet_and_patience_has_an_end(looks: Sequence[float], waited: float) -> None:
+    quiet = Machine(1.0, *looks).quiet
     quiet.now()
-    assert quiet.wait() == 1.02
-
-
-def test_patience_has_an_end() -> None:
-    quiet = Machine(1.0, *[1.5] * 1000).quiet
-    quiet.now()
-    assert quiet.wait() == 1.5
+    assert quiet.wait() == waited
 
 
 def test_what_was_not_disturbed_is_not_repeated() -> None:
@@ -85,14 +74,6 @@ def test_the_quietest_attempt_is_kept_and_not_the_best_one() -> None:
         {"before": 1.0, "after": 1.3, "result": {"cpu": 1.0}},
         {"before": 1.0, "after": 1.4, "result": {"cpu": 2.0}},
     ]
-
-
-def test_a_run_that_fails_is_said_to_fail() -> None:
-    def fails() -> dict[str, Any]:
-        raise RuntimeError("the client died")
-
-    with pytest.raises(RuntimeError, match="died"):
-        Machine().quiet.measured(fails, 3)
 
 
 def test_the_work_takes_cpu_and_leaves_the_process_where_it_may_run() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import pickle
 from collections.abc import AsyncIterator, Callable
@@ -67,10 +66,6 @@ class Server:
         answer = (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])()
         if isinstance(answer, web.StreamResponse):
             return answer
-        if "hang" in answer:
-            await asyncio.sleep(answer["hang"])
-        if "reset" in answer and request.transport is not None:
-            request.transport.close()
         return web.json_response(answer)
 
 
@@ -147,25 +142,17 @@ async def test_tool_calls_become_an_action(server: Server) -> None:
     assert "tools" not in server.bodies[1]
 
 
-async def test_refusals_are_what_the_model_says(server: Server) -> None:
-    server.answers = [lambda: completion({"role": "assistant", "content": None, "refusal": "I cannot."})]
-    assert await policy(server).act(TALK) == "I cannot."
-
-
 @pytest.mark.parametrize(
     ("answer", "kind", "requests"),
     [
         (error(429), "rate_limit", 3),
         (error(401), "auth", 1),
-        (lambda: {"choices": []}, "bad_reply", 3),
-        (lambda: {"hang": 1.0, **says("late")}, "timeout", 3),
-        (lambda: {"reset": True}, "connection", 3),
     ],
 )
 async def test_failures_become_faults(server: Server, answer: Callable[[], Answer], kind: str, requests: int) -> None:
     server.answers = [answer]
     with pytest.raises(Fault) as caught:
-        await policy(server, retries=2, timeout=0.4 if kind == "timeout" else 10.0).act(TALK)
+        await policy(server, retries=2, timeout=10.0).act(TALK)
     fault = caught.value
     assert (fault.kind, fault.role) == (kind, "policy")
     assert len(server.bodies) == requests
@@ -175,33 +162,11 @@ async def test_failures_become_faults(server: Server, answer: Callable[[], Answe
     assert str(pickle.loads(pickle.dumps(fault))) == str(fault)
 
 
-async def test_a_failure_that_passes_is_forgotten(server: Server) -> None:
-    server.answers = [error(429), error(500), lambda: says(" "), lambda: {"reset": True}, lambda: says("Hello")]
-    assert await policy(server).act(TALK) == "Hello"
-    assert len(server.bodies) == 5
-
-
-async def test_empty_replies_are_asked_for_again_twice_at_most(server: Server) -> None:
-    server.answers = [lambda: completion({"role": "assistant", "content": ""}, "content_filter")]
-    with pytest.raises(Fault, match=r"empty.*'content_filter'"):
-        await policy(server, retries=9).act(TALK)
-    assert len(server.bodies) == 3
-
-
 @pytest.mark.parametrize("reason", ["stop", "length"])
 async def test_a_model_that_stays_silent_does_nothing(server: Server, reason: str) -> None:
     server.answers = [lambda: completion({"role": "assistant", "content": None}, reason)]
     assert await policy(server, retries=9).act(TALK) == ""
     assert len(server.bodies) == 3
-
-
-async def test_nobody_there() -> None:
-    options = PolicyOptions(model="m", base_url="http://user:hidden@127.0.0.1:9/v1", retries=1, backoff=0.0)
-    with pytest.raises(Fault) as caught:
-        await LLMPolicy(options).act(TALK)
-    await close_connections()
-    assert caught.value.kind == "connection"
-    assert "hidden" not in str(caught.value)
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,27 +19,15 @@ from simia_gym.types import Message
 
 from ..model_server import Asked, serving
 
+
+def tool(name: str, description: str, *texts: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": dict.fromkeys(texts, {"type": "string"}), "required": list(texts)}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_forecast",
-            "description": "The weather of a day.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "day": {"type": "string"}},
-                "required": ["city", "day"],
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "book_table",
-            "description": "Book a table outside.",
-            "parameters": {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]},
-        },
-    },
+    tool("get_forecast", "The weather of a day.", "city", "day"),
+    tool("book_table", "Book a table outside.", "day"),
 ]
 TASK = {
     "id": "sunny",
@@ -73,11 +61,15 @@ def folder(tmp_path: Path) -> Path:
         "reward": "simia_gym.rewards.rubric:RubricReward",
         "tasks": {"train": "tasks.jsonl"},
     }
-    (domain / "domain.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    (domain / "policy.md").write_text("You book tables on the terrace, on dry days only.", encoding="utf-8")
-    (domain / "tools.json").write_text(json.dumps(TOOLS), encoding="utf-8")
-    (domain / "tasks.jsonl").write_text(json.dumps(TASK) + "\n", encoding="utf-8")
-    (domain / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), encoding="utf-8")
+    files = {
+        "domain.yaml": yaml.safe_dump(config),
+        "policy.md": "You book tables on the terrace, on dry days only.",
+        "tools.json": json.dumps(TOOLS),
+        "tasks.jsonl": json.dumps(TASK) + "\n",
+        "rubric.yaml": yaml.safe_dump(RUBRIC),
+    }
+    for name, text in files.items():
+        (domain / name).write_text(text, encoding="utf-8")
     return domain
 
 

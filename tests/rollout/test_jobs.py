@@ -28,33 +28,22 @@ def plan(group: int = 1, episodes: int | None = None, seed: int = 0, policy: str
     return Plan(EnvConfig(env=env), "hash", policy, seed=seed, group=group, episodes=episodes)
 
 
-def test_tasks_times_group() -> None:
-    jobs = list(make_jobs(plan(group=2), TASKS))
-    assert [(job.task.id, job.member) for job in jobs] == [(t.id, m) for t in TASKS for m in range(2)]
-    assert plan(group=2).total(3) == 6
-
-
-def test_members_of_a_group_share_task_and_group_and_nothing_else() -> None:
+def test_tasks_times_group_is_the_default() -> None:
     jobs = list(make_jobs(plan(group=4), TASKS))
+    assert [(job.task.id, job.member) for job in jobs] == [(t.id, m) for t in TASKS for m in range(4)]
     assert Counter(job.group for job in jobs) == {"t0#0": 4, "t1#0": 4, "t2#0": 4}
     assert len({job.seed for job in jobs}) == len({job.key for job in jobs}) == 12
 
 
-@pytest.mark.parametrize("episodes", [2, 4, 6, 8, 14])
-def test_episodes_is_the_total(episodes: int) -> None:
+@pytest.mark.parametrize("episodes", [2, 4, 6, 9, 14])
+def test_tasks_are_gone_through_again_in_new_groups(episodes: int) -> None:
     jobs = list(make_jobs(plan(group=2, episodes=episodes), TASKS))
-    assert len(jobs) == episodes == plan(group=2, episodes=episodes).total(3)
+    found = [(job.task.id, job.member, job.group) for job in jobs]
+    places = [(f"t{n}", 2 * again + m, f"t{n}#{again}") for again in range(3) for n in range(3) for m in range(2)]
+    assert found == places[:episodes]
+    made = plan(group=2, episodes=episodes)
+    assert (made.total(3), made.torn) == (episodes, episodes % 2)
     assert len({job.key for job in jobs}) == episodes
-
-
-def test_tasks_are_gone_through_again_in_new_groups() -> None:
-    jobs = list(make_jobs(plan(group=2, episodes=10), TASKS))
-    assert [(job.task.id, job.member, job.group) for job in jobs[6:]] == [
-        ("t0", 2, "t0#1"),
-        ("t0", 3, "t0#1"),
-        ("t1", 2, "t1#1"),
-        ("t1", 3, "t1#1"),
-    ]
 
 
 def test_seeds_are_the_same_in_every_process() -> None:
@@ -81,11 +70,6 @@ def test_key_depends_on_everything_that_matters() -> None:
 def test_impossible_numbers(settings: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="at least"):
         plan(**settings)
-
-
-@pytest.mark.parametrize(("episodes", "torn"), [(4, 1), (2, 2), (6, 0), (None, 0)])
-def test_a_torn_group_is_known(episodes: int | None, torn: int) -> None:
-    assert plan(group=3, episodes=episodes).torn == torn
 
 
 def test_no_tasks() -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from simia_gym.errors import Fault, InputError
 from simia_gym.policies import NullPolicy, Policy, PolicyStart
-from simia_gym.rollout.jobs import Plan, make_jobs
 from simia_gym.types import Message, Task
 
 from .conftest import Hanging, Roll, Stuck, Waiting
@@ -42,10 +41,20 @@ def test_bytes_do_not_depend_on_order_or_concurrency(roll: Roll, expert: Make) -
     assert files[0] == files[1] == files[2]
 
 
+@pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("concurrency", [1, 5])
-def test_concurrency_is_the_number_in_flight(roll: Roll, expert: Make, concurrency: int) -> None:
+def test_concurrency_is_the_number_in_flight(roll: Roll, expert: Make, concurrency: int, plain: bool) -> None:
+    class Plain:
+        """Its `act` is no coroutine function, but gives an awaitable."""
+
+        def __init__(self) -> None:
+            self._inner = Waiting(expert(), 0.005)
+
+        def act(self, messages: Sequence[Message]) -> Awaitable[str]:
+            return self._inner.act(messages)
+
     Waiting.most = 0
-    roll(lambda: Waiting(expert(), 0.005), concurrency=concurrency, group=3)
+    roll(Plain if plain else lambda: Waiting(expert(), 0.005), concurrency=concurrency, group=3)
     assert Waiting.most == concurrency
 
 
@@ -155,29 +164,6 @@ def test_one_bad_episode_never_stops_the_others(roll: Roll, act: Any, fault: str
         assert (record.reward is None) == (not record.valid)
 
 
-def test_policy_is_told_what_it_plays(roll: Roll, expert: Make) -> None:
-    told: list[PolicyStart] = []
-
-    class Curious(NullPolicy):
-        def start(self, start: PolicyStart) -> None:
-            told.append(start)
-
-    roll(Curious)
-    assert [start.seed for start in told] == [record.seed for record in roll.records]
-    assert {start.env for start in told} == {"simia/custom-v0"}
-    assert len(told[0].tools) == 5
-    assert told[0].samples
-
-
-def test_bug_of_the_world_is_a_fault(roll: Roll, expert: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = roll.suite.domain.world
-    assert world is not None
-    monkeypatch.setattr(type(world), "lend_book", lambda self, db, **arguments: 1 / 0)
-    summary = roll(expert)
-    assert summary.faults == {"world:bug": 3}
-    assert summary.all.valid == 3
-
-
 def test_bug_of_the_engine_is_recorded_with_its_text(roll: Roll, expert: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     from simia_gym.episode import Episode
 
@@ -280,19 +266,6 @@ def test_task_that_does_not_fit_is_a_fault(roll: Roll, expert: Make, setup: Any)
     assert (summary.all.episodes, summary.all.valid) == (6, 5)
 
 
-def test_plain_act_that_gives_an_awaitable_runs_in_parallel(roll: Roll, expert: Make) -> None:
-    class Plain:
-        def __init__(self) -> None:
-            self._inner = Waiting(expert(), 0.005)
-
-        def act(self, messages: Sequence[Message]) -> Awaitable[str]:
-            return self._inner.act(messages)
-
-    Waiting.most = 0
-    roll(Plain, concurrency=5, group=3)
-    assert Waiting.most == 5
-
-
 def test_nobody_pays_for_a_neighbour_that_blocks(roll: Roll, expert: Make) -> None:
     woken: list[bool] = []
 
@@ -369,9 +342,6 @@ def test_endless_plan_is_begun_and_resumed_without_a_list(roll: Roll, expert: Ma
     roll.suite.__dict__["tasks"] = Endless(roll.suite.tasks, {})
     roll(expert, episodes=3)
     assert roll(expert, episodes=5, resume=True).reused == 3
-    plan: Plan = roll.plan()
-    assert plan.total(10**12) == 10**12
-    assert next(make_jobs(plan, roll.suite.tasks)) is not None
 
 
 def test_no_secret_gets_into_the_files(roll: Roll, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,18 +55,6 @@ def test_a_transcript_that_does_not_go_on_is_encoded_anew(first: list[Message], 
     assert encoded(transcript, second) == openai_messages(second)
 
 
-def test_the_beginning_is_the_same_bytes_and_not_encoded_again() -> None:
-    messages: list[Message] = [{"role": "system", "content": "Rules."}, {"role": "user", "content": "Hi"}]
-    transcript = EncodedTranscript()
-    before = transcript.prompt(messages).chunks
-    for turn in range(50):
-        messages += [{"role": "assistant", "content": f"{turn}"}, {"role": "user", "content": "x" * 1000}]
-        prompt = transcript.prompt(messages)
-        assert all(old is new for old, new in zip(before[:-2], prompt.chunks, strict=False))
-        assert b"".join(prompt.chunks).startswith(b"".join(before))
-        before = prompt.chunks
-
-
 def test_late_turns_cost_little() -> None:
     messages: list[Message] = [{"role": "system", "content": "Rules."}]
     transcript = EncodedTranscript()
