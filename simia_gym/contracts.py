@@ -48,6 +48,10 @@ class PreparedTask:
     digest: str = ""
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the values that define it; a copy derives the others again."""
+        return PreparedTask, (self.task, self.initial, self.digest)
+
     def once(self, name: str, make: Callable[[Task], T]) -> T:
         """Return a value derived from the task, such as the user's parsed script; it is computed once and cached.
 

@@ -21,7 +21,7 @@ from ..model_server import Asked, serving
 
 
 def tool(name: str, description: str, *texts: str) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": dict.fromkeys(texts, {"type": "string"}), "required": list(texts)}
+    parameters = {"type": "object", "properties": {text: {"type": "string"} for text in texts}, "required": list(texts)}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
