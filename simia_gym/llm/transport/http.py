@@ -118,7 +118,7 @@ def _address(url: str) -> Address:
         host.encode("idna")
     except (KeyError, ValueError):  # unknown scheme, or not a valid URL
         raise _unsendable() from None
-    if not host or not url.isascii() or any(character.isspace() for character in url):
+    if not host or not url.isascii() or url.split() != [url]:
         raise _unsendable()
     place = f"{bracketed(host)}:{port}" if parts.port else bracketed(host)
     return Address(parts.scheme, host, port, place, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
