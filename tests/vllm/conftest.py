@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .server import VllmServer
+from .server import VllmServer, serving
 
 PYTHON = "VLLM_TEST_PYTHON"
 ENVS = Path(__file__).resolve().parent.parent.parent / "envs"
@@ -30,5 +30,5 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     """The server; where its environment is named and does not work, that is an error and no reason to skip."""
     names = ("policy.md", "tools.json", "user.yaml", "rubric.yaml", "state.schema.json", "selftests.jsonl")
     texts = [path for name in names for path in sorted(ENVS.glob(f"*/{name}"))]
-    with VllmServer(os.environ[PYTHON], tmp_path_factory.mktemp("vllm"), texts) as running:
+    with serving(os.environ[PYTHON], tmp_path_factory.mktemp("vllm"), texts) as running:
         yield running

@@ -148,8 +148,9 @@ def test_retail_judged_by_a_model_alone(server: VllmServer, roll: Roll) -> None:
             assert any(item["passed"] is None and item["reason"] for item in record.verdict["criteria"])
 
 
-def test_retail_by_reference(server: VllmServer, roll: Roll) -> None:
-    done = roll("retail", "random", "--strategy", "reference", "--judge", "llm")
+@pytest.mark.parametrize(("env", "more"), [("retail", ["--strategy", "reference"]), ("webshop", [])])
+def test_a_stateless_simulator_and_another_domain(server: VllmServer, roll: Roll, env: str, more: list[str]) -> None:
+    done = roll(env, "random", *more, "--judge", "llm")
     check(done, server)
     assert asked(done)["simulator"] >= EPISODES
 
@@ -171,12 +172,6 @@ def test_retail_half_played(server: VllmServer, roll: Roll) -> None:
     assert by_model <= set(routed)
     assert done.summary["routes"]["world"]
     assert asked(done)["simulator"]
-
-
-def test_webshop(server: VllmServer, roll: Roll) -> None:
-    done = roll("webshop", "random", "--judge", "llm")
-    check(done, server)
-    assert asked(done)["simulator"] >= EPISODES
 
 
 def test_webshop_with_a_policy_that_knows_nothing(server: VllmServer, roll: Roll) -> None:
@@ -214,32 +209,25 @@ def test_a_prompt_that_does_not_fit_is_a_fault(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "key", "says"),
     [
-        (["--model", "another"], "another"),
-        (["--base-url", "{root}/v2"], "404"),
-        (["--user-model", "another"], "another"),
+        (["--model", "another"], KEY, "another"),
+        (["--base-url", "{root}/v2"], KEY, "404"),
+        (["--user", "llm", "--user-model", "another"], KEY, "another"),
+        ([], "a-wrong-key", "SIMIA_SIMULATOR_API_KEY"),
     ],
 )
-def test_a_wrong_name_or_address_is_said_before_any_episode(
-    server: VllmServer, roll: Roll, tmp_path: Path, words: list[str], says: str
+def test_a_wrong_name_address_or_key_is_said_before_any_episode(
+    server: VllmServer, roll: Roll, tmp_path: Path, words: list[str], key: str, says: str
 ) -> None:
-    asked = ["rollout", "simia/retail-v0", "--simulator", "llm", "--user", "llm", "--episodes", "2", "--json"]
+    roll.environment["SIMIA_API_KEY"] = key
+    asked = ["rollout", "simia/retail-v0", "--simulator", "llm", "--episodes", "2", "--json"]
     asked += ["--model", MODEL, "--base-url", server.base_url, "--out", "record.jsonl"]
     done = roll.run(*asked, *(word.replace("{root}", server.root) for word in words))
     assert (done.returncode, done.stdout) == (2, "")
     line = done.stderr.splitlines()[-1]
     assert line.startswith("simia: error:")
     assert says in line
-    assert not (tmp_path / "record.jsonl").exists()
-
-
-def test_a_wrong_key_is_said_before_any_episode(server: VllmServer, roll: Roll, tmp_path: Path) -> None:
-    roll.environment["SIMIA_API_KEY"] = "a-wrong-key"
-    asked = ["rollout", "simia/retail-v0", "--simulator", "llm", "--model", MODEL, "--base-url", server.base_url]
-    done = roll.run(*asked, "--episodes", "2", "--out", "record.jsonl")
-    assert done.returncode == 2
-    assert "SIMIA_SIMULATOR_API_KEY" in done.stderr.splitlines()[-1]
     assert "a-wrong-key" not in done.stderr
     assert not (tmp_path / "record.jsonl").exists()
 

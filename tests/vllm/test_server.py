@@ -13,11 +13,12 @@ from jsonschema import Draft202012Validator
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport.http import close_connections
 from simia_gym.llm.types import ChatRequest, Reply, ReplySchema
 
+from ..llm.server import model as model_at
+from ..llm.server import request
 from .server import CONTEXT, KEY, MODEL, SECOND_NAME, VllmServer
 
 _OP = {
@@ -26,7 +27,7 @@ _OP = {
     "required": ["op", "path"],
     "additionalProperties": False,
 }
-_REPLY = {
+_REPLY: dict[str, Any] = {
     "type": "object",
     "properties": {
         "outcome": {"enum": ["ok", "error"]},
@@ -38,32 +39,24 @@ _REPLY = {
 }
 
 
+_FORM = ReplySchema("reply", _REPLY)
+
+
 @pytest_asyncio.fixture(autouse=True)
 async def _connections() -> AsyncIterator[None]:
     yield
     await close_connections()
 
 
-def model_of(
-    server: VllmServer, *, key: str = KEY, path: str = "/v1", accounts: Accounts | None = None, **more: Any
-) -> EndpointModel:
+def model_of(server: VllmServer, *, key: str = KEY, path: str = "/v1", **more: Any) -> EndpointModel:
     settings = {"model": MODEL, "temperature": 1.0, "max_tokens": 200, "retries": 2, "backoff": 0.01, **more}
-    endpoint = Endpoint(base_url=server.root + path, api_key=key)
-    return EndpointModel("simulator", ModelSettings(**settings), endpoint, accounts=accounts or Accounts())
-
-
-def request(text: str = "What next?", *, reply: dict[str, Any] | None = None, seed: int | None = None) -> ChatRequest:
-    prompt = Prompt()
-    prompt.add("system", "You answer.")
-    prompt.add("user", text)
-    form = None if reply is None else ReplySchema("reply", reply)
-    return ChatRequest(role="simulator", prompt=prompt, reply=form, seed=seed)
+    return model_at(Endpoint(server.root + path, key), timeout=120.0, **settings)
 
 
 async def test_replies_in_a_form_meet_it(server: VllmServer) -> None:
     model = model_of(server)
     check = Draft202012Validator(_REPLY)
-    replies = await asyncio.gather(*(model.complete(request(reply=_REPLY, seed=seed)) for seed in range(12)))
+    replies = await asyncio.gather(*(model.complete(request(_FORM, seed=seed)) for seed in range(12)))
     assert all(check.is_valid(reply.data) for reply in replies)
     assert {reply.data["outcome"] for reply in replies} == {"ok", "error"}, "a model that knows nothing says both"
     assert any(reply.data["ops"] for reply in replies)
@@ -79,7 +72,7 @@ async def test_seeds_are_kept(server: VllmServer) -> None:
 async def test_the_prefix_cache_is_counted(server: VllmServer) -> None:
     accounts = Accounts()
     model = model_of(server, accounts=accounts, max_tokens=2, extra={"ignore_eos": True})
-    asked = request("a long beginning " * 200)
+    asked = request(words="a long beginning " * 200)
     await model.complete(asked)
     reply = await model.complete(asked)
     assert 0 < reply.usage.cached < reply.usage.prompt
@@ -94,16 +87,16 @@ async def fault_of(model: EndpointModel, asked: ChatRequest) -> Fault:
     return caught.value
 
 
-@pytest.mark.parametrize("form", [None, _REPLY])
-async def test_what_is_wrong_is_named_after_one_try(server: VllmServer, form: dict[str, Any] | None) -> None:
-    asked = request(reply=form, seed=1)
+@pytest.mark.parametrize("form", [None, _FORM])
+async def test_what_is_wrong_is_named_after_one_try(server: VllmServer, form: ReplySchema | None) -> None:
+    asked = request(form, seed=1)
     for model, kind in (
         (model_of(server, key="a-wrong-key"), "auth"),
         (model_of(server, model="another"), "not_found"),
         (model_of(server, path="/v2"), "not_found"),
     ):
         assert (await fault_of(model, asked)).kind == kind
-    long = await fault_of(model_of(server), request("many words " * CONTEXT, reply=form))
+    long = await fault_of(model_of(server), request(form, "many words " * CONTEXT))
     assert long.kind == "context_length"
     assert str(CONTEXT) in long.message
     assert "1 try" in long.message
@@ -116,14 +109,14 @@ async def test_a_prompt_that_leaves_no_room_is_too_long(server: VllmServer) -> N
     while high - low > 1:  # " a" is a token or two: so near to the end, only the real tokenizer knows the last fit
         middle = (low + high) // 2
         try:
-            await model.complete(request(" a" * middle))
+            await model.complete(request(words=" a" * middle))
             low = middle
         except Fault as fault:
             kinds.add(fault.kind)
             high = middle
     for count in range(low, low + 3):
         try:
-            await model.complete(request(" a" * count))
+            await model.complete(request(words=" a" * count))
         except Fault as fault:
             kinds.add(fault.kind)
     assert kinds == {"context_length"}
@@ -131,7 +124,7 @@ async def test_a_prompt_that_leaves_no_room_is_too_long(server: VllmServer) -> N
 
 async def test_a_reply_that_is_cut_is_no_reply(server: VllmServer) -> None:
     accounts = Accounts()
-    fault = await fault_of(model_of(server, max_tokens=3, accounts=accounts), request(reply=_REPLY, seed=1))
+    fault = await fault_of(model_of(server, max_tokens=3, accounts=accounts), request(_FORM, seed=1))
     assert fault.kind == "bad_reply"
     assert "max_tokens (3) is too small" in fault.message
     assert accounts.snapshot()["simulator"]["tries"] == 3, "asked again twice"
@@ -145,7 +138,7 @@ async def test_a_form_that_the_server_cannot_enforce_is_asked_for_plainly(server
         "additionalProperties": True,
     }
     model = model_of(server, model=SECOND_NAME)
-    asked = [model.complete(request(reply=form, seed=seed)) for seed in range(12)]
+    asked = [model.complete(request(ReplySchema("codes", form), seed=seed)) for seed in range(12)]
     replies = await asyncio.gather(*asked, return_exceptions=True)
     faults = {reply.kind for reply in replies if isinstance(reply, Fault)}
     assert faults <= {"bad_reply", "empty_reply"}
