@@ -56,13 +56,7 @@ ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Finding]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program and the type of its arguments.
-
-    Attributes:
-        name: The program's name in a rubric.
-        function: The function.
-        args: The type of its arguments; ``None`` if it takes any mapping.
-    """
+    """A program by its name in a rubric, and the type of its arguments; ``None`` if it takes any mapping."""
 
     name: str
     function: ProgramFunction
@@ -94,13 +88,9 @@ class Program:
 
 
 def explain(error: ValidationError, where: str, known: Iterable[str], within: str = "") -> DomainError:
-    """Turn the errors of a validation into one error with a problem for each.
+    """Turn pydantic's errors about an object into one error with a problem for each.
 
-    Args:
-        error: The errors of pydantic.
-        where: File and criterion.
-        known: The keys that exist.
-        within: The key that holds the validated object, if any.
+    ``known`` are the keys of the object, which stands at ``where``, below the key ``within`` if there is one.
     """
     problems: list[InputError] = []
     for detail in error.errors():

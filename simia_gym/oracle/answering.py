@@ -26,12 +26,7 @@ _BYTES_A_TOKEN = 4
 class Completion(NamedTuple):
     """A reply, with the model's name and the numbers of tokens, counted as four bytes each.
 
-    Attributes:
-        text: The reply.
-        model: The model's name.
-        prompt_tokens: Tokens of the prompt.
-        cached_tokens: Those of them in a prefix that an earlier prompt shared.
-        completion_tokens: Tokens of the reply.
+    Cached tokens are those of the prompt in a prefix that an earlier prompt shared.
     """
 
     text: str

@@ -24,11 +24,8 @@ from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 class LedgerAnswer(NamedTuple):
     """The correct reply to one tool call, with the data needed to falsify it.
 
-    Attributes:
-        reply: The reply, in the format of the ledger strategy.
-        spec: The tool's specification; ``None`` if the tool does not exist.
-        tables: The state slice, as tables of rows by key.
-        repair: Whether the request asks to repair a rejected reply.
+    These are the tool's specification, the state slice as tables of rows by key, and whether the request asks to repair
+    a rejected reply.
     """
 
     reply: JsonObject

@@ -29,13 +29,10 @@ _NOT_DONE = frozenset({"confirm", "refuse", "wait"})
 
 
 class Moment(NamedTuple):
-    """The state of a customer after some messages.
+    """A customer after some messages.
 
-    Attributes:
-        state: The customer's memory, in the table of the scripted user.
-        last: The customer's last message; ``None`` before the first.
-        agreed: Whether the customer has consented to the current request.
-        turn: Number of messages so far.
+    The fields are the memory, in the table of the scripted user; the last message; whether the customer has consented
+    to the current request; and the number of messages.
     """
 
     state: State = State.from_tables({})

@@ -8,7 +8,7 @@ from typing import Any
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import world_opening
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import Task, Transition
 
@@ -17,22 +17,15 @@ def opening(domain: Domain, context: StepContext) -> Transition:
     """Return the first observation, from the domain's world, or from the domain and task if there is no world.
 
     Raises:
-        Fault: The domain's code raised an exception.
         InputError: There is no world, and the task has no instruction.
     """
     if domain.world is not None:
         return world_opening(domain.world, context)
-    try:
-        text = domain.opening(context.state, context.task)
-        info = domain.extras(context.state)
-    except InputError:
-        raise
-    except Exception as error:
-        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
+    text = domain.opening(context.state, context.task)
     if not text:
         fix = "Give the task an instruction, or the domain a user, a world or an opening."
         raise InputError("there is nothing to begin with", where=f"task {context.task.id}", fix=fix)
-    return Transition(text, (), speaker="env", info=info, state=context.state)
+    return Transition(text, (), speaker="env", info=domain.extras(context.state), state=context.state)
 
 
 def opened_state(domain: Domain, task: Task) -> State:
@@ -46,12 +39,5 @@ def opened_state(domain: Domain, task: Task) -> State:
 
 
 def public_info(domain: Domain, state: State) -> Mapping[str, Any]:
-    """Public facts of a state that a model has changed, such as a page's clickable elements.
-
-    Raises:
-        Fault: The domain's code raised an exception.
-    """
-    try:
-        return domain.extras(state) if domain.world is None else domain.world.info(state)
-    except Exception as error:
-        raise Fault("bug", f"the page's extras raised {type(error).__name__}: {error}", role="world") from error
+    """Public facts of a state that a model has changed, such as a page's clickable elements."""
+    return domain.extras(state) if domain.world is None else domain.world.info(state)
