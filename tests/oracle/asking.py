@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,10 +24,6 @@ Messages = list[JsonObject]
 
 def retail() -> Domain:
     return load_domain(domain_path("simia/retail-v0"))
-
-
-def webshop() -> Domain:
-    return load_domain(domain_path("simia/webshop-v0"))
 
 
 def data(kind: str, value: Any) -> str:
@@ -103,16 +100,12 @@ def fetch(
 ) -> Got:
     """One request on a connection of its own."""
     parts = urlsplit(server.base_url)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=timeout)
-    try:
-        content = body if isinstance(body, bytes | type(None)) else json.dumps(body).encode()
-        connection.request(
-            method, f"{parts.path}{path}", content, {"Content-Type": "application/json", **(headers or {})}
-        )
+    content = body if isinstance(body, bytes | type(None)) else json.dumps(body).encode()
+    sent = {"Content-Type": "application/json", **(headers or {})}
+    with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=timeout)) as connection:
+        connection.request(method, f"{parts.path}{path}", content, sent)
         response = connection.getresponse()
         return Got(response.status, dict(response.getheaders()), response.read())
-    finally:
-        connection.close()
 
 
 def ask(server: OracleServer, messages: Sequence[JsonObject], timeout: float = 20, **fields: Any) -> Got:

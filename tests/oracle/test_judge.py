@@ -114,22 +114,13 @@ def test_a_hint_that_names_no_program_is_refused(oracle: OracleServer) -> None:
     assert "guess" in got.json["error"]["message"]
 
 
-def test_a_call_that_was_cut_cannot_be_executed_again(oracle: OracleServer) -> None:
+def test_a_truncated_call_is_executed_again_only_if_it_changed_nothing(oracle: OracleServer) -> None:
     task, record, _ = an_episode()
-    writes = {name for name, tool in retail().specs.items() if tool.effect == "write"}
-    at = next(i for i, entry in enumerate(record) if "call" in entry and entry["call"]["name"] in writes)
-    call = {"name": record[at]["call"]["name"], "arguments": '{"a":', "left_out": 9, "end": "}"}
-    cut = [*record[:at], {**record[at], "call": call}, *record[at + 1 :]]
-    got = ask(oracle, prompt(retail(), task, cut, {"id": "goal", "kind": "goal"}))
-    assert got.status == 400
-
-
-def test_a_call_that_changed_nothing_need_not_be_executed_again(oracle: OracleServer) -> None:
-    task, record, _ = an_episode()
-    call = {"name": "get_order_details", "arguments": '{"order_id":"', "left_out": 99, "end": '"}'}
-    more = [
-        {"event": record[-1]["event"] + 2, "by": "agent", "call": call},
-        {"event": record[-1]["event"] + 2, "by": "tool", "outcome": "error", "error_code": "x", "text": "Error: no"},
-    ]
-    got = ask(oracle, prompt(retail(), task, [*record, *more], {"id": "goal", "kind": "goal"}))
-    assert got.reply["verdict"] == "met"
+    event = record[-1]["event"] + 2
+    statuses = []
+    for name, outcome in (("cancel_pending_order", "ok"), ("cancel_pending_order", "error"), ("calculate", "ok")):
+        call = {"name": name, "arguments": '{"a":', "left_out": 9, "end": "}"}
+        more = [{"event": event, "by": "agent", "call": call}, {"event": event, "by": "tool", "outcome": outcome}]
+        got = ask(oracle, prompt(retail(), task, [*record, *more], {"id": "goal", "kind": "goal"}))
+        statuses.append(got.status)
+    assert statuses == [400, 200, 200]

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from simia_gym.oracle import OracleServer
-from simia_gym.types import ToolCall
 
 from .asking import Messages, about, ask, data, human, ledger_prompt, retail, rows, system
 
@@ -28,20 +27,6 @@ def cancel() -> tuple[Messages, dict[str, Any], dict[str, Any]]:
     return ledger_prompt(retail(), tables, "cancel_pending_order", arguments), tables, arguments
 
 
-def test_a_write_gives_the_operations_that_the_world_gives(blind: OracleServer) -> None:
-    domain = retail()
-    prompt, _, arguments = cancel()
-    assert domain.world is not None
-    truth = domain.world.call(domain.base, ToolCall("cancel_pending_order", arguments))
-    assert ask(blind, prompt).reply == {
-        "outcome": "ok",
-        "error_code": None,
-        "reveals": [],
-        "ops": json.loads(json.dumps([dict(op) for op in truth.ops or ()])),
-        "observation": truth.observation,
-    }
-
-
 def test_the_state_of_the_prompt_counts_and_not_that_of_the_domain(blind: OracleServer) -> None:
     order, user = pending()
     tables = json.loads(json.dumps(rows(retail(), f"orders/{order}", f"users/{user}")))
@@ -51,28 +36,12 @@ def test_the_state_of_the_prompt_counts_and_not_that_of_the_domain(blind: Oracle
     assert (reply["outcome"], reply["ops"]) == ("error", [])
 
 
-@pytest.mark.parametrize("tables", [{}, {"orders": {}}])
-def test_a_row_that_is_not_shown_does_not_exist(blind: OracleServer, tables: dict[str, Any]) -> None:
-    reply = ask(blind, ledger_prompt(retail(), tables, "get_order_details", {"order_id": pending()[0]})).reply
-    assert (reply["outcome"], reply["error_code"]) == ("error", "not_found")
-
-
 def test_options_of_the_prompt_reach_the_world(blind: OracleServer) -> None:
     plain = ledger_prompt(retail(), {}, "get_order_details", {})
     quirky = [system(data("domain", {"name": "retail", "version": 1, "options": {"compat": "tau2"}})), plain[1]]
     texts = [ask(blind, prompt).reply["observation"] for prompt in (plain, quirky)]
     assert texts[0] != texts[1]
     assert "RetailTools" in texts[1]
-
-
-def test_the_kind_of_error_text_follows_the_instructions(blind: OracleServer) -> None:
-    from simia_gym.prompts import load_prompt
-
-    prompt = ledger_prompt(retail(), {}, "get_order_details", {"order": 1})
-    rich = [{**prompt[0], "content": f"{load_prompt('errors_explain').text}\n{prompt[0]['content']}"}, prompt[1]]
-    short, long = (ask(blind, item).reply["observation"] for item in (prompt, rich))
-    assert long != short
-    assert len(long) > len(short)
 
 
 @pytest.mark.parametrize(

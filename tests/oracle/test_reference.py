@@ -10,47 +10,16 @@ import pytest
 from simia_gym.domain.domain import Domain
 from simia_gym.oracle import OracleOptions, OracleServer
 from simia_gym.oracle.answering import Oracle
-from simia_gym.types import JsonObject, Task
+from simia_gym.types import Task
 
 from ..work import calls_in
-from .asking import Messages, about, about_task, ask, data, human, model, retail, system, webshop
-from .playing import played, suite_of
+from .asking import Messages, about, about_task, ask, data, human, model, retail, system
 
 REASON = "no longer needed"
 
 
 def opening(domain: Domain, task: Task) -> Messages:
     return [system(about(domain), about_task(domain, task), data("tools", []), data("reference", []))]
-
-
-def transitions(env: str, task: Task) -> list[Any]:
-    episode = played(suite_of(env), task)
-    return [event for event in episode.ledger.events if event["type"] == "transition"]
-
-
-@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/webshop-v0"])
-@pytest.mark.parametrize("number", [0, 3, 7])
-def test_a_history_gets_the_answers_of_the_world(oracle: OracleServer, env: str, number: int) -> None:
-    domain = retail() if "retail" in env else webshop()
-    task = domain.tasks["test"][number]
-    history, said = opening(domain, task), []
-    compared = 0
-    last: JsonObject = {}
-    for event in transitions(env, task):
-        if event["call"] is None:
-            said.append(data("said", {"agent": event["say"], "user": event["observation"]}))
-            continue
-        call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
-        history.append(human(*said, data("call", call)))
-        said = []
-        got = ask(oracle, history)
-        last = got.reply
-        for field in ("observation", "outcome", "error_code"):
-            assert last[field] == event[field]
-        history.append(model(got.text))
-        compared += 1
-    assert compared > 1
-    assert last["done"] is (domain.user is None)  # the shop ends with the purchase, retail with the customer's leave
 
 
 def test_a_terminal_tool_is_done(oracle: OracleServer) -> None:

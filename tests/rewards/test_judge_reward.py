@@ -9,23 +9,18 @@ from typing import Any
 
 import pytest
 
-from simia_gym.domain.domain import Domain
-from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards import report
 from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.judge.question import question_of
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.programs.state_checks import NO_STATE
-from simia_gym.rewards.rubric import JudgeScope, RubricReward
+from simia_gym.rewards.rubric import RubricReward
 from simia_gym.types import JsonObject, Verdict
 
-from ..model_server import Asked, serving
 from .story import CANCEL, Story, holds
 
 GOAL = (holds("/orders/#W1/status", "cancelled"),)
@@ -262,35 +257,3 @@ def test_a_programs_question_is_what_it_says() -> None:
     gold = replace(episode(), task=replace(episode().task, gold=({"name": "cancel_order", "arguments": {}},)))
     asked = question({"id": "g", "kind": "forbidden", "check": {"program": "gold_writes"}}, gold)
     assert asked.data["facts"]["gold"] == [{"name": "cancel_order", "arguments": {}}]
-
-
-# ---- both together, over HTTP
-
-
-@pytest.fixture(scope="module")
-def domain() -> Domain:
-    return load_domain(domain_path("simia/retail-v0"))
-
-
-@pytest.mark.parametrize(
-    ("scope", "asked"), [("llm", ["state", "polite"]), ("all", ["state", "told", "confirmed", "polite"])]
-)
-async def test_a_stateless_episode_is_judged_by_a_model(domain: Domain, scope: JudgeScope, asked: list[str]) -> None:
-    def answer(request: Asked) -> JsonObject:
-        item = request.value("criterion")
-        words = {"state": (5, '"cancelled"'), "told": (7, "you get $12.50"), "polite": (3, "Cancel #W1 for")}
-        event, quote = words.get(item["id"], (0, ""))
-        evidence = [{"event": event, "quote": quote}] if quote else []
-        return {"verdict": "met", "reason": f"{item['id']} holds", "evidence": evidence}
-
-    async with serving(answer) as server:
-        judge = LLMJudge(domain, server.model("judge"))
-        finished = episode(stateless=True)
-        verdict = await RubricReward([*ITEMS, POLITE], judge=judge, judge_scope=scope).score(finished)
-    assert (verdict.reward, verdict.valid) == (1.0, True)
-    assert sorted(request.value("criterion")["id"] for request in server.asked) == sorted(asked)
-    goal = next(request for request in server.asked if request.value("criterion")["id"] == "state")
-    assert goal.value("criterion")["facts"]["goal"] == [dict(GOAL[0])]
-    assert [event["role"] for event in finished.events if event["type"] == "model"] == ["judge"] * len(asked)
-    if scope == "all":
-        assert verdict.parts == {"programs": {"state": None, "told": 1.0, "confirmed": 1.0}}

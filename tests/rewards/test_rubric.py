@@ -116,12 +116,6 @@ async def test_what_does_not_matter_need_not_be_judged() -> None:
         assert not (await score(good().finished(goal=GOAL), [*ITEMS, item])).valid
 
 
-async def test_state_that_was_not_kept_is_not_judged() -> None:
-    verdict = await score(good().call("get_order", None).finished(goal=GOAL))
-    assert not verdict.valid
-    assert "'state'" in verdict.reason
-
-
 class Lenient:
     def __init__(self, finding: Finding) -> None:
         self.finding = finding
@@ -130,16 +124,6 @@ class Lenient:
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
         self.asked = [item.id for item in criteria]
         return [self.finding] * len(criteria)
-
-
-async def test_a_judge_decides_what_programs_cannot() -> None:
-    judge = Lenient(Finding.of(True, "it was", [Evidence(3, "Cancel #W1")]))
-    reward = RubricReward([*ITEMS, JUDGED], judge=judge)
-    assert reward.io
-    assert (await reward.score(good().finished(goal=GOAL))).reward == 1.0
-    assert judge.asked == ["polite"]
-    unsure = RubricReward([*ITEMS, JUDGED], judge=Lenient(Finding.unknown("the judge was unsure")))
-    assert not (await unsure.score(good().finished(goal=GOAL))).valid
 
 
 async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:

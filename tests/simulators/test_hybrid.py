@@ -12,7 +12,6 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.domain.world import WorldSimulator
 from simia_gym.errors import InputError
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.hybrid import HybridSimulator, Side, choose_routes
@@ -64,26 +63,6 @@ async def test_every_call_says_where_it_went(coded: Domain, model: Double) -> No
     assert routes == {"world": 2, "llm": 1, "repaired": 1, "pin": 1, "gate": 2}
     assert len(model.requests) == 3
     assert context.state.at("/books/b1/title") == "Lake"
-
-
-async def test_both_sides_answer_alike(coded: Domain) -> None:
-    """What the world answers is what a perfect model's answer becomes, the route apart."""
-    context = context_of(coded)
-    world = WorldSimulator(coded.world) if coded.world is not None else None
-    assert world is not None
-    hybrid = HybridSimulator(coded, CheckedSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake")))))
-    modelled = HybridSimulator(coded, hybrid.model_side, {"rename": "llm"})
-    for call in (RENAME, GET, ToolCall("get_book", {}), ToolCall("fly", {})):
-        expected = await world.call(call, context)
-        for simulator in (hybrid, modelled):
-            got = await simulator.call(call, context)
-            assert (got.observation, got.ops, got.outcome, got.error_code, got.end) == (
-                expected.observation,
-                expected.ops,
-                expected.outcome,
-                expected.error_code,
-                expected.end,
-            )
 
 
 async def test_feedback_reaches_the_world(coded: Domain) -> None:

@@ -196,25 +196,6 @@ async def test_the_beginning_is_the_same_bytes_in_every_episode(domain: Domain, 
     assert [request.ordinal for request in model.requests] == [0, 1, 0, 1]
 
 
-async def test_an_episode_runs_through(folder: Path) -> None:
-    double = Double(said("sea"), said("renamed"), said("closed", done=True))
-    suite = Suite(
-        EnvConfig(CUSTOM, domain=str(folder), simulator="llm", strategy="reference", model="m"),
-        Resources(models={"simulator": double}),
-    )
-    episode = suite.episode()
-    start = await episode.reset(suite.tasks[0], seed=1)
-    assert start.observation == "Tidy the desk."
-    for book in ("b1", "b2"):
-        assert not (await episode.step(tool_call("get_book", book_id=book))).terminated
-    step = await episode.step(tool_call("rename", book_id="b1", title="Lake"))
-    assert step.observation == "closed"
-    assert episode.ended == "closed"
-    assert episode.verdict is not None
-    assert (episode.verdict.valid, episode.verdict.reward) == (False, None)  # nobody knows the state
-    assert kinds(double.asked[0][1])[:1] == ["said"]
-
-
 async def test_a_flood_that_the_gate_refused_is_no_part_of_the_conversation(domain: Domain, model: Double) -> None:
     context = context_of(domain)
     simulator = begun(domain, model.say(said("sea")), context)
