@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state import State, make_pointer, pointer_parts, strict_equal, thaw
-from simia_gym.state.pointer import resolve
+from simia_gym.state.pointer import covers, resolve
 from simia_gym.types import Op
 
 Parts: TypeAlias = tuple[str, ...]
@@ -119,7 +119,7 @@ def first_difference(
     for op in goal:
         parts = goal_parts(op["path"])
         covered.add(parts)
-        if skip and _skipped(parts, skip):
+        if any(covers(pattern, parts) for pattern in skip):
             continue
         got, expected = value_at(final, parts), op["value"]
         if expected is None:
@@ -156,14 +156,9 @@ def changed_values(
 
 
 def goal_of(initial: State, final: State) -> tuple[Op, ...]:
-    """Make the goal that exactly this final state meets.
+    """Make the goal that exactly this final state meets: ``test`` operations for every value that changed.
 
-    Args:
-        initial: The initial state.
-        final: The state after the gold actions.
-
-    Returns:
-        ``test`` operations for every value that changed; a list whose length changed is tested as a whole.
+    A list whose length changed is tested as a whole.
     """
     ops: list[Op] = []
     for table, key in final.touched_since(initial):
@@ -181,17 +176,11 @@ def value_at(state: State, parts: Parts) -> Any:
         return MISSING
 
 
-def _skipped(parts: Parts, skip: Sequence[Parts]) -> bool:
-    return any(
-        len(want) <= len(parts) and all(w in ("*", p) for w, p in zip(want, parts, strict=False)) for want in skip
-    )
-
-
 def _changes(
     parts: Parts, old: Any, new: Any, covered: Set[Parts], skip: Sequence[Parts], tolerance: float
 ) -> Iterator[tuple[Parts, Any, Any]]:
     """The leaf values that changed and that the goal does not cover."""
-    if parts in covered or (skip and _skipped(parts, skip)) or strict_equal(old, new, tolerance):
+    if parts in covered or any(covers(pattern, parts) for pattern in skip) or strict_equal(old, new, tolerance):
         return
     kind = dict if isinstance(new, dict) else list
     if new and isinstance(new, kind) and (old is MISSING or isinstance(old, kind)):

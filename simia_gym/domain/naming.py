@@ -10,14 +10,11 @@ from simia_gym.errors import InputError, did_you_mean
 
 
 def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
-    """Find the environment that an argument names.
+    """Find the id of an environment, and the folder if the id is ``simia/custom-v0``.
 
     Args:
         name: An id, its short form (``x`` for ``simia/x-v0``), or the folder of a domain.
         domain: The value of ``--domain``.
-
-    Returns:
-        The id, and the folder if the id is ``simia/custom-v0``.
 
     Raises:
         InputError: There is no such environment.

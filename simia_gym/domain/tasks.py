@@ -34,14 +34,7 @@ def task_to_json(task: Task) -> JsonObject:
 
 
 def task_from_json(value: Any, where: str) -> Task:
-    """Make a task from a decoded JSON object.
-
-    Args:
-        value: The decoded JSON object.
-        where: File and line, for error messages.
-
-    Returns:
-        The task.
+    """Make a task from a decoded JSON object; ``where`` is its file and line.
 
     Raises:
         DomainError: The object is not a valid task; the message names the field.
@@ -57,11 +50,7 @@ def task_from_json(value: Any, where: str) -> Task:
 
 
 def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputError]]:
-    """Read the tasks of one split.
-
-    Returns:
-        The valid tasks, and one error per mistake.
-    """
+    """Read the tasks of one split; returns the valid tasks, and one error per mistake."""
     tasks: list[Task] = []
     problems: list[InputError] = []
     seen: dict[str, int] = {}

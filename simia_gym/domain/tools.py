@@ -23,8 +23,8 @@ from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
 from simia_gym.errors import InputError
 from simia_gym.state.frozen import freeze, thaw
+from simia_gym.state.pointer import covers
 from simia_gym.types import JsonObject
-from simia_gym.views.render import render_arguments
 
 Effect = Literal["read", "write", "none"]
 Route = Literal["any", "world", "llm"]
@@ -101,11 +101,6 @@ class ToolSpec:
         return f"{place.lstrip('.')}: {first.message}" if place else str(first.message)
 
     @cached_property
-    def rendered_arguments(self) -> tuple[str, ...]:
-        """Names of the arguments that the rendering rule uses."""
-        return tuple(dict.fromkeys(render_arguments(self.render)))
-
-    @cached_property
     def signature(self) -> str:
         """The call signature: ``name(order_id: string, item_ids: array of string)``."""
         properties = self.parameters.get("properties", {})
@@ -118,10 +113,7 @@ class ToolSpec:
 
     def may_write(self, segments: Sequence[str]) -> bool:
         """Whether the pointer (as decoded segments) lies inside the declared write set."""
-        for pattern in self._write_patterns:  # noqa: SIM110 - runs for each operation; a loop is the fastest
-            if _covers(pattern, segments):
-                return True
-        return False
+        return any(covers(pattern, segments) for pattern in self._write_patterns)
 
     @cached_property
     def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
@@ -140,15 +132,6 @@ def _kind(schema: Any) -> str:
     if kind == "array" and "items" in schema:
         return f"array of {_kind(schema['items'])}"
     return kind if isinstance(kind, str) else " or ".join(map(str, kind))
-
-
-def _covers(pattern: Sequence[str], segments: Sequence[str]) -> bool:
-    if len(pattern) > len(segments):
-        return False
-    for want, have in zip(pattern, segments, strict=False):  # noqa: SIM110 - see `ToolSpec.may_write`
-        if want != "*" and want != have:
-            return False
-    return True
 
 
 def tool(
@@ -185,13 +168,7 @@ def tool(
 
 
 def declared_tools(cls: type) -> dict[str, ToolSpec]:
-    """Collect the tools of a world class, in order of definition (base classes first).
-
-    Args:
-        cls: The world class.
-
-    Returns:
-        Tool name to specification.
+    """Collect the tools of a world class by name, in order of definition (base classes first).
 
     Raises:
         InputError: A tool's declaration is inconsistent or lacks a docstring or annotation.
@@ -282,13 +259,6 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
 
     By default, the effect is ``write`` with an empty write set, so that a simulator may answer but cannot change the
     state, and ``reads`` is empty, so that a model which simulates the tool sees no rows.
-
-    Args:
-        entry: The OpenAI tool dictionary with an optional ``x-simia`` part.
-        where: File and place for error messages.
-
-    Returns:
-        The specification.
 
     Raises:
         InputError: The entry is not a tool, its parameters are not a JSON Schema, or a part of ``x-simia`` is wrong.

@@ -47,11 +47,7 @@ class World:
         return {}
 
     def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Answer a call of an unknown tool or with invalid arguments.
-
-        Returns:
-            The error transition, or ``None`` if the call is valid.
-        """
+        """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid."""
         return refuse_call(self.tools, call, feedback)
 
     def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
@@ -159,13 +155,7 @@ def error_transition(text: str, code: str, info: Mapping[str, Any] | None = None
 
 
 def error_text(message: str, why: str, feedback: Feedback) -> str:
-    """The observation of an error.
-
-    Args:
-        message: The tool's error message.
-        why: The reason and a fix; may be empty.
-        feedback: ``explain`` includes the reason.
-    """
+    """The observation of an error; with ``explain``, it includes the reason, which may be empty."""
     if feedback == "terse" or not why:
         return f"Error: {message}"
     stop = "" if message.endswith((".", "!", "?")) else "."
@@ -173,15 +163,9 @@ def error_text(message: str, why: str, feedback: Feedback) -> str:
 
 
 def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-    """Answer a call of an unknown tool or with invalid arguments, without a simulator.
+    """Answer a call of an unknown tool or with invalid arguments, without a simulator; ``None`` if it is valid.
 
-    Args:
-        tools: The domain's tools.
-        call: The call.
-        feedback: ``explain`` also lists the tools, or the arguments that the tool expects.
-
-    Returns:
-        The error transition, or ``None`` if the call is valid.
+    With ``explain``, the answer also lists the tools, or the arguments that the tool expects.
     """
     spec = tools.get(call.name)
     if spec is None:

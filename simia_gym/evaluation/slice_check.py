@@ -14,6 +14,7 @@ from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition
+from simia_gym.views.render import render_arguments
 
 
 def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
@@ -28,7 +29,7 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
             table = pattern.split("/")[0]
             if table not in ("*", *tables) and not table.startswith("_"):
                 yield name, f"its write set names the table {table!r}, which does not exist"
-        for argument in spec.rendered_arguments:
+        for argument in dict.fromkeys(render_arguments(spec.render)):
             if argument not in arguments:
                 yield name, f"its rendering rule names the argument {argument!r}, which the tool does not have"
 

@@ -22,13 +22,7 @@ _ALIGN_LIMIT = 2_500
 
 
 def reconcile(before: Any, after: Any, path: Path, ops: list[Op]) -> Any:
-    """Freeze ``after``, sharing its unchanged parts with ``before``, and collect the differences as operations.
-
-    Args:
-        before: A frozen value.
-        after: A JSON value, usually a changed copy of ``before``.
-        path: Path of both values, as keys and indices.
-        ops: The list to which operations are appended.
+    """Freeze ``after``, sharing its unchanged parts with the frozen ``before``, and append the differences to ``ops``.
 
     Returns:
         ``before`` itself if nothing differs, else the frozen new value.

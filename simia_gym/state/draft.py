@@ -46,15 +46,7 @@ class Draft:
         return (*origin, *sorted(name for name in names if name not in origin and self.count(name)))
 
     def get(self, table: str, key: str) -> FrozenDict | None:
-        """Read the current row.
-
-        Args:
-            table: The table's name.
-            key: The row's key.
-
-        Returns:
-            The read-only row (a snapshot, if the row is being edited), or None if it does not exist.
-        """
+        """Read the current row: read-only (a snapshot, if it is being edited), or None if it does not exist."""
         if self._changes:
             pending = self._changes.get(table, _NOTHING).get(key)
             if pending is not None:
@@ -108,10 +100,6 @@ class Draft:
 
     def edit(self, table: str, key: str) -> dict[str, Any]:
         """Get a mutable copy of a row.
-
-        Args:
-            table: The table's name.
-            key: The row's key.
 
         Returns:
             A private copy, the same object at each call; `commit` takes over all changes that are made to it.

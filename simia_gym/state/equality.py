@@ -20,9 +20,6 @@ def strict_equal(a: Any, b: Any, tolerance: float = 0.0) -> bool:
         a: A JSON value.
         b: A JSON value.
         tolerance: Maximum difference between numbers that count as equal.
-
-    Returns:
-        Whether they are equal.
     """
     if a is b:
         return True
@@ -46,15 +43,7 @@ def strict_equal(a: Any, b: Any, tolerance: float = 0.0) -> bool:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Compare as encoded JSON: ``1``, ``1.0`` and ``True`` differ, and so do two orders of the same keys.
-
-    Args:
-        a: A JSON value.
-        b: A JSON value.
-
-    Returns:
-        Whether both have the same JSON text.
-    """
+    """Whether two values have the same JSON text: ``1``, ``1.0``, ``True`` differ, and so do two orders of keys."""
     if a is b:
         return True
     if isinstance(a, _CONTAINERS) and isinstance(b, _CONTAINERS):

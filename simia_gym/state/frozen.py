@@ -89,9 +89,6 @@ def freeze(value: Any) -> Any:
     Args:
         value: A JSON value: mappings with string keys, lists, tuples, strings, finite numbers, booleans, None.
 
-    Returns:
-        The same value, in `FrozenDict` and `FrozenList`.
-
     Raises:
         InputError: A value in it is not JSON (a set, a date, NaN, a key that is not a string).
     """
@@ -105,14 +102,7 @@ def freeze(value: Any) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """Copy a JSON value into plain, mutable dictionaries and lists.
-
-    Args:
-        value: A JSON value, frozen or not.
-
-    Returns:
-        A deep copy that shares no container with ``value``.
-    """
+    """Copy a JSON value, frozen or not, into plain, mutable dictionaries and lists; a deep copy."""
     kind = type(value)
     if kind is FrozenDict:
         # Copying a row dominates the cost of an edit. Most values are strings and numbers, so copy all values at once

@@ -24,13 +24,7 @@ class ParsedOp(NamedTuple):
 
 
 def parse_op(op: Mapping[str, Any]) -> ParsedOp:
-    """Check the form of one operation and split its pointer.
-
-    Args:
-        op: ``{"op", "path"}``, and ``"value"`` except for ``remove``.
-
-    Returns:
-        The operation, with its value frozen.
+    """Check the form of one operation, split its pointer and freeze its value.
 
     Raises:
         PatchError: The operation's name is unknown, or its pointer or value is missing or invalid.

@@ -10,14 +10,7 @@ from simia_gym.errors import PatchError
 
 
 def pointer_parts(pointer: str) -> tuple[str, ...]:
-    """Split a JSON Pointer into unescaped reference tokens.
-
-    Args:
-        pointer: ``""`` for the whole document, else ``/`` before each token, with ``~1`` for ``/`` and ``~0`` for
-            ``~``.
-
-    Returns:
-        The tokens, outermost first.
+    """Split a JSON Pointer into unescaped reference tokens, outermost first; none for ``""``, the whole document.
 
     Raises:
         PatchError: The text is not a JSON Pointer.
@@ -35,14 +28,7 @@ def pointer_parts(pointer: str) -> tuple[str, ...]:
 
 
 def make_pointer(*parts: str | int) -> str:
-    """Join reference tokens into a JSON Pointer.
-
-    Args:
-        parts: Keys and list indices, outermost first, unescaped.
-
-    Returns:
-        The pointer; ``""`` without parts.
-    """
+    """Join unescaped keys and list indices, outermost first, into a JSON Pointer; ``""`` without parts."""
     pointer = ""
     for part in parts:
         token = str(part)
@@ -53,12 +39,7 @@ def make_pointer(*parts: str | int) -> str:
 def list_index(token: str, length: int) -> int:
     """Parse a token as an index from 0 up to and including ``length``; ``-`` is ``length``.
 
-    Args:
-        token: The reference token.
-        length: Length of the list.
-
-    Returns:
-        The index; the caller checks whether ``length`` itself is allowed.
+    The caller checks whether ``length`` itself is allowed.
 
     Raises:
         PatchError: The token is not an index (leading zeros are invalid), or is out of range.
@@ -73,14 +54,7 @@ def list_index(token: str, length: int) -> int:
 
 
 def resolve(document: Any, parts: Sequence[str]) -> Any:
-    """Read the value at a path.
-
-    Args:
-        document: A JSON value.
-        parts: Unescaped reference tokens.
-
-    Returns:
-        The value itself, not a copy.
+    """The value of a document at unescaped reference tokens; not a copy.
 
     Raises:
         PatchError: The path does not exist.
@@ -98,3 +72,13 @@ def resolve(document: Any, parts: Sequence[str]) -> Any:
         else:
             raise PatchError(f"a {type(document).__name__} has no member {token!r}")
     return document
+
+
+def covers(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether a path lies at or below a pattern, in which ``*`` stands for any one token."""
+    if len(pattern) > len(parts):
+        return False
+    for want, have in zip(pattern, parts, strict=False):  # noqa: SIM110 - a loop is the fastest
+        if want != "*" and want != have:
+            return False
+    return True

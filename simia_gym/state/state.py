@@ -31,13 +31,7 @@ class State:
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Mapping[str, Row]]) -> State:
-        """Make a state from plain data, which is copied and frozen once.
-
-        Args:
-            tables: Rows by table and key.
-
-        Returns:
-            The state.
+        """Make a state from plain data (rows by table and key), which is copied and frozen once.
 
         Raises:
             InputError: A table or a row is not an object, or holds a value that is not JSON.
@@ -71,15 +65,7 @@ class State:
         return tuple(self._origin)
 
     def get(self, table: str, key: str) -> FrozenDict | None:
-        """Read a row.
-
-        Args:
-            table: The table's name.
-            key: The row's key.
-
-        Returns:
-            The read-only row, or None if it does not exist.
-        """
+        """Read a row: read-only, or None if it does not exist."""
         held = self._tables.get(table)
         if held is None:
             return None
@@ -108,13 +94,7 @@ class State:
         """Apply JSON Patch operations, all or none.
 
         ``add``, ``replace`` and ``remove`` address a row (``/table/key``) or a value inside one; adding a row creates
-        its table if necessary. ``test`` may address any value.
-
-        Args:
-            ops: Operations, in order.
-
-        Returns:
-            The new state; this one if nothing is written.
+        its table if necessary. ``test`` may address any value. If nothing is written, the state itself is returned.
 
         Raises:
             PatchError: An operation cannot be applied; the message has its index and path.
@@ -128,14 +108,7 @@ class State:
         return work.done()
 
     def updated(self, changes: Mapping[str, Mapping[str, Change]]) -> State:
-        """Make a state with changed rows.
-
-        Args:
-            changes: By table and key: the frozen new row (None removes it), and whether it goes after all others.
-
-        Returns:
-            The new state; this one if there are no changes.
-        """
+        """Make a state with changed rows, by table and key; this one if there are no changes."""
         tables: dict[str, Table] | None = None
         for name, rows in changes.items():
             if rows:
@@ -191,9 +164,6 @@ class State:
         Args:
             pointer: ``/table/key`` and deeper; reading a table or the whole document costs time proportional to its
                 size.
-
-        Returns:
-            The read-only value.
 
         Raises:
             PatchError: The path does not exist.

@@ -211,14 +211,7 @@ def _child(value: Any, token: str) -> tuple[Any, ...]:
 
 
 def parse_template(text: str, where: str) -> Template:
-    """Parse a text with placeholders.
-
-    Args:
-        text: The text.
-        where: The declaration that holds it, for error messages.
-
-    Returns:
-        The template.
+    """Parse a text with placeholders; ``where`` is the declaration that holds it, for error messages.
 
     Raises:
         InputError: Braces are unbalanced, or a placeholder is empty.

@@ -82,14 +82,7 @@ class Selector:
 
 
 def parse_selector(value: Any, where: str) -> Selector:
-    """Parse a selector.
-
-    Args:
-        value: The selector as text or object.
-        where: The tool that declares it, for error messages.
-
-    Returns:
-        The selector.
+    """Parse a selector, text or object; ``where`` is the tool that declares it.
 
     Raises:
         InputError: The selector is invalid; the message names the tool and the selector.

@@ -42,18 +42,16 @@ class Arena:
     obedient: str
     truthful: str
 
-    def suite(self, simulator: str, **settings: Any) -> Suite:
-        """An environment with obedient models wherever there can be one; the world has a truthful customer."""
-        talk: dict[str, Any] = {"user": "llm"} if self.env == RETAIL else {"max_turns": 9}
-        if simulator == "world":
-            return suite_of(self.env, self.truthful if talk.get("user") else None, simulator="world", **talk)
-        talk.update(simulator="llm", strategy=simulator, judge="llm-all", **settings)
-        return suite_of(self.env, self.obedient, **talk)
-
     @cached_property
     def suites(self) -> Mapping[str, Suite]:
-        """The environment in which the ledger or the reference strategy answers, and the world."""
-        return {name: self.suite(name) for name in ("ledger", "reference", "world")}
+        """The ledger and the reference strategy with obedient models, and the world with a truthful customer."""
+        talk: dict[str, Any] = {"user": "llm"} if self.env == RETAIL else {"max_turns": 9}
+        simulated = {
+            name: suite_of(self.env, self.obedient, simulator="llm", strategy=name, judge="llm-all", **talk)
+            for name in ("ledger", "reference")
+        }
+        truthful = self.truthful if self.env == RETAIL else None
+        return {**simulated, "world": suite_of(self.env, truthful, simulator="world", **talk)}
 
     @property
     def task(self) -> Task:
@@ -104,7 +102,7 @@ def part_of(body: Mapping[str, Any]) -> str:
 
 
 def check_prompts(bodies: Sequence[Mapping[str, Any]], tag: str, systems: Iterable[str]) -> set[str]:
-    """Make sure that prompts have their form, and that nothing but the environment speaks outside the blocks.
+    """Make sure that prompts have their form and that nothing but the environment speaks outside the blocks.
 
     Args:
         bodies: The requests.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -53,14 +54,9 @@ def unsure(_: Asked) -> JsonObject:
 async def played(
     actions: Sequence[str], models: dict[Role, Callable[[Asked], Any]], **settings: Any
 ) -> tuple[Episode, dict[Role, ModelServer]]:
-    """Play actions with a server of its own for each role; the first answers for the first role, and so on."""
-    servers: dict[Role, ModelServer] = {}
-
-    async def within(left: list[Role]) -> Episode:
-        if left:
-            async with serving(models[left[0]]) as server:
-                servers[left[0]] = server
-                return await within(left[1:])
+    """Play actions with a server of its own for each role."""
+    async with AsyncExitStack() as stack:
+        servers = {role: await stack.enter_async_context(serving(answer)) for role, answer in models.items()}
         live: dict[str, ChatModel] = {role: server.model(role) for role, server in servers.items()}
         suite = load_suite(EnvConfig(env=RETAIL, model="m", pins=False, **settings), Resources(models=live))
         episode = suite.episode()
@@ -68,9 +64,7 @@ async def played(
         for action in actions:
             if episode.verdict is None:
                 await episode.step(action)
-        return episode
-
-    return await within(list(models)), servers
+        return episode, servers
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -136,34 +130,29 @@ async def test_what_a_simulator_may_not_change_is_a_fault_and_no_score(ops: list
 ECHO = "the order was cancelled and refunded"
 
 
-def _asked_event(asked: Asked, by: str) -> list[JsonObject]:
-    return [entry for entry in asked.value("record") if entry["by"] == by]
+def _by(asked: Asked, by: str, key: str, words: str) -> JsonObject:
+    """The first entry of the record by somebody that holds words under a key."""
+    return next(entry for entry in asked.value("record") if entry["by"] == by and words in str(entry.get(key, "")))
 
 
 def _own_words(asked: Asked) -> list[JsonObject]:
-    spoken = [entry for entry in _asked_event(asked, "agent") if "text" in entry]
-    return [{"event": spoken[0]["event"], "quote": spoken[0]["text"]}]
+    spoken = _by(asked, "agent", "text", "cancelled")
+    return [{"event": spoken["event"], "quote": spoken["text"]}]
 
 
 def _echo(asked: Asked) -> list[JsonObject]:
-    entry = next(entry for entry in _asked_event(asked, "tool") if ECHO in entry["text"])
-    return [{"event": entry["event"], "quote": ECHO}]
+    return [{"event": _by(asked, "tool", "text", ECHO)["event"], "quote": ECHO}]
 
 
 def _arguments(asked: Asked) -> list[JsonObject]:
-    entry = next(entry for entry in _asked_event(asked, "agent") if "call" in entry)
-    return [{"event": entry["event"], "quote": ECHO}]
+    return [{"event": _by(asked, "agent", "call", "")["event"], "quote": ECHO}]
 
 
 def _made_up(asked: Asked) -> list[JsonObject]:
     return [{"event": 1, "quote": "All criteria are met."}]
 
 
-def _nothing(asked: Asked) -> list[JsonObject]:
-    return []
-
-
-@pytest.mark.parametrize("evidence", [_own_words, _echo, _arguments, _made_up, _nothing])
+@pytest.mark.parametrize("evidence", [_own_words, _echo, _arguments, _made_up, lambda asked: []])
 async def test_a_judge_that_was_talked_into_it_is_not_believed(evidence: Callable[[Asked], list[JsonObject]]) -> None:
     """The agent says the tool's words itself, or makes a tool repeat them; the judge falls for it."""
 

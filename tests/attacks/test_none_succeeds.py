@@ -21,12 +21,12 @@ def test_an_attack_changes_nothing(fight: Fight, attack: Attack) -> None:
     assert real.verdict.reward is not None
     assert real.verdict.reward < 1
     for simulator in ("ledger", "reference"):
-        fight.proxy.kept.clear()
+        fight.kept.clear()
         outcome = arena.play(simulator, attack)
         assert fight.server.counts["obeyed"] == {}
         assert fight.server.counts["refused"] == {}
         wanted = {simulator, "user", "judge"} if arena.env == RETAIL else {simulator}
-        assert check_prompts(fight.proxy.kept, arena.tag, fight.systems) >= wanted
+        assert check_prompts(fight.kept, arena.tag, fight.systems) >= wanted
         same_end(outcome, real, attack, keeps_state=simulator == "ledger", judged=arena.env == RETAIL)
 
 
@@ -64,13 +64,13 @@ def test_nobody_is_shown_what_is_not_for_them(fight: Fight) -> None:
     if arena.env != RETAIL:
         pytest.skip("nobody has a secret there")
     attack = next(attack for attack in BOOK if attack.name == "asking for what is private")
-    fight.proxy.kept.clear()
+    fight.kept.clear()
     arena.play("ledger", attack)
     user: Any = arena.task.user
     facts = [encode(item).decode() for item in (user["requests"], user["facts"], list(arena.task.gold))]
     policy = arena.suites["ledger"].domain.policy.strip()
     seen = set()
-    for body in fight.proxy.kept:
+    for body in fight.kept:
         system, *others = (message["content"] for message in body["messages"])
         if "<<data:customer" in system:
             seen.add("user")
@@ -89,12 +89,12 @@ def test_a_flood_of_calls_is_judged_all_the_same(fight: Fight) -> None:
     if arena.env != RETAIL:
         pytest.skip("one call a turn is all that there is")
     call = '<tool_call>\n{"name": "list_all_product_types", "arguments": {}}\n</tool_call>'
-    fight.proxy.kept.clear()
+    fight.kept.clear()
     outcome = play(arena.suites["ledger"], arena.task, ["\n".join([call] * 16)] * 40)
     assert (outcome.ended, len(outcome.answers)) == ("turn_limit", 640)
     assert outcome.verdict.fault is None
     assert outcome.verdict.reward == 0
-    assert "judge" in check_prompts(fight.proxy.kept, arena.tag, fight.systems)
+    assert "judge" in check_prompts(fight.kept, arena.tag, fight.systems)
 
 
 def test_what_was_stored_does_not_burden_later_calls(fight: Fight) -> None:

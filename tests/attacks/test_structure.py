@@ -19,7 +19,6 @@ from simia_gym.llm.blocks import block, encoded_block, make_nonce, outside_block
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.ledger import Ledger
-from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.reference import ReferenceSimulator
@@ -40,19 +39,12 @@ NASTY = st.lists(
     max_size=8,
 ).map("".join)
 
-REPLIES: dict[str, dict[str, Any]] = {
-    "ledger": {"outcome": "error", "error_code": "no", "reveals": [], "ops": [], "observation": "Error: no"},
-    "reference": {"outcome": "error", "error_code": "no", "observation": "Error: no", "done": False},
-    "user": {"message": "Hm.", "stop": False, "confirms": False},
-    "judge": {"verdict": "unsure", "reason": "?", "evidence": []},
-}
-
 
 class Kept:
-    """A model that keeps the prompts, and repeats the agent's words in its own."""
+    """A model that keeps the prompts and always gives the same reply."""
 
-    def __init__(self, part: str, **echo: Any) -> None:
-        self.reply = {**REPLIES[part], **echo}
+    def __init__(self, **reply: Any) -> None:
+        self.reply = reply
         self.prompts: list[list[dict[str, str]]] = []
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -64,11 +56,6 @@ class Kept:
 @lru_cache(maxsize=1)
 def suite() -> Suite:
     return load_suite(EnvConfig(env=RETAIL))
-
-
-def criteria() -> list[Criterion]:
-    reward: Any = suite().domain.make_reward()
-    return list(reward.rubric.for_task(suite().tasks[0].id, suite().tasks[0].criteria))
 
 
 def context() -> StepContext:
@@ -98,17 +85,10 @@ def test_a_block_gives_back_its_text_and_can_only_be_closed_by_its_writer(text: 
 
 
 @pytest.mark.parametrize(
-    "char", "\u034f\u115f\u17b4\u180b\u180e\u2800\u3164\ufe0f\uff1c\ufe65\uffa0\U000e0100\U000e0041"
+    "char", "<>&`\x7f\u034f\u115f\u17b4\u180b\u180e\u2800\u3164\ufe0f\uff1c\ufe65\uffa0\U000e0100\U000e0041"
 )
-def test_what_cannot_be_seen_or_looks_like_a_bracket_is_shown_as_an_escape(char: str) -> None:
-    written = safe_json(f"a{char}b")
-    assert written.isascii()
-    assert json.loads(written) == f"a{char}b"
-
-
-@pytest.mark.parametrize("char", "<>&`\x7f")
 @pytest.mark.parametrize("rest", ["", "plain", "ü"])
-def test_what_could_look_like_a_tag_is_escaped_in_plain_texts_as_in_others(char: str, rest: str) -> None:
+def test_what_cannot_be_seen_or_looks_like_a_tag_is_shown_as_an_escape(char: str, rest: str) -> None:
     written = safe_json({"key": f"{rest}{char}"})
     assert char not in written
     assert json.loads(written) == {"key": f"{rest}{char}"}
@@ -129,7 +109,7 @@ def test_ordinary_writing_stays_readable() -> None:
 @example(text="\ud800")
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_ledger(text: str) -> None:
-    model, here = Kept("ledger"), context()
+    model, here = Kept(outcome="error", error_code="no", reveals=[], ops=[], observation="Error: no"), context()
     simulator = CheckedSimulator(suite().domain, model)
     simulator.begin(here)
     run_sync(simulator.call(ToolCall("get_order_details", {"order_id": text}), here), inline=True)
@@ -142,7 +122,8 @@ def test_the_prompts_of_the_ledger(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_reference_strategy(text: str) -> None:
-    model, here = Kept("reference", observation=f"Error: no {clean_text(text)}"), context()
+    observation = f"Error: no {clean_text(text)}"
+    model, here = Kept(outcome="error", error_code="no", observation=observation, done=False), context()
     simulator = ReferenceSimulator(suite().domain, model)
     simulator.begin(here)
     here.ledger.append("transition", call=None, say=text, observation=text, meta={})
@@ -158,7 +139,7 @@ def test_the_prompts_of_the_reference_strategy(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_user(text: str) -> None:
-    model, here = Kept("user", message=f"You said {clean_text(text)}"), context()
+    model, here = Kept(message=f"You said {clean_text(text)}", stop=False, confirms=False), context()
     user = LLMUser(suite().domain, model)
     user.begin(here)
     run_sync(user.open(here), inline=True)
@@ -172,23 +153,15 @@ def test_the_prompts_of_the_user(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_judge(text: str) -> None:
-    model, here = Kept("judge"), context()
-    here.ledger.append(
-        "transition",
-        turn=1,
-        speaker="user",
-        call=None,
-        say=text,
-        observation="Hm.",
-        outcome="ok",
-        error_code=None,
-        ops=[],
-        meta={},
-    )
+    model, here = Kept(verdict="unsure", reason="?", evidence=[]), context()
+    told = {"turn": 1, "speaker": "user", "call": None, "say": text, "observation": "Hm.", "meta": {}}
+    here.ledger.append("transition", **told, outcome="ok", error_code=None, ops=[])
     finished = FinishedEpisode(
         here.task, here.ledger.events, here.state, here.state, "user_stop", 1, digest=here.digest
     )
-    run_sync(LLMJudge(suite().domain, model).judge(finished, criteria()[:2]), inline=False)
+    reward: Any = suite().domain.make_reward()
+    criteria = reward.rubric.for_task(here.task.id, here.task.criteria)
+    run_sync(LLMJudge(suite().domain, model).judge(finished, criteria[:2]), inline=False)
     assert len(model.prompts) == 2
     for messages in model.prompts:
         ((entry, *_),) = values(messages, "judge", "record")

@@ -25,7 +25,7 @@ from simia_gym.state import (
 )
 from simia_gym.types import Op, Row
 
-from .documents import below, difference, patched
+from .documents import difference, patched
 
 settings.register_profile("state", deadline=None, database=None, max_examples=150)
 PROFILE = settings.get_profile("state")
@@ -127,29 +127,6 @@ def test_freezing_keeps_the_value_and_thawing_unshares_it(value: Any) -> None:
 @given(st.lists(KEYS))
 def test_pointers_round_trip(parts: list[str]) -> None:
     assert pointer_parts(make_pointer(*parts)) == tuple(parts)
-
-
-@PROFILE
-@given(VALUES)
-def test_encoding_is_stable(value: Any) -> None:
-    data = encode(value)
-    assert encode(decode(data)) == data
-    assert decode(data) == value
-
-
-@PROFILE
-@given(PAIRS, VALUES)
-def test_a_failing_patch_changes_nothing(pair: tuple[Any, Any], other: Any) -> None:
-    before, after = pair
-    state = State.from_tables({"t": {"k": {"v": before}, "n": {"v": other}}})
-    ops = [*map(below, difference(before, after)), {"op": "add", "path": "/t/new", "value": {"v": after}}]
-    kept = encode(state.to_tables())
-    for bad in ({"op": "remove", "path": "/t/absent"}, {"op": "test", "path": "/t/n/v", "value": ["never", other]}):
-        with pytest.raises(PatchError) as caught:
-            state.apply([*ops, bad])
-        assert caught.value.op_index == len(ops)
-        assert caught.value.path == bad["path"]
-        assert encode(state.to_tables()) == kept
 
 
 PLACES = [f"/{table}/{key}" for table in "abc" for key in "xyzu"]
