@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from simia_gym.evaluation.evaluate import evaluate
     from simia_gym.evaluation.report import Report
     from simia_gym.llm.budget import Budget
-    from simia_gym.llm.cassette.cassette import Cassette
+    from simia_gym.llm.cassette import Cassette
     from simia_gym.oracle import OracleOptions, serve_in_thread
     from simia_gym.policies import Policy, PolicyOptions, PolicyStart, load_policy
     from simia_gym.record.finished_episode import FinishedEpisode, Reward
@@ -74,7 +74,7 @@ __getattr__ = lazy_names(
         "simia_gym.evaluation.evaluate": "evaluate",
         "simia_gym.evaluation.report": "Report",
         "simia_gym.llm.budget": "Budget",
-        "simia_gym.llm.cassette.cassette": "Cassette",
+        "simia_gym.llm.cassette": "Cassette",
         "simia_gym.oracle": "OracleOptions serve_in_thread",
         "simia_gym.policies": "Policy PolicyOptions PolicyStart load_policy",
         "simia_gym.record.finished_episode": "FinishedEpisode Reward",

@@ -18,7 +18,7 @@ from simia_gym.errors import InputError
 if TYPE_CHECKING:
     from simia_gym.llm.accounts import Accounts
     from simia_gym.llm.budget import Budget
-    from simia_gym.llm.cassette.cassette import Cassette
+    from simia_gym.llm.cassette import Cassette
     from simia_gym.llm.types import ChatModel
     from simia_gym.simulators.pins import PinStore
 

@@ -110,7 +110,7 @@ class ModelSources(Settings):
             budget = Budget(max_calls=self.max_calls, max_tokens=self.max_tokens, max_cost=self.max_cost)
         path = self.replay_cassette or self.record_cassette
         if path is not None:
-            from simia_gym.llm.cassette.cassette import Cassette
+            from simia_gym.llm.cassette import Cassette
 
             cassette = Cassette(path, "replay") if self.replaying else Cassette(path, "record", resume=resume)
         base_urls = {role: url for role, url in urls.items() if url is not None}

@@ -1,8 +1,13 @@
-"""Send a request of an episode to a model and record the reply."""
+"""Model replies in the record of an episode: asked for, recorded, and replayed without a model."""
 
 from __future__ import annotations
 
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from simia_gym.errors import Fault
+from simia_gym.llm.structured import read_reply
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
 from simia_gym.record.ledger import Ledger
 from simia_gym.state.frozen import frozen_dict
 
@@ -38,3 +43,36 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         "usage": frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
     }
     ledger.append(MODEL_EVENT, **fields)
+
+
+class RecordedModel:
+    """Replays the raw replies of one episode at a time; role and ordinal of a request select the reply.
+
+    Replies are parsed, checked and rendered again, so a replay tests these steps, too.
+    """
+
+    def __init__(self) -> None:
+        self._replies: dict[tuple[str, int], Mapping[str, Any]] = {}
+        self._fault: Mapping[str, Any] | None = None
+
+    def load(self, events: Iterable[Mapping[str, Any]], fault: Mapping[str, Any] | None) -> None:
+        """Load the events of the next episode, and the fault that ended it, if one did."""
+        self._fault = fault
+        self._replies = {(e["role"], e["ordinal"]): e for e in events if e["type"] == MODEL_EVENT}
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Return the recorded reply, parsed again.
+
+        Raises:
+            Fault: There is no recorded reply: the fault that ended the episode if this role caused it, otherwise
+                ``replay_miss``.
+        """
+        event = self._replies.get((request.role, request.ordinal))
+        if event is None:
+            if self._fault is not None and self._fault["role"] == request.role:
+                raise Fault(self._fault["kind"], self._fault["message"], role=request.role)
+            message = f"the record holds no reply {request.ordinal} of the {request.role}"
+            raise Fault("replay_miss", message, role=request.role)
+        text, data = read_reply(event["reply"], request.reply, role=request.role)
+        message_ = {"role": "assistant", "content": event["reply"]}
+        return Reply(text, event["reply"], data, message_, model=event["model"], usage=Usage(**event["usage"]))

@@ -14,7 +14,7 @@ from simia_gym.actions.signatures import public_schema
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
-from simia_gym.llm.cassette.cassette import Cassette
+from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 from simia_gym.policies.base import PolicyOptions, PolicyStart

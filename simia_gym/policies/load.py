@@ -24,7 +24,7 @@ from simia_gym.policies.built_in import ClaimerPolicy, NullPolicy, RandomPolicy,
 
 if TYPE_CHECKING:
     from simia_gym.llm.budget import Budget
-    from simia_gym.llm.cassette.cassette import Cassette
+    from simia_gym.llm.cassette import Cassette
 
 _GROUP = "simia_gym.policies"
 _BUILT_IN: Mapping[str, Callable[[], Policy]] = {

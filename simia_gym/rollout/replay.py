@@ -15,7 +15,7 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError
-from simia_gym.llm.cassette.recorded_model import RecordedModel
+from simia_gym.llm.ask import RecordedModel
 from simia_gym.record.finished_episode import TOKEN_LIMIT
 from simia_gym.record.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.record.records import Record, read_lines

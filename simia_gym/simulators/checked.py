@@ -16,9 +16,8 @@ from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
-from simia_gym.llm.ask import MODEL_EVENT
+from simia_gym.llm.ask import MODEL_EVENT, RecordedModel
 from simia_gym.llm.blocks import block, encoded_block
-from simia_gym.llm.cassette.recorded_model import RecordedModel
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 from simia_gym.simulators.checking import LEDGER_REPLY, CheckedAnswer, Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle

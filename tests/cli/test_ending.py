@@ -22,7 +22,7 @@ from simia_gym.cli.terminal import progress
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
-from simia_gym.llm.cassette.cassette import Cassette
+from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.transport.failures import of_status
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.record.records import Record, read_records

@@ -22,15 +22,18 @@ class Clock:
         return self.now
 
 
-async def held(limit: AdaptiveLimit, number: int) -> None:
+async def held(number: int, ceiling: int | None = None) -> tuple[AdaptiveLimit, Clock]:
+    """A limit of which so many permits are held, and its clock."""
+    clock = Clock()
+    limit = AdaptiveLimit(ceiling, clock)
     for _ in range(number):
         await asyncio.wait_for(limit.acquire(), 1)
+    return limit, clock
 
 
 async def test_what_is_free_is_taken_at_once_but_not_from_those_who_wait() -> None:
     limit = AdaptiveLimit(2)
     assert [limit.take(), limit.take(), limit.take()] == [True, True, False]
-    assert limit.in_flight == 2
     waiting = asyncio.create_task(limit.acquire())
     await asyncio.sleep(0)
     limit.release()
@@ -42,30 +45,23 @@ async def test_what_is_free_is_taken_at_once_but_not_from_those_who_wait() -> No
 
 
 async def test_a_refusal_shrinks_once_a_pause() -> None:
-    clock = Clock()
-    limit = AdaptiveLimit(clock=clock)
-    await held(limit, 100)
+    limit, clock = await held(100)
     assert limit.limit == math.inf
-    limit.refused(None)
-    limit.refused(None)
-    assert limit.limit == 80
-    clock.now = 1.1
-    limit.refused(5.0)
-    assert limit.limit == 64
-    clock.now = 5.0
-    limit.refused(5.0)
-    assert limit.limit == 64
-    clock.now = 6.2
-    limit.refused(None)
-    assert limit.limit == pytest.approx(51.2)
+    for clock.now, pause, left in ((0, None, 80), (0, None, 80), (1.1, 5, 64), (5, 5, 64), (6.2, None, 51.2)):
+        limit.refused(pause)
+        assert limit.limit == pytest.approx(left)
+    for step in range(40):
+        clock.now = 10 + 2.0 * step
+        limit.refused(None)
+    assert limit.limit == 1
+    for _ in range(100):
+        limit.release()
+    await asyncio.wait_for(limit.acquire(), 1)
 
 
 async def test_answers_let_it_grow_back_after_the_pause() -> None:
-    clock = Clock()
-    limit = AdaptiveLimit(20, clock)
-    await held(limit, 20)
+    limit, clock = await held(20, ceiling=20)
     limit.refused(3.0)
-    assert limit.limit == 16
     limit.answered()
     assert limit.limit == 16
     clock.now = 3.1
@@ -79,9 +75,7 @@ async def test_answers_let_it_grow_back_after_the_pause() -> None:
 
 
 async def test_it_does_not_grow_where_it_is_not_felt() -> None:
-    clock = Clock()
-    limit = AdaptiveLimit(clock=clock)
-    await held(limit, 100)
+    limit, clock = await held(100)
     limit.refused(None)
     clock.now = 10.0
     for _ in range(60):
@@ -90,22 +84,8 @@ async def test_it_does_not_grow_where_it_is_not_felt() -> None:
     assert limit.limit == 80
 
 
-async def test_it_never_falls_below_one() -> None:
-    clock = Clock()
-    limit = AdaptiveLimit(clock=clock)
-    await held(limit, 3)
-    for step in range(40):
-        clock.now = 2.0 * step
-        limit.refused(None)
-    assert limit.limit == 1
-    for _ in range(3):
-        limit.release()
-    await held(limit, 1)
-
-
 async def test_those_who_wait_come_in_order_and_may_give_up() -> None:
-    limit = AdaptiveLimit(1)
-    await held(limit, 1)
+    limit, _ = await held(1, ceiling=1)
     order: list[int] = []
 
     async def one(number: int) -> None:
@@ -134,8 +114,7 @@ def test_one_limit_per_model_with_the_lowest_ceiling() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
 async def test_a_forked_process_has_nothing_in_flight() -> None:
-    limit = AdaptiveLimit(1)
-    await held(limit, 1)
+    limit, _ = await held(1, ceiling=1)
     child = os.fork()
     if child == 0:
         os._exit(0 if limit.in_flight == 0 else 1)

@@ -11,7 +11,7 @@ import pytest
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.registration import env_ids
 from simia_gym.llm.accounts import accounts
-from simia_gym.llm.cassette.cassette import Cassette
+from simia_gym.llm.cassette import Cassette
 from simia_gym.oracle.options import FAULTS, OracleOptions
 from simia_gym.oracle.server import serve_in_thread
 

@@ -18,7 +18,7 @@ from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.cassette.recorded_model import RecordedModel
+from simia_gym.llm.ask import RecordedModel
 from simia_gym.record.ledger import first_divergence
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins

@@ -132,9 +132,6 @@ class Cassette:
         except FileExistsError:
             fix = "Give --resume (resume=True in Python) to continue it, or another file."
             raise InputError("the cassette exists already", where=str(self.path), fix=fix) from None
-        except OSError as error:
-            fix = "Give a file in a folder that exists and may be written."
-            raise InputError(f"it cannot be written ({error.strerror})", where=str(self.path), fix=fix) from None
         try:
             # Lock before reading: reading removes an incomplete last line, which another process may still be writing.
             if not take_lock(file.fileno(), self.path):

@@ -1,1 +1,0 @@
-"""Record and replay model replies."""
