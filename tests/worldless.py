@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.goal import goal_of
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.state import thaw
@@ -38,13 +39,5 @@ def _with_goal(domain: Domain, task: Task) -> JsonObject:
     if task.goal is None or domain.world is None:
         return written
     initial = domain.prepare(task).initial
-    final = domain.world.replay(initial, task.gold)
-    written["goal"] = [
-        {
-            "op": "test",
-            "path": f"/{table}/{key.replace('~', '~0').replace('/', '~1')}",
-            "value": thaw(final.get(table, key)),
-        }
-        for table, key in final.touched_since(initial)
-    ]
+    written["goal"] = list(goal_of(initial, domain.world.replay(initial, task.gold)))
     return written

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -19,7 +20,7 @@ import orjson
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import InputError, PatchError
-from simia_gym.state import FrozenDict, State
+from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 from simia_gym.views.placeholders import Context, Template, argument_of, parse_template
 
@@ -27,8 +28,6 @@ Renderer: TypeAlias = Callable[[State, ToolCall], str]
 RenderSpec: TypeAlias = str | JsonObject
 
 _KINDS = ("row", "value", "text")
-_MOST_KEPT = 4_000_000
-"""Maximum number of characters that the cache of one rule holds."""
 _FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
 
 
@@ -100,48 +99,25 @@ def _text(template: Template) -> Renderer:
     return render
 
 
-class _Texts:
-    """Cache of the JSON texts of read-only objects, since many episodes show the same rows.
+def _written(value: Any) -> str:
+    """A value as text: a string unchanged, any other value as ``json.dumps`` writes it."""
+    if isinstance(value, str):
+        return value
+    try:
+        return _rewritten(orjson.dumps(value))
+    except TypeError:  # big integers, lone surrogates
+        return json.dumps(value)
 
-    The first key is the object's identity, which is safe because the cache holds the object and the object cannot
-    change. The second key is its orjson encoding, which is many times faster than ``json.dumps``: episodes of a group
-    often make equal changes, which give equal rows in different objects.
-    """
 
-    __slots__ = ("_alike", "_known", "_size")
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[FrozenDict, str]] = {}
-        self._alike: dict[bytes, str] = {}
-        self._size = 0
-
-    def of(self, value: Any) -> str:
-        """A value as ``json.dumps`` writes it."""
-        if type(value) is not FrozenDict:
-            return json.dumps(value)
-        known = self._known.get(id(value))
-        if known is not None:
-            return known[1]
-        try:
-            content = orjson.dumps(value)
-        except TypeError:  # big integers, lone surrogates
-            return json.dumps(value)
-        text = self._alike.get(content)
-        if text is None:
-            text = json.dumps(value)
-            self._size += len(text)
-            if self._size > _MOST_KEPT:
-                self._known.clear()
-                self._alike.clear()
-                self._size = len(text)
-            self._known[id(value)], self._alike[content] = (value, text), text
-        return text
+@lru_cache(maxsize=2048)
+def _rewritten(content: bytes) -> str:
+    """JSON of orjson as ``json.dumps`` writes it, which takes many times longer; many episodes show equal rows."""
+    return json.dumps(orjson.loads(content))
 
 
 def _value(template: Template, pointer: str) -> Renderer:
     (part,) = template.parts
     assert not isinstance(part, str)
-    texts = _Texts()
     # A fast path for most rules, which show the row whose key is an argument.
     table, key = part.steps[:2]
     plain = len(part.steps) == 2 and isinstance(table, str) and not table.startswith("_")
@@ -152,10 +128,10 @@ def _value(template: Template, pointer: str) -> Renderer:
         if type(given) is str:
             row = state.get(cast(str, table), given)
             if row is not None:
-                return texts.of(row)
+                return _written(row)
         found = part.found(Context(state, call))
         if not found:
             raise PatchError(f"nothing stands at {pointer}", path=pointer)
-        return found[0] if isinstance(found[0], str) else texts.of(found[0])
+        return _written(found[0])
 
     return render

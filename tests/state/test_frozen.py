@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import copy
 import enum
-import json
 import pickle
 from types import MappingProxyType
 from typing import Any
 
-import orjson
 import pytest
 
 from simia_gym.errors import InputError
@@ -45,12 +43,6 @@ def test_containers_are_frozen_deeply_and_share_nothing() -> None:
     inner["b"].append(1)
     assert made == [{"a": {"b": []}}, {"a": {"b": []}}, {}, {"b": []}, []]
     assert {type(value) for value in (*made, made[1]["a"])} == {FrozenDict, FrozenList}
-
-
-def test_writers_take_frozen_values() -> None:
-    frozen = freeze(VALUE)
-    assert json.dumps(frozen) == json.dumps(VALUE)
-    assert orjson.dumps(frozen) == orjson.dumps(VALUE)
 
 
 def test_copies_are_plain() -> None:

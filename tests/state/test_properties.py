@@ -18,8 +18,6 @@ from simia_gym.state import (
     State,
     freeze,
     identical,
-    make_pointer,
-    pointer_parts,
     strict_equal,
     thaw,
 )
@@ -121,12 +119,6 @@ def test_freezing_keeps_the_value_and_thawing_unshares_it(value: Any) -> None:
     plain = thaw(frozen)
     assert encode(plain) == encode(value)
     assert type(plain) is type(value)
-
-
-@PROFILE
-@given(st.lists(KEYS))
-def test_pointers_round_trip(parts: list[str]) -> None:
-    assert pointer_parts(make_pointer(*parts)) == tuple(parts)
 
 
 PLACES = [f"/{table}/{key}" for table in "abc" for key in "xyzu"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
@@ -45,15 +44,6 @@ def test_pointers_into_a_state(state: State) -> None:
         with pytest.raises(PatchError) as caught:
             state.at(pointer)
         assert caught.value.path == pointer
-
-
-def test_plain_data_is_copied() -> None:
-    source = copy.deepcopy(TABLES)
-    state = State.from_tables(source)
-    source["orders"]["#1"]["items"].append(3)
-    out = state.to_tables()
-    out["orders"]["#1"]["items"].append(4)
-    assert state.to_tables() == TABLES
 
 
 @pytest.mark.parametrize(
