@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from simia_gym.common.settings import Settings, setting
 
 SIZES, RUN, WORLD = "Sizes", "Run", "World"
 OF_THE_PROFILE = "the profile's"
+
+
+def _of_profile(
+    description: str, default: Any = ..., *, metavar: str | None = "N", panel: str = SIZES, **more: Any
+) -> Any:
+    """Declare a field whose default is the profile's."""
+    return setting(default, description, panel=panel, unset=OF_THE_PROFILE, **{"metavar": "N", **more})
 
 
 class GrpoSettings(Settings):
@@ -18,69 +25,30 @@ class GrpoSettings(Settings):
         None, "Folder or hub name of the policy to start from.", metavar="MODEL", unset="on CPU a tiny new one"
     )
     engine: Literal["hf", "vllm"] = setting("hf", "Rollout engine.", unset=OF_THE_PROFILE)
-    steps: int = setting(..., "Number of training steps.", metavar="N", panel=SIZES, unset=OF_THE_PROFILE, ge=1)
-    groups: int = setting(..., "Tasks in a step.", metavar="N", panel=SIZES, unset=OF_THE_PROFILE, ge=1)
-    group_size: int = setting(
-        ..., "Number of episodes of each task.", metavar="N", panel=SIZES, unset=OF_THE_PROFILE, ge=2
+    steps: int = _of_profile("Number of training steps.", ge=1)
+    groups: int = _of_profile("Tasks in a step.", ge=1)
+    group_size: int = _of_profile("Number of episodes of each task.", ge=2)
+    learning_rate: float = _of_profile(
+        "Learning rate of AdamW, constant after warm-up.", 1e-6, option="lr", metavar="X", gt=0, lt=1
     )
-    learning_rate: float = setting(
-        1e-6,
-        "Learning rate of AdamW, constant after warm-up.",
-        option="lr",
-        metavar="X",
-        panel=SIZES,
-        unset=OF_THE_PROFILE,
-        gt=0,
-        lt=1,
+    max_prompt_length: int = _of_profile("Maximum tokens of a prompt; a longer one is refused.", ge=1)
+    max_response_length: int = _of_profile(
+        "Maximum tokens of an episode after its prompt, of the policy and the environment.", ge=1
     )
-    max_prompt_length: int = setting(
-        ...,
-        "Maximum tokens of a prompt; a longer one is refused.",
-        metavar="N",
-        panel=SIZES,
-        unset=OF_THE_PROFILE,
-        ge=1,
+    turn_tokens: int | None = _of_profile("Maximum tokens of one turn of the policy.", None, ge=1)
+    temperature: int | float | None = _of_profile(
+        "Sampling temperature of the policy.", None, metavar="X", panel=RUN, gt=0
     )
-    max_response_length: int = setting(
-        ...,
-        "Maximum tokens of an episode after its prompt, of the policy and the environment.",
-        metavar="N",
-        panel=SIZES,
-        unset=OF_THE_PROFILE,
-        ge=1,
-    )
-    turn_tokens: int | None = setting(
-        None, "Maximum tokens of one turn of the policy.", metavar="N", panel=SIZES, unset=OF_THE_PROFILE, ge=1
-    )
-    temperature: int | float | None = setting(
-        None, "Sampling temperature of the policy.", metavar="X", panel=RUN, unset=OF_THE_PROFILE, gt=0
-    )
-    dynamic_sampling: bool = setting(
-        False,
+    dynamic_sampling: bool = _of_profile(
         "Replace groups whose valid episodes all have the same reward and so no gradient.",
+        False,
+        metavar=None,
         panel=RUN,
-        unset=OF_THE_PROFILE,
     )
-    validation_every: int = setting(
-        ...,
-        "Steps between two validations; 0 for none.",
-        option="val-every",
-        metavar="N",
-        panel=SIZES,
-        unset=OF_THE_PROFILE,
-        ge=0,
-    )
-    validation_tasks: int = setting(
-        ...,
-        "Maximum validation tasks.",
-        option="val-tasks",
-        metavar="N",
-        panel=SIZES,
-        unset=OF_THE_PROFILE,
-        ge=1,
-    )
-    save_every: int = setting(..., "Steps between two checkpoints.", metavar="N", panel=RUN, unset=OF_THE_PROFILE, ge=1)
-    keep: int = setting(..., "Number of checkpoints to keep.", metavar="N", panel=RUN, unset=OF_THE_PROFILE, ge=1)
+    validation_every: int = _of_profile("Steps between two validations; 0 for none.", option="val-every", ge=0)
+    validation_tasks: int = _of_profile("Maximum validation tasks.", option="val-tasks", ge=1)
+    save_every: int = _of_profile("Steps between two checkpoints.", panel=RUN, ge=1)
+    keep: int = _of_profile("Number of checkpoints to keep.", panel=RUN, ge=1)
     seed: int = setting(0, "Random seed.", metavar="S", panel=RUN, ge=0)
     logger: tuple[Literal["tensorboard", "wandb"], ...] = setting(
         (), "Further loggers besides metrics.jsonl: tensorboard, wandb.", metavar="NAME", panel=RUN

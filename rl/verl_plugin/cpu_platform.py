@@ -69,25 +69,14 @@ class CPUPlatform(PlatformBase):
         """One for each process."""
         return 1
 
-    def set_device(self, device_index: int) -> None:
-        """Nothing to do."""
-
-    def synchronize(self, device_index: int | None = None) -> None:
-        """Nothing to do: the CPU computes synchronously."""
+    # A CPU computes synchronously, without caches and allocators to care for, and there is no profiler.
+    set_device = synchronize = set_allocator_settings = empty_cache = profiler_start = profiler_stop = cudart = _nothing
 
     def manual_seed(self, seed: int) -> None:
         """Seed torch."""
         torch.manual_seed(seed)
 
-    def manual_seed_all(self, seed: int) -> None:
-        """Seed torch."""
-        torch.manual_seed(seed)
-
-    def set_allocator_settings(self, settings: str) -> None:
-        """Nothing to do: the allocator has no settings."""
-
-    def empty_cache(self) -> None:
-        """Nothing to do: there is no cache."""
+    manual_seed_all = manual_seed
 
     def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
         """No compute capability."""
@@ -106,12 +95,6 @@ class CPUPlatform(PlatformBase):
         """No profiler."""
         yield
 
-    def profiler_start(self) -> None:
-        """No profiler."""
-
-    def profiler_stop(self) -> None:
-        """No profiler."""
-
     def ray_resource_name(self) -> str:
         """Resource that verl's placement asks for; Ray is started with a declared number of them."""
         return "GPU"
@@ -123,10 +106,6 @@ class CPUPlatform(PlatformBase):
     def is_ipc_supported(self) -> bool:
         """No; verl then passes weights through shared memory."""
         return False
-
-    def cudart(self) -> None:
-        """None."""
-        return
 
 
 def register() -> None:

@@ -175,9 +175,6 @@ class HFServer:
         """Set the training step of the weights."""
         self.global_steps = global_steps
 
-    async def wake_up(self, tags: Sequence[str] | None = None) -> None:
-        """Nothing to do: memory is allocated when it is needed."""
-
     async def sleep(self) -> None:
         """Free the memory of keys and values for the trainer; the weights stay."""
         if self.config.free_cache_engine:
@@ -190,9 +187,6 @@ class HFServer:
     async def release_kv_cache(self) -> None:
         """Drop all cached keys and values and free their memory."""
         await self.generator.clear(free=True)
-
-    async def resume_kv_cache(self) -> None:
-        """Nothing to do: memory is allocated when it is needed."""
 
     async def abort_all_requests(self, reset_prefix_cache: bool = True, reject_request: bool = False) -> dict[str, Any]:
         """End all turns with the tokens sampled so far. Later requests wait for `resume_generation`.
@@ -216,11 +210,10 @@ class HFServer:
         self._rejecting = False
         self._open.set()
 
-    async def start_profile(self, **more: Any) -> None:
-        """Not supported; verl calls it on all servers."""
+    async def wake_up(self, *given: Any, **named: Any) -> None:
+        """Nothing to do: memory is allocated when it is needed, and there is no profiler."""
 
-    async def stop_profile(self) -> None:
-        """Not supported; see `start_profile`."""
+    resume_kv_cache = start_profile = stop_profile = wake_up
 
     async def statistics(self) -> dict[str, int]:
         """Counts of the generator."""
