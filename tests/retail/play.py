@@ -13,6 +13,7 @@ from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.retail.generate import generate
 from simia_gym.episode import Episode
 from simia_gym.policies import Policy, PolicyStart, load_policy
+from simia_gym.rollout.play import play
 from simia_gym.types import Message, PolicyAction, Split, Task, Verdict
 
 ENV = "simia/retail-v0"
@@ -37,42 +38,48 @@ def forbidden(task: Task) -> bool:
     return task.kind.startswith("refuse")
 
 
-def policy(name: str) -> Policy:
-    return load_policy(name, suite().domain.config.policies)()
+Watch = Callable[[str, Sequence[Message]], None]
 
 
 class Play:
-    """One policy in one episode after another."""
+    """One policy, or a built-in one by name, in one episode after another."""
 
-    def __init__(self, name: str) -> None:
-        self.policy = policy(name)
+    def __init__(self, policy: str | Policy) -> None:
+        known = suite().domain.config.policies
+        self.policy: Policy = load_policy(policy, known)() if isinstance(policy, str) else policy
         self.episode: Episode = suite().episode()
+        self.watch: Watch | None = None
 
-    def __call__(
-        self, task: Task, seed: int = 0, *, watch: Callable[[str, Sequence[Message]], None] | None = None
-    ) -> Verdict:
+    def __call__(self, task: Task, seed: int = 0, *, watch: Watch | None = None) -> Verdict:
         """Play a task; ``watch`` sees every action and the messages before it."""
-        domain = suite().domain
+        self.watch = watch
         start = getattr(self.policy, "start", None)
         if start is not None:
-            samples = tuple(domain.config.samples)
-            start(PolicyStart(env=ENV, seed=seed, tools=domain.tools, grammar=domain.grammar, samples=samples))
-        run_inline(self.episode.reset(task, seed=seed))
-        while True:
-            action = cast(PolicyAction, self.policy.act(self.episode.messages))
-            if watch is not None:
-                watch(read_action(domain.grammar, action)[0], self.episode.messages)
-            step = run_inline(self.episode.step(action))
-            if step.verdict is not None:
-                return step.verdict
+            domain = suite().domain
+            start(PolicyStart(env=ENV, seed=seed, tools=domain.tools, grammar=domain.grammar, samples=()))
+        assert run_inline(play(self.episode, task, seed=seed, policy=self)) is None
+        assert self.episode.verdict is not None
+        return self.episode.verdict
+
+    def act(self, messages: Sequence[Message]) -> PolicyAction:
+        """The policy's action."""
+        action = cast(PolicyAction, self.policy.act(messages))
+        if self.watch is not None:
+            self.watch(read_action(suite().domain.grammar, action)[0], messages)
+        return action
 
 
-def rate(name: str, tasks: Sequence[Task]) -> float:
-    """Share of the tasks that a policy succeeds on; every verdict must be valid."""
-    play = Play(name)
-    verdicts = [play(task, seed) for seed, task in enumerate(tasks)]
+def successes(policy: str | Policy, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks that a policy succeeds on; every verdict must be valid."""
+    player = Play(policy)
+    verdicts = [player(task, seed) for seed, task in enumerate(tasks)]
     assert all(verdict.valid for verdict in verdicts)
-    return sum(verdict.success for verdict in verdicts) / len(tasks)
+    return [task for task, verdict in zip(tasks, verdicts, strict=True) if verdict.success]
+
+
+def rate(policy: str | Policy, tasks: Sequence[Task]) -> float:
+    """Share of the tasks that a policy succeeds on."""
+    return len(successes(policy, tasks)) / len(tasks)
 
 
 def strings(value: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ import pytest
 from simia_gym.policies import Policy
 from simia_gym.types import Task
 from tests.retail import cheats
-from tests.retail.play import Play, fixed, forbidden, generated, suite
+from tests.retail.play import fixed, forbidden, generated, rate, successes, suite
 
 N = 250
 
@@ -17,23 +17,15 @@ def many() -> list[Task]:
     return generated(N)
 
 
-def successes(policy: Policy, tasks: list[Task]) -> list[Task]:
-    play = Play("expert")
-    play.policy = policy
-    verdicts = [play(task, seed) for seed, task in enumerate(tasks)]
-    assert all(verdict.valid for verdict in verdicts)
-    return [task for task, verdict in zip(tasks, verdicts, strict=True) if verdict.success]
-
-
 @pytest.mark.parametrize("name", ["BlindRefuser", "Dumper"])
 def test_refusing_or_reciting_without_looking_is_no_success(name: str, many: list[Task]) -> None:
-    for tasks in (list(fixed()), many):
-        assert len(successes(getattr(cheats, name)(), tasks)) <= 0.05 * len(tasks)
+    for tasks in (fixed(), many):
+        assert rate(getattr(cheats, name)(), tasks) <= 0.05
 
 
 def test_refusing_or_reciting_without_any_call_never_succeeds(many: list[Task]) -> None:
     assert not successes(cheats.Refuser(), many)
-    assert not successes(cheats.Reciter(), list(fixed()))
+    assert not successes(cheats.Reciter(), fixed())
 
 
 @pytest.mark.parametrize("cheat", [cheats.Vague, cheats.Undoer])

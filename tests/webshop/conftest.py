@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
 
 import pytest
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.common.event_loop import run_sync
+from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.webshop.catalogue.catalogue import tables
 from simia_gym.episode import Episode
-from simia_gym.policies.base import PolicyStart
 from simia_gym.policies.load import load_policy
-from simia_gym.types import JsonObject, Step, Task
+from simia_gym.rollout.play import play as play_to_the_end
+from simia_gym.types import JsonObject, Task
 
-
-class Played(NamedTuple):
-    """An episode after its end."""
-
-    episode: Episode
-    last: Step
-
-
-Play = Callable[[str, Task, int], Played]
+Play = Callable[[str, Task, int], Episode]
 
 
 @pytest.fixture(scope="session")
@@ -39,19 +30,11 @@ def products() -> Mapping[str, JsonObject]:
 
 @pytest.fixture(scope="session")
 def play(suite: Suite) -> Play:
-    """Play a task with a policy by name and a seed."""
+    """Play a task with a policy by name and a seed; the episode is at its end."""
 
-    def run(name: str, task: Task, seed: int) -> Played:
-        domain = suite.domain
-        policy: Any = load_policy(name, domain.config.policies)()
-        if hasattr(policy, "start"):
-            samples = tuple(domain.config.samples)
-            policy.start(PolicyStart(suite.config.env, seed, domain.tools, domain.grammar, samples))
-        episode = suite.episode()
-        run_sync(episode.reset(task, seed=seed), inline=True)
-        while True:
-            step = run_sync(episode.step(policy.act(episode.messages)), inline=True)
-            if step.terminated or step.truncated:
-                return Played(episode, step)
+    def run(name: str, task: Task, seed: int) -> Episode:
+        episode, policy = suite.episode(), load_policy(name, suite.domain.config.policies)()
+        assert run_inline(play_to_the_end(episode, task, seed=seed, policy=policy, env=suite.config.env)) is None
+        return episode
 
     return run
