@@ -76,12 +76,12 @@ class Budget(FairQueue[tuple[Role, int, float, Guess], Reservation]):
         return self._longest.get(role, FIRST_REPLY)
 
     def reserve(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
-        """Reserve the usage of one request without waiting; always call `settle` afterwards.
+        """Reserve the estimated usage of one request without waiting; always call `settle` afterwards.
 
         Args:
             role: Role that sends the request.
-            tokens: Estimated tokens.
-            cost: Estimated cost in USD.
+            tokens: Tokens of prompt and reply.
+            cost: Cost in USD.
             guess: Further usage by a reply that ``max_tokens`` does not limit.
 
         Raises:
@@ -101,11 +101,7 @@ class Budget(FairQueue[tuple[Role, int, float, Guess], Reservation]):
     def settle(self, reservation: Reservation, tokens: int, cost: float, reply: int = 0) -> None:
         """Replace a reservation by the actual usage of its request; 0 if there was no response.
 
-        Args:
-            reservation: The reservation of the request.
-            tokens: Tokens of prompt and reply.
-            cost: Cost in USD.
-            reply: Tokens of the reply alone; the length of later replies is guessed from them.
+        `reply` are the tokens of the reply alone, from which the length of later replies is guessed.
         """
         with self._lock:
             self._tokens += tokens

@@ -135,7 +135,6 @@ class EndpointModel:
             await self._limit.acquire()
         reservation = None
         usage, cost = Usage(), 0.0
-        answered = False
         try:
             if self._budget is not None:
                 reservation = await self._reserve(self._budget, request.role, sum(map(len, body)))
@@ -153,10 +152,9 @@ class EndpointModel:
             cost = settings.price(usage.prompt, usage.cached, usage.completion)
             self._accounts.answered(request.role, usage, cost, time.perf_counter() - began, counted=counted)
             self._limit.answered()
-            answered = True
             return said
         except Failure as failure:
-            self._accounts.failed(request.role, failure.kind, answered=answered)
+            self._accounts.failed(request.role, failure.kind)
             if failure.status == 429:
                 self._limit.refused(failure.wait)
             elif failure.kind in ("server_error", "timeout"):

@@ -15,7 +15,7 @@ from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.features import features_of
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, model_of
-from simia_gym.llm.transport import http, sdk
+from simia_gym.llm.transport import http
 from simia_gym.llm.transport.failures import Failure, no_credit, of_status, one_line
 from simia_gym.llm.types import ChatRequest, ReplySchema
 
@@ -177,12 +177,7 @@ def _short(settings: ModelSettings) -> ModelSettings:
 async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
     """Whether the server lists the model, and its context length; not every server has a list."""
     try:
-        target = http.Target(endpoint.address("/models"), endpoint.headers)
-        if endpoint.client is not None:
-            if not sdk.is_plain(endpoint.client):
-                return [Found("model", "warning", "the client object sends by itself: models are not listed")]
-            target = await sdk.target_of(endpoint.client, name, "/models")
-        answer = await http.send(target, None, 20.0)
+        answer = await http.send(http.Target(endpoint.address("/models"), endpoint.headers), None, 20.0)
         if answer.status != 200:
             raise of_status(answer.status, answer.body, answer.headers)
         listed = {str(item["id"]): item for item in orjson.loads(answer.body)["data"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from simia_gym.llm.types import ReplySchema
 from simia_gym.types import JsonObject
 
 _MOST_TRIES = 64
-_FENCE = "```"
+_FENCED = re.compile(r"```(?:[ \t]*[^\W_]+[ \t]*\n)?(.*)```", re.DOTALL)
 
 
 class Form:
@@ -133,11 +134,8 @@ def fits_strict(schema: Any) -> bool:
 
 def _unfenced(text: str) -> str:
     """The content of the code fence if the whole text is one; otherwise the text."""
-    if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
-        return text
-    inside = text[len(_FENCE) : -len(_FENCE)]
-    first, newline, rest = inside.partition("\n")
-    return rest.strip() if newline and first.strip().isalnum() else inside.strip()
+    found = _FENCED.fullmatch(text)
+    return text if found is None else found.group(1).strip()
 
 
 def _embedded(text: str) -> list[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import openai
 import pytest
 
 from simia_gym.errors import InputError
@@ -87,13 +86,6 @@ async def test_a_server_without_the_simulators_form(server: ModelServer, answer:
     structured = (await found(server))["structured"]
     assert structured.status == "warning"
     assert words in structured.text
-
-
-async def test_a_client_object(server: ModelServer) -> None:
-    server.answers = [able()]
-    client = openai.AsyncOpenAI(base_url=server.url, api_key=SECRET)
-    by_name = await found(server, Endpoint(client=client))
-    assert by_name["model"] == Found("model", "ok", "m is one of 1 models that are listed")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from simia_gym.common.secrets import without_secrets
 MAX_WAIT = 60.0
 _TEXT = 300
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 413: "context_length", 429: "rate_limit"}
-_KIND_OF_STATUS[402] = "rate_limit"  # the account has no credit
-_KIND_OF_STATUS |= dict.fromkeys((405, 501), "not_found")  # the server does not accept POST at this address
+_KIND_OF_STATUS |= {402: "rate_limit", 405: "not_found", 501: "not_found"}  # no credit; no POST at this address
 _PASSING = frozenset({408, 409, 425, 429})
 _TOO_LONG = re.compile(
     r"context[_ ]length|context window|maximum context|context size|too many tokens|prompt is too long"

@@ -34,31 +34,8 @@ def is_plain(client: Any) -> bool:
     )
 
 
-def is_fixed(client: Any) -> bool:
-    """Whether the object has a fixed key rather than a provider that is called for each request."""
-    return all(getattr(client, name, None) is None for name in ("_api_key_provider", "_azure_ad_token_provider"))
-
-
-async def target_of(client: Any, model: str, path: str = CHAT) -> Target:
-    """URL and headers of the request that a plain object's SDK builds; Azure's path holds the model's name.
-
-    Raises:
-        Failure: ``auth``: the object has no key, or its provider fails.
-    """
-    from openai._models import FinalRequestOptions
-
-    method, body = ("post", {"model": model}) if path == CHAT else ("get", None)
-    try:
-        options = FinalRequestOptions.construct(method=method, url=path, json_data=body)
-        request = client._build_request(await client._prepare_options(options))
-    except Exception as error:
-        raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}: {error}") from None
-    headers = {key: value for key, value in request.headers.items() if key.lower() not in _OWN}
-    return Target(str(request.url), headers)
-
-
 class Targets:
-    """Targets of one plain client object; built once if its key is fixed, otherwise for each request.
+    """URL and headers of the requests that the SDK builds for a plain object; Azure's URL has the model's name.
 
     Attributes:
         secrets: The API keys of the last target.
@@ -70,16 +47,29 @@ class Targets:
         self.secrets: tuple[str, ...] = ()
 
     async def get(self) -> Target:
-        """The target of the next request; fails as `target_of` does."""
+        """The target of the next request; built once if the object's key is fixed, otherwise for each request.
+
+        Raises:
+            Failure: ``auth``: the object has no key, or its provider fails.
+        """
+        from openai._models import FinalRequestOptions
+
         client = self._client
         state = (client.api_key, str(client.base_url), getattr(client, "_azure_ad_token", None))
-        if self._known is not None and self._known[0] == state and is_fixed(client):
+        providers = ("_api_key_provider", "_azure_ad_token_provider")
+        fixed = all(getattr(client, name, None) is None for name in providers)
+        if fixed and self._known is not None and self._known[0] == state:
             return self._known[1]
-        target = await target_of(client, self._model)
-        self._known = (state, target)
-        keys = (value for name, value in target.headers.items() if name.lower() in ("authorization", "api-key"))
+        try:
+            options = FinalRequestOptions.construct(method="post", url=CHAT, json_data={"model": self._model})
+            request = client._build_request(await client._prepare_options(options))
+        except Exception as error:
+            raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}: {error}") from None
+        headers = {key: value for key, value in request.headers.items() if key.lower() not in _OWN}
+        self._known = (state, Target(str(request.url), headers))
+        keys = (value for name, value in headers.items() if name.lower() in ("authorization", "api-key"))
         self.secrets = tuple(key.removeprefix("Bearer ") for key in keys if len(key) > len("Bearer "))
-        return target
+        return self._known[1]
 
 
 async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
