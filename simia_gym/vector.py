@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import gymnasium
@@ -11,22 +12,12 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from simia_gym.assembly.task_order import Order, TaskOrder
+from simia_gym.assembly.task_order import Order
 from simia_gym.common.event_loop import run_sync
-from simia_gym.env import (
-    OnFault,
-    known_on_fault,
-    log_once,
-    make_suite,
-    pick_task,
-    progress_of,
-    reset_info,
-    resumed,
-    spaces_of,
-    step_info,
-)
+from simia_gym.env import OnFault, SimiaEnv, log_once, step_values
+from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
-from simia_gym.types import PolicyAction, Step, Task
+from simia_gym.types import PolicyAction, Task
 
 Flags = NDArray[np.bool_]
 Rewards = NDArray[np.float64]
@@ -67,18 +58,17 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         **kwargs: Any,
     ) -> None:
         self.num_envs = num_envs
-        self.render_mode, self.on_fault = render_mode, known_on_fault(on_fault)
-        self.suite = make_suite(env_id, kwargs)
-        self.task_order = TaskOrder(task_order, len(self.suite.tasks))
-        self.episodes = [self.suite.episode() for _ in range(num_envs)]
+        self.render_mode, self.on_fault = render_mode, on_fault
+        first = SimiaEnv(env_id, on_fault=on_fault, task_order=task_order, **kwargs)
+        self.suite, self.task_order = first.suite, first.task_order
+        self.lanes = [first, *(copy(first) for _ in range(num_envs - 1))]
         if max_episode_steps is not None:
             for episode in self.episodes:
                 episode.max_turns = min(episode.max_turns, max_episode_steps)
         self.inline = all(episode.inline for episode in self.episodes)
-        self.single_observation_space, self.single_action_space = spaces_of(self.suite)
+        self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._again = np.zeros(num_envs, dtype=np.bool_)
         self._broken: dict[int, Fault] = {}
 
@@ -87,14 +77,10 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         """The tasks that resets draw from, as in `SimiaEnv`."""
         return self.suite.tasks
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle the settings, and the running episodes in which no model takes part."""
-        return {**vars(self), "episodes": [progress_of(episode) for episode in self.episodes]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load the environment again from its settings."""
-        vars(self).update(state)
-        self.episodes = [resumed(self.suite, progress) for progress in state["episodes"]]
+    @property
+    def episodes(self) -> list[Episode]:
+        """The episodes of the sub-environments."""
+        return [lane.episode for lane in self.lanes]
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -111,14 +97,12 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         seeds = self._seeds(seed)
         if seeds[0] is not None:
             self.task_order.restart(seeds[0])
-        for lane, value in enumerate(seeds):
-            if value is not None:
-                self._generators[lane] = np.random.default_rng(value)
+        for env, value in zip(self.lanes, seeds, strict=True):
+            gymnasium.Env.reset(env, seed=value)
         self._again[:] = False
         self._broken.clear()
-        results = run_sync(
-            self._gather([self._begin(lane, options) for lane in range(self.num_envs)]), inline=self.inline
-        )
+        work = [self._begin(lane, options) for lane in range(self.num_envs)]
+        results = run_sync(self._gather(work), inline=self.inline)
         infos: dict[str, Any] = {}
         for lane, (_, info) in enumerate(results):
             infos = self._add_info(infos, info, lane)
@@ -171,25 +155,22 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         return seeds
 
     async def _begin(self, lane: int, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        task, seed, group = pick_task(self.suite, self.task_order, self._generators[lane], options)
-        epoch = self.task_order.epoch
+        chosen = self.lanes[lane].choose(options)
         try:
-            start = await self.episodes[lane].reset(task, seed=seed, group=group)
+            return await self.lanes[lane].begin(*chosen)
         except Fault as fault:
             self._broken[lane] = fault
         except InputError as error:
             self._broken[lane] = Fault("bad_task", str(error), role="episode")
-        else:
-            return start.observation, reset_info(self.suite, start, epoch)
         return "", {"fault": str(self._broken[lane])}
 
     async def _advance(self, lane: int, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._again[lane]:
             observation, info = await self._begin(lane, None)
             return observation, 0.0, False, False, info
-        episode = self.episodes[lane]
+        episode = self.lanes[lane].episode
         broken = self._broken.pop(lane, None)
-        step: Step = episode.fail(broken) if broken is not None else await episode.step(action)
+        step = episode.fail(broken) if broken is not None else await episode.step(action)
         if episode.fault is not None and self.on_fault == "truncate":
             log_once(episode.fault)
-        return step.observation, step.reward, step.terminated, step.truncated, step_info(step)
+        return step_values(step)
