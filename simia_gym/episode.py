@@ -8,12 +8,11 @@ suspending, so that synchronous callers need no event loop.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TypeVar
 
-from simia_gym.actions.calls import read_action
+from simia_gym.actions.calls import call_message, read_action
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
@@ -35,13 +34,13 @@ from simia_gym.types import (
     Start,
     Step,
     Task,
+    ToolCall,
     Transition,
     Verdict,
 )
 
 T = TypeVar("T")
 
-_write_arguments = json.JSONEncoder(ensure_ascii=False).encode
 _EMPTY = FrozenDict()
 
 
@@ -426,11 +425,11 @@ def _message(role: str, content: str, **more: str) -> FrozenDict:
 
 def calls_message(parsed: Calls, turn: int) -> FrozenDict:
     """The policy's calls in the OpenAI layout; a call without an id gets one from its turn and number."""
-    listed = []
-    for number, call in enumerate(parsed.calls):
-        function = {"name": call.name, "arguments": _write_arguments(call.arguments)}
-        listed.append({"id": call.id or f"call_{turn}_{number}", "type": "function", "function": function})
-    return FrozenDict({"role": "assistant", "content": parsed.text, "tool_calls": listed})
+    calls = [
+        call if call.id else ToolCall(call.name, call.arguments, f"call_{turn}_{number}")
+        for number, call in enumerate(parsed.calls)
+    ]
+    return FrozenDict(call_message(*calls, content=parsed.text, as_text=True))
 
 
 def _join(messages: Sequence[Message]) -> str:

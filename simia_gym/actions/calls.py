@@ -26,6 +26,7 @@ _MEANT_AS_CALL = frozenset(
 )
 _THINKING = frozenset(("thinking", "redacted_thinking", "reasoning"))
 _MISSING = object()
+_write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _NOT_JSON = '{"role": "assistant", "tool_calls": NaN}'
 
 
@@ -81,16 +82,18 @@ def _as_json(message: Message) -> str:
         return _NOT_JSON
 
 
-def call_message(*calls: ToolCall, content: str | None = None) -> Message:
-    """Make the assistant message with the given calls; their arguments stay objects.
+def call_message(*calls: ToolCall, content: str | None = None, as_text: bool = False) -> Message:
+    """Make the assistant message with the given calls.
 
     Args:
         calls: The calls, in order.
         content: Text of the message.
+        as_text: Write the arguments as JSON text, as OpenAI does; otherwise they stay objects.
     """
     listed = []
     for call in calls:
-        item = {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        arguments = _write(call.arguments) if as_text else call.arguments
+        item = {"type": "function", "function": {"name": call.name, "arguments": arguments}}
         listed.append(item if call.id is None else {"id": call.id, **item})
     return {"role": "assistant", "content": content, "tool_calls": listed}
 

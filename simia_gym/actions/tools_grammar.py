@@ -12,13 +12,15 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, cast
 
-from simia_gym.actions.base import Replies
+from simia_gym.actions.base import Grammar, Replies
 from simia_gym.actions.calls import (
     broken,
     broken_json,
     call_from,
+    call_message,
     is_message,
     is_speech,
     looks_like_call,
@@ -28,6 +30,7 @@ from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
 from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking, without_surrogates
+from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
 
@@ -141,7 +144,7 @@ class ToolsGrammar:
         text = action.text
         plain = bool(action.calls) and (not text or (text == text.strip() and _MARKUP.search(text) is None))
         if not plain or any(map(_ID, action.calls)):
-            return _ENCODER.encode(_openai_message(action))
+            return _ENCODER.encode(call_message(*action.calls, content=text or None, as_text=True))
         blocks = [text] if text else []
         for call in action.calls:
             line = _ENCODER.encode({"name": call.name, "arguments": call.arguments})
@@ -177,6 +180,33 @@ class ToolsGrammar:
             return "Could you tell me more about that?"
         name, arguments = sample_call(rng, tools, seen_values(messages))
         return self.render(Calls((ToolCall(name, arguments),)))
+
+
+def get_grammar(name: str, *, folder: Path | None = None, where: str = "grammar") -> Grammar:
+    """Make a grammar.
+
+    Args:
+        name: ``tools``, or a class as ``module:Class`` or ``file.py:Class``.
+        folder: The folder of ``file.py``.
+        where: Source of the name, for error messages.
+
+    Returns:
+        The grammar.
+
+    Raises:
+        InputError: There is no such class, or it is not a grammar.
+    """
+    if name == ToolsGrammar.name:
+        return ToolsGrammar()
+    if ":" not in name:
+        fix = "Use tools, or name a class as module:Class or file.py:Class."
+        raise InputError(f"there is no grammar {name!r}", where=where, fix=fix)
+    made = load_object(name, folder=folder, where=where)
+    methods = ("parse", "instructions", "render", "sample")
+    if not isinstance(made, type) or not all(callable(getattr(made, method, None)) for method in methods):
+        fix = f"Give it the methods {', '.join(methods)}; see simia_gym.actions.Grammar."
+        raise InputError(f"{name!r} is no grammar class", where=where, fix=fix)
+    return cast(Grammar, made())
 
 
 def _after_thinking(text: str, start: int) -> int:
@@ -335,12 +365,3 @@ def _refuse_broken_json(text: str, rest: str) -> None:
         raise broken("unclosed_call", f"The code fence is not closed at character {end + offset}.")
     more = JsonProblem("there is more after the JSON value", end)
     raise broken_json("malformed_call", "A call as plain JSON must be the whole reply", more, rest, offset)
-
-
-def _openai_message(action: Calls) -> JsonObject:
-    listed: list[JsonObject] = []
-    for call in action.calls:
-        function = {"name": call.name, "arguments": _ENCODER.encode(call.arguments)}
-        item: JsonObject = {"type": "function", "function": function}
-        listed.append(item if call.id is None else {"id": call.id, **item})
-    return {"role": "assistant", "content": action.text or None, "tool_calls": listed}
