@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar
 from simia_gym.errors import ActionError, InputError
-from simia_gym.types import Action, Calls, End, JsonObject, Say, ToolCall
+from simia_gym.types import Action, Calls, JsonObject, Say, ToolCall
 
-from ..work import calls_in, processor_limit
+from ..work import processor_limit
 
 WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
 
@@ -176,13 +176,6 @@ def test_refuses(text: str, code: str, words: str) -> None:
     assert '<tool_call>\n{"name": ' in caught.value.message
 
 
-def test_the_example_in_messages_is_valid() -> None:
-    with pytest.raises(ActionError) as caught:
-        GRAMMAR.parse("")
-    example = caught.value.message.split("looks like this:\n")[1]
-    assert GRAMMAR.parse(example) == Calls((ToolCall("tool_name", {"argument": "value"}),))
-
-
 def test_escaped_lone_surrogates_are_replaced() -> None:
     action = GRAMMAR.parse('{"name": "f", "arguments": {"\\ud800a": ["x\\uDFFF", {"b": "\\ud83d\\ude00"}]}}')
     assert action == Calls((ToolCall("f", {"\ufffda": ["x\ufffd", {"b": "\U0001f600"}]}),))
@@ -195,19 +188,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
-NASTY = st.sampled_from(
-    [
-        "<tool_call>",
-        "</tool_call>",
-        "<think>",
-        "</think>",
-        "```",
-        "```json\n{",
-        '{"name": "f", "arguments": {}}',
-        "\\",
-        '"',
-    ]
-)
+MARKS = ["<tool_call>", "</tool_call>", "<think>", "</think>", "```", "```json\n{", "\\", '"']
+NASTY = st.sampled_from([*MARKS, '{"name": "f", "arguments": {}}'])
 ARGUMENTS = st.dictionaries(st.text(), JSON | st.lists(NASTY | st.text(), max_size=4).map("".join), max_size=4)
 NAMES = st.text(min_size=1).filter(lambda name: bool(name.strip()))
 PLAIN_CALLS = st.builds(ToolCall, NAMES, ARGUMENTS)
@@ -276,11 +258,6 @@ def test_broken_calls_are_never_messages(data: st.DataObject, calls: list[ToolCa
     check(text[:cut] + data.draw(NASTY | st.characters()) + text[cut:])
 
 
-def test_an_end_cannot_be_said() -> None:
-    with pytest.raises(InputError, match="no end action"):
-        GRAMMAR.render(End())
-
-
 @pytest.mark.parametrize("text", ["", " x", CALL, '{"a": 1}', "<think>x</think>y"])
 def test_messages_that_would_be_read_otherwise_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="not be read as a message"):
@@ -337,35 +314,23 @@ def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
         get_grammar(name).parse(text)
 
 
-def test_an_ordinary_call_is_read_in_few_steps() -> None:
-    text = '<tool_call>\n{"name": "get_order_details", "arguments": {"order_id": "#W1234567"}}\n</tool_call>'
-    GRAMMAR.parse(text)
-    assert calls_in(GRAMMAR.parse, text)[0] < 60
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "speaks"),
     [
-        '{"message": "May I have your email?"}',
-        '```json\n{"reply": "Done.", "next_steps": ["Wait for the mail."]}\n```',
-        '{"message": "Here it is", "options": {"a": 1}}',
+        ('{"message": "May I have your email?"}', True),
+        ('```json\n{"reply": "Done.", "next_steps": ["Wait for the mail."]}\n```', True),
+        ('{"message": "Here it is", "options": {"a": 1}}', True),
+        ('{"tool": "calculate", "args": {"expression": "1"}}', False),
+        ('{"function_name": "calculate"}', False),
+        ('{"message": "ok", "call": {"name": "calculate", "arguments": {}}}', False),
+        ('{"action": "calculate"}', False),
+        ("{}", False),
+        ('{"n": 1}', False),
     ],
 )
-def test_json_that_only_speaks_is_a_message(text: str) -> None:
-    assert get_grammar("tools").parse(text) == Say(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"tool": "calculate", "args": {"expression": "1"}}',
-        '{"function_name": "calculate"}',
-        '{"message": "ok", "call": {"name": "calculate", "arguments": {}}}',
-        '{"action": "calculate"}',
-        "{}",
-        '{"n": 1}',
-    ],
-)
-def test_json_that_may_be_meant_as_a_call_is_never_a_message(text: str) -> None:
+def test_json_is_a_message_only_if_it_cannot_be_meant_as_a_call(text: str, speaks: bool) -> None:
+    if speaks:
+        assert GRAMMAR.parse(text) == Say(text)
+        return
     with pytest.raises(ActionError):
-        get_grammar("tools").parse(text)
+        GRAMMAR.parse(text)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simia_gym.actions import get_grammar, strip_thinking
+from simia_gym.actions import get_grammar
 from simia_gym.envs.webshop.grammar import available_actions
 from simia_gym.errors import ActionError, InputError
-from simia_gym.types import Calls, JsonObject, Say, ToolCall
+from simia_gym.types import Calls, JsonObject, ToolCall
 
 WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
 
@@ -100,20 +100,6 @@ def test_rendered_calls_read_back_or_are_refused(calls: list[ToolCall], text: st
     assert GRAMMAR.parse(written) == action
 
 
-@pytest.mark.parametrize("value", ["red lamp", "a [b] c", "Café 5'x7'", "B07XYZ", "Action: hero", "a] b"])
-def test_ordinary_values_can_be_written(value: str) -> None:
-    action = Calls((click(value),), "Thought:\nBuy it.")
-    assert GRAMMAR.parse(GRAMMAR.render(action)) == action
-
-
-@pytest.mark.parametrize(
-    "action", [Say("Hi"), Calls(()), Calls((ToolCall("buy", {}),)), Calls((search("a\nb"),)), Calls((search(" a"),))]
-)
-def test_what_cannot_be_written_is_refused(action: Say | Calls) -> None:
-    with pytest.raises(InputError):
-        GRAMMAR.render(action)
-
-
 @FUZZ
 @given(st.text() | st.lists(st.sampled_from(["search[", "click[", "]", "a", "\n", "Action:", "[", " "])).map("".join))
 def test_any_text_gives_calls_or_an_action_error(text: str) -> None:
@@ -149,25 +135,3 @@ def test_samples_use_the_page() -> None:
 def test_available_actions_survive_broken_lines() -> None:
     assert available_actions([{"role": "user", "content": "Available Actions:\n{broken"}]) == {}
     assert available_actions([{"role": "user", "content": None}]) == {}
-
-
-def test_instructions() -> None:
-    assert "search[keywords]" in GRAMMAR.instructions([])
-    assert len(GRAMMAR.instructions([], compact=True)) < len(GRAMMAR.instructions([]))
-
-
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("Hello", "Hello"),
-        ("<think>a</think>b", "b"),
-        ("a</think>b", "b"),
-        ("a</think>b</think>c", "c"),
-        ("x<think>a</think>y<think>b", "xy"),
-        ("<think>", ""),
-        ("<think>a<think>b</think>c", "c"),
-        ("", ""),
-    ],
-)
-def test_strip_thinking(text: str, rest: str) -> None:
-    assert strip_thinking(text) == rest

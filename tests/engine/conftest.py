@@ -88,6 +88,18 @@ TASK = {
 Edit = Callable[[Path], None]
 
 
+def edit(name: str, old: str, new: str) -> Edit:
+    """Replace a text in a file of a domain folder."""
+
+    def change(folder: Path) -> None:
+        path = folder / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return change
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A correct domain folder."""
@@ -124,15 +136,3 @@ def call(tool: str, /, **arguments: Any) -> str:
 def take(episode: Episode, action: str) -> Step:
     """One step, inline."""
     return run_inline(episode.step(action))
-
-
-@pytest.fixture
-def make_call() -> Callable[..., str]:
-    """`call`, for tests."""
-    return call
-
-
-@pytest.fixture
-def step() -> Callable[[Episode, str], Step]:
-    """`take`, for tests."""
-    return take

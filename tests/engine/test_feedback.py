@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-from typing import Any
-
 import pytest
 
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.domain.world import error_text, refuse_call
-from simia_gym.errors import ToolError
-from simia_gym.types import Feedback, ToolCall
+from simia_gym.domain.world import refuse_call
+from simia_gym.types import ToolCall
 
 SPEC = ToolSpec(
     "lend",
@@ -37,19 +33,6 @@ TOOLS = {"lend": SPEC, "give": ToolSpec("give", "Give.", {"type": "object", "pro
 
 
 @pytest.mark.parametrize(
-    ("message", "why", "feedback", "text"),
-    [
-        ("Not found", "No such book.", "terse", "Error: Not found"),
-        ("Not found", "No such book.", "explain", "Error: Not found. Why: No such book."),
-        ("Is it?", "No.", "explain", "Error: Is it? Why: No."),
-        ("Not found.", "", "explain", "Error: Not found."),
-    ],
-)
-def test_error_text(message: str, why: str, feedback: Feedback, text: str) -> None:
-    assert error_text(message, why, feedback) == text
-
-
-@pytest.mark.parametrize(
     ("call", "terse", "why"),
     [
         (ToolCall("lent", {}), "Error: Tool 'lent' not found.", "The tools are: lend, give."),
@@ -73,13 +56,3 @@ def test_refusals(call: ToolCall, terse: str, why: str) -> None:
     stop = "" if terse.endswith(".") else "."
     assert told.observation == f"{terse}{stop} Why: {why}"
     assert plain.error_code == told.error_code
-
-
-def test_a_call_that_fits_is_not_refused() -> None:
-    assert refuse_call(TOOLS, ToolCall("give", {}), "explain") is None
-    assert TOOLS["give"].signature == "give()"
-
-
-def test_the_reason_travels_with_the_error() -> None:
-    again: Any = pickle.loads(pickle.dumps(ToolError("No", "no", "Because.")))
-    assert (again.message, again.code, again.why) == ("No", "no", "Because.")

@@ -10,7 +10,7 @@ import pytest
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import ToolCall
-from simia_gym.views.render import compile_render, render_arguments
+from simia_gym.views.render import compile_render
 
 STATE = State.from_tables(
     {
@@ -50,10 +50,6 @@ def test_rules(rule: Any, text: str) -> None:
     assert render(STATE, CALL) == text
 
 
-def test_no_rule_is_no_renderer() -> None:
-    assert compile_render(None) is None
-
-
 @pytest.mark.parametrize(
     "rule",
     [
@@ -73,35 +69,23 @@ def test_what_the_state_lacks_is_said(rule: Any) -> None:
         render(STATE, CALL)
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        7,
-        {},
-        {"line": "x"},
-        {"row": "/a/b", "text": "c"},
-        {"row": 1},
-        {"row": "orders/{id}"},
-        {"row": "/orders"},
-        {"value": "/orders/{id"},
-        {"text": "{}"},
-        "render",
-        "json:nothing_like_it",
-        "json:__name__",
-    ],
-    ids=str,
-)
+WRONG: list[Any] = [7, {}, {"line": "x"}, {"row": "/a/b", "text": "c"}, {"row": 1}, {"row": "orders/{id}"}]
+WRONG += [
+    {"row": "/orders"},
+    {"value": "/orders/{id"},
+    {"text": "{}"},
+    "render",
+    "json:nothing_like_it",
+    "json:__name__",
+]
+
+
+@pytest.mark.parametrize("rule", WRONG, ids=str)
 def test_wrong_rules_are_refused_by_name(rule: Any) -> None:
     with pytest.raises(InputError) as caught:
         compile_render(rule, "tool t")
     assert "tool t, render" in caught.value.where
     assert caught.value.fix
-
-
-def test_arguments_of_a_rule() -> None:
-    assert render_arguments({"text": "{a} {/t/{b}/c}"}) == ["a", "b"]
-    assert render_arguments({"row": "/t/{b}"}) == ["b"]
-    assert render_arguments("a:b") == render_arguments(None) == []
 
 
 def test_a_row_is_shown_as_it_is_now() -> None:

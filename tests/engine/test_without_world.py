@@ -11,7 +11,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.goal import first_difference
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_folders
-from simia_gym.domain.tools import ToolSpec, spec_from_entry
+from simia_gym.domain.tools import spec_from_entry
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, InputError
 from simia_gym.evaluation.check import check_folder
@@ -62,21 +62,6 @@ def test_the_checker_finds_nothing_wrong_with_it(name: str, tmp_path: Path) -> N
 def entry(name: str = "wave", /, **marks: object) -> JsonObject:
     function = {"name": name, "description": "Wave.", "parameters": {"type": "object", "properties": {"name": {}}}}
     return {"type": "function", "function": function, "x-simia": marks}
-
-
-def test_every_part_of_an_entry_is_read_and_written() -> None:
-    marks: JsonObject = {
-        "effect": "write",
-        "reads": ["counters/{name}", {"table": "counters", "key": "{name}"}],
-        "writes": ["counters/*/value"],
-        "terminal": True,
-        "render": {"row": "/counters/{name}"},
-        "route": "llm",
-    }
-    spec = spec_from_entry(entry(**marks), "here")
-    assert spec.entry["x-simia"] == marks
-    assert spec_from_entry(spec.entry, "here") == spec
-    assert spec_from_entry(entry(), "here") == ToolSpec("wave", "Wave.", entry()["function"]["parameters"], "write")
 
 
 @pytest.mark.parametrize(
@@ -199,18 +184,20 @@ def take_world_away(folder: Path, *lines: str) -> None:
     (folder / "pages.py").write_text(PAGES)
 
 
-def test_functions_stand_in_for_a_worlds_first_words_and_extras(folder: Path) -> None:
-    take_world_away(folder, "opening: pages.py:opening", "info: pages.py:info")
+@pytest.mark.parametrize(
+    ("lines", "first", "extras"),
+    [
+        ([], "Bring counter a to 3.", {}),
+        (["opening: pages.py:opening", "info: pages.py:info"], "Bring counter a to 3. It is 0 now.", {"sum": 0}),
+    ],
+)
+def test_functions_stand_in_for_a_worlds_first_words_and_extras(
+    folder: Path, lines: list[str], first: str, extras: JsonObject
+) -> None:
+    take_world_away(folder, *lines)
     domain = load_domain(folder)
-    assert domain.opening(domain.base, domain.tasks["train"][0]) == "Bring counter a to 3. It is 0 now."
-    assert domain.extras(domain.base) == {"sum": 0}
-
-
-def test_without_functions_the_task_speaks(folder: Path) -> None:
-    take_world_away(folder)
-    domain = load_domain(folder)
-    assert domain.opening(domain.base, domain.tasks["train"][0]) == "Bring counter a to 3."
-    assert domain.extras(domain.base) == {}
+    assert domain.opening(domain.base, domain.tasks["train"][0]) == first
+    assert domain.extras(domain.base) == extras
 
 
 @pytest.mark.parametrize("line", ["opening: pages.py:none", "info: pages.py:nothing", "info: nowhere:info"])
@@ -219,15 +206,6 @@ def test_functions_that_do_not_exist_are_found_at_once(folder: Path, line: str) 
     with pytest.raises(DomainError) as caught:
         load_domain(folder)
     assert line.split(":")[0] in str(caught.value)
-
-
-def test_a_task_without_a_goal_is_found(folder: Path) -> None:
-    take_world_away(folder)
-    task = json.loads((folder / "train.jsonl").read_text())
-    del task["goal"]
-    task["gold"] = [{"name": "add", "arguments": {"name": "a", "amount": 3}}]
-    (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
-    assert any("states no goal" in problem.what for problem in check_folder(folder).problems)
 
 
 def test_a_setup_that_breaks_the_schema_is_found(folder: Path) -> None:
