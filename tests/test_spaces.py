@@ -9,12 +9,6 @@ import re
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector.utils import (
-    batch_space,
-    concatenate,
-    create_empty_array,
-    iterate,
-)
 
 import simia_gym  # noqa: F401 - registers the environments
 from simia_gym.errors import InputError
@@ -66,19 +60,6 @@ def test_bad_samples_and_masks_are_refused() -> None:
         TextSpace(2, samples=["abc"])
     with pytest.raises(InputError, match="masks"):
         TextSpace().sample(mask=np.ones(1))
-
-
-def test_batching() -> None:
-    space = TextSpace(9, samples=("a", "b", "c", "d"), seed=3)
-    batched = batch_space(space, 3)
-    batched.seed(5)
-    texts = batched.sample()
-    assert isinstance(texts, tuple)
-    assert texts in batched
-    assert list(iterate(batched, texts)) == list(texts)
-    empty = create_empty_array(space, 3)
-    assert empty == ("", "", "")
-    assert concatenate(space, texts, empty) == texts
 
 
 def test_the_error_of_shared_memory_says_what_to_pass() -> None:

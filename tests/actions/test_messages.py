@@ -21,6 +21,12 @@ ORDER = ToolCall("get_order", {"id": "#W1"})
 HERMES = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
 
 
+AGAIN = ToolCall("get_order", {}, "c1")
+CLICK = ToolCall("click", {"value": "x"})
+CALLED = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": "{}"}}
+WRITTEN = {"content": "<think>x</think> Now.", "tool_calls": [CALLED]}
+
+
 def said(content: Any, *calls: Any) -> Message:
     return {"role": "assistant", "content": content, "tool_calls": list(calls)}
 
@@ -29,36 +35,20 @@ def function(arguments: Any, **more: Any) -> Message:
     return {"type": "function", "function": {"name": "get_order", "arguments": arguments}, **more}
 
 
-@pytest.mark.parametrize("arguments", [{"id": "#W1"}, '{"id":"#W1"}'])
-def test_a_call_without_id_is_written_as_a_hermes_block(arguments: Any) -> None:
-    assert read_action(get_grammar("tools"), said(None, function(arguments))) == (HERMES, Calls((ORDER,)))
-
-
-def test_a_call_with_an_id_keeps_it_and_thinking_is_dropped() -> None:
-    text, action = read_action(get_grammar("tools"), said("<think>hm</think> One moment.", function({}, id="c1")))
-    assert action == Calls((ToolCall("get_order", {}, "c1"),), "One moment.")
-    assert json.loads(text)["content"] == "<think>hm</think> One moment."
-
-
 @pytest.mark.parametrize(
-    ("content", "action"),
+    ("name", "message", "text", "action"),
     [
-        ("Hello.", Say("Hello.")),
-        (HERMES, Calls((ORDER,))),
-        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hello."}], Say("Hello.")),
+        ("tools", said(None, function({"id": "#W1"})), HERMES, Calls((ORDER,))),
+        ("tools", said(None, function('{"id":"#W1"}')), HERMES, Calls((ORDER,))),
+        ("tools", said("<think>x</think> Now.", function({}, id="c1")), None, Calls((AGAIN,), "Now.")),
+        ("tools", said("Hello."), "Hello.", Say("Hello.")),
+        ("tools", said(HERMES), HERMES, Calls((ORDER,))),
+        ("tools", said([{"type": "thinking"}, {"type": "text", "text": "Hello."}]), "Hello.", Say("Hello.")),
+        (WEBSHOP, call_message(ToolCall("click", {"value": "x"}, "c1")), "click[x]", Calls((CLICK,))),
     ],
 )
-def test_a_message_without_calls_is_read_as_its_content(content: Any, action: Any) -> None:
-    assert read_action(get_grammar("tools"), {"role": "assistant", "content": content})[1] == action
-    assert read_action(get_grammar("tools"), said(content))[1] == action
-
-
-def test_a_grammar_of_texts_takes_messages_too() -> None:
-    message = call_message(ToolCall("click", {"value": "Buy Now"}, "c1"))
-    assert read_action(get_grammar(WEBSHOP), message) == (
-        "click[Buy Now]",
-        Calls((ToolCall("click", {"value": "Buy Now"}),)),
-    )
+def test_a_message_is_recorded_as_a_text(name: str, message: Message, text: str | None, action: Any) -> None:
+    assert read_action(get_grammar(name), message) == (text or json.dumps({"role": "assistant", **WRITTEN}), action)
 
 
 def test_the_message_stays_its_writers_own() -> None:

@@ -113,24 +113,18 @@ def test_reads(text: str, action: Action | None) -> None:
         ("", "empty_action", "empty"),
         ("  \n", "empty_action", "empty"),
         ("<think>only thought", "empty_action", "thinking"),
-        (f"{CALL}</think>", "empty_action", "thinking"),
         ('<tool_call>{"name": "f" "arguments": {}}</tool_call>', "malformed_call", "character 24, near"),
-        ("<tool_call>get_order</tool_call>", "malformed_call", "character 11"),
         ('<tool_call>{"name": "f", "arguments": {}}}</tool_call>', "malformed_call", "character 41"),
         ("<tool_call>{'name': 'f', 'arguments': {}}</tool_call>", "malformed_call", "character 12"),
         ('<tool_call>{"name": "f", "arguments": {"a": NaN}}</tool_call>', "malformed_call", "NaN"),
-        ('<tool_call>{"name": "f", "arguments": {"a": -Infinity}}</tool_call>', "malformed_call", "-Infinity"),
         ('<tool_call>{"name": "f", "arguments": {"a": 1e999}}</tool_call>', "malformed_call", "too large"),
         ('<tool_call>{"name": "f", "arguments": {"a": ' + "9" * 5000 + "}}</tool_call>", "malformed_call", "digits"),
         ('<tool_call>{"name": "f", "arguments": {"a": 1, "a": 2}}</tool_call>', "malformed_call", "'a' occurs twice"),
         ('{"name": "f", "arguments": {"a": ' + "[" * 80 + "]" * 80 + "}}", "malformed_call", "nested"),
-        ('{"name": "f", "arguments": {"a": ' + "[" * 9999 + "]" * 9999 + "}}", "malformed_call", "nested"),
         ('<tool_call>{"name": "f", "arguments": {}}', "unclosed_call", "not closed"),
-        ('<tool_call>{"name": "f", "argum', "unclosed_call", "not closed"),
         (f'<tool_call>{{"name": "f", "arguments": {{}}}}{CALL}', "unclosed_call", "character 41"),
         ("<tool_call>", "unclosed_call", "not closed"),
         ("Let me look <tool_ca", "unclosed_call", "breaks off"),
-        ('{"name": "f", "arguments": {}}</tool_call>', "malformed_call", "nothing opened"),
         ('{"name": "f", "argu', "malformed_call", "character 14"),
         ('Sure. {"name": "f", "arguments": {}}', "malformed_call", "outside of <tool_call> tags"),
         ('{"name": "f", "arguments": {}} Sure.', "malformed_call", "character 31"),
@@ -138,27 +132,18 @@ def test_reads(text: str, action: Action | None) -> None:
         ('```json\n{"name": "f", "arguments": {}}', "unclosed_call", "not closed"),
         ('Hm\n```json\n{"name": "f", "arguments": {}}', "unclosed_call", "not closed"),
         ('Hm\n```json\n{"name": "f", "arguments": {]}\n```', "malformed_call", "code fence"),
-        ('```json\n{"name": "f", "argu', "malformed_call", "not valid JSON"),
         ("<function=f>{}</function>", "malformed_call", "outside"),
         ('[TOOL_CALLS] [{"name": "f"}]', "malformed_call", "outside"),
-        ("<TOOL_CALL>{}</TOOL_CALL>", "malformed_call", "outside"),
         ('<tool_call>{"arguments": {}}</tool_call>', "missing_name", "name"),
-        ('{"name": "", "arguments": {}}', "missing_name", "name"),
         ('{"name": 3, "arguments": {}}', "missing_name", "name"),
-        ('{"total": 3}', "missing_name", "name"),
         ('{"name": "f"}', "bad_arguments", '"arguments"'),
         ('{"name": "f", "arguments": [1]}', "bad_arguments", "object"),
-        ('{"name": "f", "arguments": null}', "bad_arguments", "object"),
         ('{"name": "f", "arguments": "{x}"}', "bad_arguments", "character 1"),
-        ('{"name": "f", "arguments": "[1]"}', "bad_arguments", "object"),
         ('{"name": "f", "arguments": {}, "parameters": {}}', "bad_arguments", "both"),
         ('{"name": "f", "arguments": {}, "order_id": 1}', "bad_arguments", "'order_id'"),
         ("[]", "malformed_call", "empty"),
         ('[{"name": "f", "arguments": {}}, 3]', "malformed_call", "object"),
         ('{"role": "user", "content": "Hi"}', "malformed_call", "'user'"),
-        ('{"role": "assistant", "tool_calls": 3}', "malformed_call", "list"),
-        ('{"role": "assistant", "content": 3}', "malformed_call", "content"),
-        ('{"role": "assistant", "content": null}', "empty_action", "empty"),
         (
             openai({"id": "a", "function": {"name": "f"}}, {"id": "a", "function": {"name": "f"}}),
             "malformed_call",
@@ -256,12 +241,6 @@ def test_broken_calls_are_never_messages(data: st.DataObject, calls: list[ToolCa
     other = data.draw(st.integers(0, len(text)))
     check(text[: min(cut, other)] + text[max(cut, other) :])
     check(text[:cut] + data.draw(NASTY | st.characters()) + text[cut:])
-
-
-@pytest.mark.parametrize("text", ["", " x", CALL, '{"a": 1}', "<think>x</think>y"])
-def test_messages_that_would_be_read_otherwise_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="not be read as a message"):
-        GRAMMAR.render(Say(text))
 
 
 def test_instructions() -> None:
