@@ -7,11 +7,11 @@ import inspect
 import logging
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import gymnasium
 from rich.console import Console
@@ -24,18 +24,20 @@ from simia_gym.errors import InputError
 from simia_gym.evaluation.report import Report, make_report
 from simia_gym.evaluation.trials import Trials
 from simia_gym.llm.accounts import accounts
-from simia_gym.policies import Policy
-from simia_gym.policies.function import AgentFunction, FunctionPolicy
+from simia_gym.policies import Policy, PolicyStart
 from simia_gym.policies.load import checked_class
+from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan, plain_config
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.store import NoStore, create_store
 from simia_gym.rollout.summary import spending_json
 from simia_gym.rollout.watch import EndpointLostError, Watch
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Message, PolicyAction
 
 T = TypeVar("T")
+AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
+"""Takes messages and tools in OpenAI's format; returns a text or an assistant message, as dictionary or SDK object."""
 logger = logging.getLogger("simia_gym")
 
 
@@ -106,6 +108,27 @@ def evaluate(
     return make_report(found.series(), seed=seed, run=run)
 
 
+class _FunctionPolicy:
+    """Calls an agent function for every action; a plain one in a thread, so that it may block."""
+
+    def __init__(self, function: AgentFunction) -> None:
+        self._function = function
+        self._tools: list[JsonObject] = []
+
+    def start(self, start: PolicyStart) -> None:
+        self._tools = list(start.tools)
+
+    async def act(self, messages: Sequence[Message]) -> PolicyAction:
+        given = openai_messages(messages), self._tools
+        plain = not inspect.iscoroutinefunction(self._function)
+        said = await asyncio.to_thread(self._function, *given) if plain else self._function(*given)
+        if inspect.isawaitable(said):
+            said = await said
+        dump = getattr(said, "model_dump", None)
+        action: PolicyAction = said if dump is None else dump(exclude_none=True)
+        return action
+
+
 class _FirstTraceback:
     """Logs only the first traceback, because one bug often fails many episodes."""
 
@@ -141,7 +164,7 @@ def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], 
     if isinstance(agent, Policy):
         return name, lambda: agent, 1
     if callable(agent):
-        return name, lambda: FunctionPolicy(agent), sys.maxsize
+        return name, lambda: _FunctionPolicy(agent), sys.maxsize
     fix = "Give a function agent(messages, tools), or an object or class with a method act(messages)."
     raise InputError(f"a {name} is not an agent", where="agent", fix=fix)
 

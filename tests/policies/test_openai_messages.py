@@ -64,3 +64,28 @@ def test_late_turns_cost_little() -> None:
             anew, _ = calls_in(EncodedTranscript().prompt, messages)
             assert calls_in(transcript.prompt, messages)[0] < anew / 4
         transcript.prompt(messages)
+
+
+def test_transcripts_are_made_valid() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    lost = {"id": "c2", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+    messages: list[Message] = [
+        {"role": "env", "content": "start"},
+        {"role": "assistant", "content": None},
+        {"role": "tool", "content": "Error: malformed", "error_code": "malformed_call"},
+        {"role": "assistant", "content": "hm", "tool_calls": [call, lost]},
+        {"role": "tool", "tool_call_id": "zz", "content": "stray"},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+        {"role": "assistant", "content": None, "tool_calls": [lost]},
+    ]
+    before = json.dumps(messages)
+    assert openai_messages(messages) == [
+        {"role": "user", "content": "start"},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "Error: malformed"},
+        {"role": "assistant", "content": "hm", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+        {"role": "user", "content": "stray"},
+        {"role": "assistant", "content": ""},
+    ]
+    assert json.dumps(messages) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,6 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.episode import Episode
 from simia_gym.llm.transport.http import close_connections
-from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play
 from simia_gym.types import Task, Verdict
 
@@ -21,33 +21,19 @@ MODEL = "oracle"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One episode, played to its end.
-
-    Attributes:
-        verdict: The verdict.
-        ended: Why it ended.
-        turns: How many turns it took.
-        tables: The final state, private tables left out.
-        answers: What tools and pages answered, with outcome and error code, in order.
-        events: The ledger.
-    """
+    """One episode, played to its end: public tables at the end; answers with outcome and error code; the ledger."""
 
     verdict: Verdict
     ended: str | None
-    turns: int
     tables: Mapping[str, Any]
     answers: tuple[tuple[str, str, str | None], ...]
     events: tuple[Mapping[str, Any], ...]
 
     @property
-    def routes(self) -> dict[str, int]:
+    def routes(self) -> Counter[str]:
         """How many calls each route took."""
-        counts: dict[str, int] = {}
-        for event in self.events:
-            route = event.get("meta", {}).get("route") if event["type"] == "transition" else None
-            if route is not None:
-                counts[route] = counts.get(route, 0) + 1
-        return counts
+        made = [event["meta"].get("route") for event in self.events if event["type"] == "transition"]
+        return Counter(route for route in made if route is not None)
 
 
 def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
@@ -66,7 +52,7 @@ def play_all(
 
 
 async def _play_all(suite: Suite, tasks: Sequence[Task], name: str, seed: int, at_once: int) -> dict[str, Outcome]:
-    make = load_policy(name, suite.domain.config.policies, folder=suite.domain.folder)
+    make = suite.load_policy(name)
     slots = asyncio.Semaphore(at_once)
 
     async def one(task: Task) -> Outcome:
@@ -93,4 +79,4 @@ def outcome_of(episode: Episode) -> Outcome:
         if event["type"] == "transition" and event["call"] is not None
     )
     public = {name: rows for name, rows in tables.items() if not name.startswith("_")}
-    return Outcome(episode.verdict, episode.ended, episode.turn, public, answers, events)
+    return Outcome(episode.verdict, episode.ended, public, answers, events)

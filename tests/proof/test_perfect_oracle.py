@@ -50,7 +50,7 @@ def test_the_ledger_strategy_is_the_world(env: str, oracle: OracleServer) -> Non
     suite = suite_of(env, oracle.base_url, split="all", simulator="llm")
     played = play_all(suite, suite.tasks)
     same(played, real(env))
-    assert sum(outcome.routes.get("llm", 0) for outcome in played.values()) > 200
+    assert sum(outcome.routes["llm"] for outcome in played.values()) > 200
     assert all(set(outcome.routes) <= {"llm", "pin", "gate"} for outcome in played.values())
 
 
@@ -80,7 +80,7 @@ def play_hybrid(env: str, tools: tuple[str, ...], oracle: OracleServer) -> Count
     for tool in tools:
         assert calls[tool, "llm"], f"the model answered {tool}"
         assert written[tool] or suite.domain.specs[tool].effect != "write", f"the model wrote in {tool}"
-    routes = sum((Counter(outcome.routes) for outcome in played.values()), Counter[str]())
+    routes = sum((outcome.routes for outcome in played.values()), Counter[str]())
     assert routes.total() == calls.total() == sum(len(real(env)[task].answers) for task in played)
     assert routes["llm"] == sum(calls[tool, "llm"] for tool in tools)
     return routes

@@ -13,7 +13,6 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.oracle.options import FaultKind, OracleOptions
 from simia_gym.oracle.server import OracleServer, serve_in_thread
-from simia_gym.policies import load_policy
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.replay import replay_file
@@ -27,11 +26,10 @@ ENV = "simia/retail-v0"
 
 def roll(config: EnvConfig, base_url: str, path: Path, **plan: Any) -> None:
     suite = load_suite(config, Resources(base_url=base_url))
-    make = load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)
 
     async def run() -> None:
         with create_store(path) as store:
-            await Pool(suite, Plan(config, suite.domain.hash, "expert", **plan), make).run(store)
+            await Pool(suite, Plan(config, suite.domain.hash, "expert", **plan), suite.load_policy("expert")).run(store)
 
     asyncio.run(run())
 
