@@ -34,16 +34,6 @@ def results(*figures: float) -> Iterator[dict[str, Any]]:
         yield {"cpu": figure, "by_turn": [figure]}
 
 
-def test_attempts_are_compared_also_where_the_core_became_faster_in_between() -> None:
-    #                best  first attempt, second attempt on a core that is faster than it ever was
-    quiet = Machine(2.0, 2.0, 2.4, 1.0, 1.6).quiet
-    quiet.now()
-    runs = results(5.0, 6.0)
-    kept = quiet.measured(lambda: next(runs), 2)
-    assert (kept["cpu"], kept["core"]["after"], kept["core"]["best_ms"]) == (6.0, 1.6, 1000.0)
-    assert [one["after"] for one in kept["core"]["disturbed"]] == [2.4]
-
-
 @pytest.mark.parametrize(("looks", "waited"), [((1.5, 1.4, 1.02), 1.02), ([1.5] * 1000, 1.5)])
 def test_a_run_waits_for_quiet_and_patience_has_an_end(looks: Sequence[float], waited: float) -> None:
     quiet = Machine(1.0, *looks).quiet

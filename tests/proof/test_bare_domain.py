@@ -14,10 +14,11 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.registration import CUSTOM
+from simia_gym.episode import Episode
 from simia_gym.rollout.play import play
 from simia_gym.types import Message
 
-from ..model_server import Asked, serving
+from ..model_server import Asked, ModelServer, serving
 
 
 def tool(name: str, description: str, *texts: str) -> dict[str, Any]:
@@ -29,7 +30,7 @@ TOOLS = [
     tool("get_forecast", "The weather of a day.", "city", "day"),
     tool("book_table", "Book a table outside.", "day"),
 ]
-TASK = {
+TASK: dict[str, Any] = {
     "id": "sunny",
     "split": "train",
     "kind": "booking",
@@ -77,13 +78,9 @@ class Waiter:
     """Looks at the weather, books, says so."""
 
     def __init__(self) -> None:
-        self._actions = iter(
-            [
-                '<tool_call>{"name": "get_forecast", "arguments": {"city": "Ghent", "day": "friday"}}</tool_call>',
-                '<tool_call>{"name": "book_table", "arguments": {"day": "friday"}}</tool_call>',
-                "Friday will be dry: your table is booked.",
-            ]
-        )
+        calls = ({"name": call["name"], "arguments": call["arguments"]} for call in TASK["gold"])
+        texts = [f"<tool_call>{json.dumps(call)}</tool_call>" for call in calls]
+        self._actions = iter([*texts, "Friday will be dry: your table is booked."])
 
     def act(self, messages: Sequence[Message]) -> str:
         return next(self._actions)
@@ -102,36 +99,31 @@ def answer(asked: Asked) -> Any:
     return {"outcome": "ok", "error_code": None, "observation": text, "done": False}
 
 
+async def played(folder: Path, server: ModelServer, **settings: Any) -> Episode:
+    config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m", **settings)
+    suite = load_suite(config, Resources(base_url=server.url))
+    assert suite.strategy == "reference"
+    episode = suite.episode()
+    assert await play(episode, suite.tasks[0], seed=0, policy=Waiter()) is None
+    return episode
+
+
 async def test_a_model_carries_it_alone(folder: Path) -> None:
-    asked: list[Asked] = []
-
-    def kept(one: Asked) -> Any:
-        asked.append(one)
-        return answer(one)
-
-    async with serving(kept) as server:
-        config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", judge="llm", model="m")
-        suite = load_suite(config, Resources(base_url=server.url))
-        assert suite.strategy == "reference"
-        episode = suite.episode()
-        assert await play(episode, suite.tasks[0], seed=0, policy=Waiter()) is None
+    async with serving(answer) as server:
+        episode = await played(folder, server, judge="llm")
     verdict = episode.verdict
     assert verdict is not None
     assert (verdict.valid, verdict.reward, verdict.success) == (True, 1.0, True), verdict.reason
     assert episode.ended == "user_stop"
-    tools = [item for item in asked if item.has("call")]
-    assert len(tools) == 2
+    first, second = [item for item in server.asked if item.has("call")]
     # The second answer is given with the first one in view, since no state could tell of it.
-    assert "24 C" in json.dumps(tools[1].messages)
-    assert [item["call"]["name"] for item in tools[0].value("reference")] == ["get_forecast", "book_table"]
+    assert "24 C" in json.dumps(second.messages)
+    assert [item["call"]["name"] for item in first.value("reference")] == ["get_forecast", "book_table"]
 
 
 async def test_without_a_judge_the_verdict_is_open_and_no_zero(folder: Path) -> None:
     async with serving(answer) as server:
-        config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
-        suite = load_suite(config, Resources(base_url=server.url))
-        episode = suite.episode()
-        await play(episode, suite.tasks[0], seed=0, policy=Waiter())
-    assert episode.verdict is not None
-    assert (episode.verdict.valid, episode.verdict.reward) == (False, None)
-    assert "no judge is set" in episode.verdict.reason
+        verdict = (await played(folder, server)).verdict
+    assert verdict is not None
+    assert (verdict.valid, verdict.reward) == (False, None)
+    assert "no judge is set" in verdict.reason

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path, env_ids
 from simia_gym.oracle.server import OracleServer
 
+from ..worldless import copy_without_world
 from .stage import Outcome, play_all, suite_of
 
 ENVS = env_ids()
@@ -121,18 +120,9 @@ def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(knowing_orac
         assert outcome.verdict.reward == real(env)[task].verdict.reward, f"{task}: {outcome.verdict.reason}"
 
 
-def take_away_world(env: str, folder: Path) -> None:
-    """Copy a domain without its world. Its goals are operations, or its grade reads the state, so they stay."""
-    shutil.copytree(domain_path(env), folder, ignore=shutil.ignore_patterns("__pycache__", "world.py"))
-    file = folder / "domain.yaml"
-    config = yaml.safe_load(file.read_text(encoding="utf-8"))
-    file.write_text(yaml.safe_dump({**config, "world": None}), encoding="utf-8")
-
-
 @pytest.mark.parametrize("env", ENVS)
 def test_without_the_world_the_model_carries_the_domain(env: str, oracle: OracleServer, tmp_path: Path) -> None:
-    folder = tmp_path / domain_path(env).name
-    take_away_world(env, folder)
+    folder = copy_without_world(domain_path(env), tmp_path / domain_path(env).name)
     suite = suite_of(CUSTOM, oracle.base_url, domain=str(folder), split="all", simulator="llm")
     assert suite.domain.world is None
     same(play_all(suite, suite.tasks[::2]), real(env))

@@ -15,7 +15,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.cli.new_domain import write_domain
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.policies import Policy, load_policy
+from simia_gym.policies import Policy
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
@@ -38,7 +38,7 @@ def suite(folder: Path) -> Suite:
 
 @pytest.fixture
 def expert(suite: Suite) -> Callable[[], Policy]:
-    return load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)
+    return suite.load_policy("expert")
 
 
 class Waiting:
