@@ -25,6 +25,7 @@ class Outcome:
 
     verdict: Verdict
     ended: str | None
+    turns: int
     tables: Mapping[str, Any]
     answers: tuple[tuple[str, str, str | None], ...]
     events: tuple[Mapping[str, Any], ...]
@@ -79,4 +80,4 @@ def outcome_of(episode: Episode) -> Outcome:
         if event["type"] == "transition" and event["call"] is not None
     )
     public = {name: rows for name, rows in tables.items() if not name.startswith("_")}
-    return Outcome(episode.verdict, episode.ended, public, answers, events)
+    return Outcome(episode.verdict, episode.ended, episode.turn, public, answers, events)
