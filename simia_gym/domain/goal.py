@@ -119,7 +119,7 @@ def first_difference(
     for op in goal:
         parts = goal_parts(op["path"])
         covered.add(parts)
-        if any(covers(pattern, parts) for pattern in skip):
+        if skip and any(covers(pattern, parts) for pattern in skip):
             continue
         got, expected = value_at(final, parts), op["value"]
         if expected is None:
@@ -180,7 +180,7 @@ def _changes(
     parts: Parts, old: Any, new: Any, covered: Set[Parts], skip: Sequence[Parts], tolerance: float
 ) -> Iterator[tuple[Parts, Any, Any]]:
     """The leaf values that changed and that the goal does not cover."""
-    if parts in covered or any(covers(pattern, parts) for pattern in skip) or strict_equal(old, new, tolerance):
+    if parts in covered or (skip and any(covers(each, parts) for each in skip)) or strict_equal(old, new, tolerance):
         return
     kind = dict if isinstance(new, dict) else list
     if new and isinstance(new, kind) and (old is MISSING or isinstance(old, kind)):
