@@ -11,8 +11,7 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
-from simia_gym.domain.naming import resolve_env
-from simia_gym.domain.registration import CUSTOM, domain_path
+from simia_gym.domain.registration import CUSTOM, domain_path, resolve_env
 from simia_gym.errors import InputError
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from simia_gym.assembly.suite import Suite
+from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
-from simia_gym.domain.naming import slug
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
+from simia_gym.common.formatting import slug
 from simia_gym.common.settings import setting
-from simia_gym.domain.naming import resolve_env, slug
+from simia_gym.domain.registration import resolve_env
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.profile import Profile
 from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings

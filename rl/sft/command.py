@@ -10,7 +10,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from simia_gym.cli.options import AsJson, Typed, with_options
-from simia_gym.domain.naming import slug
+from simia_gym.common.formatting import slug
 from simia_gym.errors import InputError
 from simia_gym.rl.sft.settings import SFTSettings
 

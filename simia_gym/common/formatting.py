@@ -1,7 +1,8 @@
-"""Format numbers for people: counts, shares, means, intervals, amounts."""
+"""Format numbers for people (counts, shares, means, intervals, amounts), and texts for file names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,3 +55,8 @@ def one_line(text: str, most: int | None = None) -> str:
 def shown(value: Any, most: int = 120) -> str:
     """A JSON value in one line, cut to ``most`` characters."""
     return one_line(encode(value).decode(), most)
+
+
+def slug(text: str) -> str:
+    """The text as a word that is safe in a file name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "x"

@@ -1,4 +1,7 @@
-"""Registers the environments by listing the domain folders, without reading files or importing a domain's code."""
+"""Finds environments by name and registers them with Gymnasium.
+
+The folders of domains are listed without reading files or importing a domain's code.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,37 @@ def domain_path(env: str) -> Path:
         fix = f"{did_you_mean(env, env_ids())}Known: {known}."
         raise InputError(f"there is no environment {env!r}", fix=fix)
     return folder
+
+
+def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
+    """Find the id of an environment, and the folder if the id is ``simia/custom-v0``.
+
+    Args:
+        name: An id, its short form (``x`` for ``simia/x-v0``), or the folder of a domain.
+        domain: The value of ``--domain``.
+
+    Raises:
+        InputError: There is no such environment.
+    """
+    ids = env_ids()
+    if name == CUSTOM and not domain:
+        raise InputError(f"{CUSTOM} needs the folder of your domain", where="ENV", fix="Add --domain DIR.")
+    if domain and name != CUSTOM and (name in ids or f"simia/{name}-v0" in ids):
+        raise InputError(f"it is for {CUSTOM}, not {name}", where="--domain", fix=f"Write {CUSTOM} for ENV.")
+    if name == CUSTOM or name in ids:
+        return name, domain
+    own = domain is None and (Path(name) / "domain.yaml").is_file()
+    if f"simia/{name}-v0" in ids:
+        if own:
+            fix = f"Write simia/{name}-v0 for the one and ./{name} for the other."
+            raise InputError(f"{name!r} is an environment and a folder here, too", where="ENV", fix=fix)
+        return f"simia/{name}-v0", domain
+    if own:
+        return CUSTOM, name
+    short = [one.removeprefix("simia/").removesuffix("-v0") for one in ids]
+    hint = did_you_mean(name, [*ids, CUSTOM] if name.startswith("simia/") else short)
+    fix = f"{hint}Known: {', '.join([*ids, CUSTOM])}; or the folder of a domain."
+    raise InputError(f"there is no environment {name!r}", where="ENV", fix=fix)
 
 
 def register_all() -> None:

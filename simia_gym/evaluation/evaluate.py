@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.domain.naming import resolve_env
+from simia_gym.domain.registration import resolve_env
 from simia_gym.env import SimiaEnv, make_suite
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import Report, make_report

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import IO, Any
 
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
-from simia_gym.domain.naming import slug
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
