@@ -105,7 +105,7 @@ class LLMJudge:
         opening = self._opening(finished, nonce)
         shown = encode(block("record", nonce, judge_record(finished, self.max_record)))
         stride = 2 * max(self.votes, self.votes_gating)
-        hearings = []
+        pending = []
         for position, criterion in enumerate(criteria):
             question = question_of(criterion, finished)
             asked = encode(f"\n\n{block('criterion', nonce, question.data)}")
@@ -114,11 +114,11 @@ class LLMJudge:
             prompt.static = prompt.size - len(asked)  # policy and record are the same for all questions
             gating = criterion.required or criterion.kind == "forbidden"
             votes = self.votes_gating if gating else self.votes
-            hearings.append(_Hearing(self.model, finished, question, prompt, nonce, votes, position * stride))
-        found = await asyncio.gather(*(hearing.decide() for hearing in hearings), return_exceptions=True)
+            pending.append(_CriterionVotes(self.model, finished, question, prompt, nonce, votes, position * stride))
+        found = await asyncio.gather(*(votes_on.decide() for votes_on in pending), return_exceptions=True)
         if finished.ledger is not None:
-            for hearing in hearings:
-                for request, reply in sorted(hearing.exchanges, key=lambda pair: pair[0].ordinal):
+            for votes_on in pending:
+                for request, reply in sorted(votes_on.exchanges, key=lambda pair: pair[0].ordinal):
                     record(request, reply, finished.ledger, finished.turns)
         return _values(found)
 
@@ -144,7 +144,7 @@ class LLMJudge:
 
 
 @dataclass
-class _Hearing:
+class _CriterionVotes:
     """Collects the votes on one criterion."""
 
     model: ChatModel

@@ -99,7 +99,7 @@ class RefusedArgs(Args):
 
 def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
     """The agent told the user that it cannot or will not do what was asked, once it could know."""
-    elsewhere: Evidence | None = None
+    off_topic: Evidence | None = None
     early: Evidence | None = None
     ready, missed = ready_at(finished, args.after)
     for slot in args.heard:
@@ -117,14 +117,14 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
         elif not args.about or any(wanted(text).stands_in(reading) for text in args.about):
             return Finding.of(True, "the agent refused", (piece,))
         else:
-            elsewhere = piece
+            off_topic = piece
     if args.by_transfer:
         for call in finished.calls:
             if call.ok and call.event > ready and (call.name in args.tools if args.tools else call.terminal):
                 return Finding.of(True, f"the agent handed over with {call.name}", (quote_call(finished, call),))
-    if elsewhere is not None:
+    if off_topic is not None:
         about = " or ".join(repr(text) for text in args.about)
-        return Finding.of(False, f"the agent refused something, but not in a message about {about}", (elsewhere,))
+        return Finding.of(False, f"the agent refused something, but not in a message about {about}", (off_topic,))
     if early is not None:
         reason = f"the agent refused before it could know: {missed or 'what it must see'} did not come first"
         return Finding.of(False, reason, (early,))

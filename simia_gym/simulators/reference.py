@@ -36,7 +36,7 @@ ASKED = frozenset({"llm", "repaired", "escalated"})
 
 
 @dataclass
-class _Talk:
+class _Conversation:
     """The conversation of one episode.
 
     Attributes:
@@ -75,12 +75,12 @@ class ReferenceSimulator:
     ) -> None:
         self.domain, self.feedback = domain, feedback
         self._models = (model,) if escalation is None else (model, escalation)
-        self._talk: _Talk | None = None
+        self._talk: _Conversation | None = None
 
     def begin(self, context: StepContext) -> None:
         """Begin a new conversation."""
         prefix = prompt_prefix(self.domain, context, self.feedback, "reference")
-        self._talk = _Talk(prefix.prompt.fork(), prefix.nonce)
+        self._talk = _Conversation(prefix.prompt.fork(), prefix.nonce)
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
@@ -140,7 +140,7 @@ class ReferenceSimulator:
         ends = self.domain.config.ends
         return ends[0].reason if ends and data["done"] and spec.effect == "write" else None
 
-    def _catch_up(self, talk: _Talk, context: StepContext) -> None:
+    def _catch_up(self, talk: _Conversation, context: StepContext) -> None:
         """Add the events since the last call to the conversation: messages, and calls that code answered."""
         events = context.ledger.events
         for event in events[talk.events :]:
@@ -167,7 +167,7 @@ class ReferenceSimulator:
         talk.events = len(events)
 
 
-def _say(talk: _Talk, text: str) -> None:
+def _say(talk: _Conversation, text: str) -> None:
     talk.prompt.add("user", "\n".join([*talk.waiting, text]))
     talk.waiting = ()
 

@@ -23,7 +23,6 @@ STATE: JsonObject = {"id": "state", "kind": "goal", "weight": 2, "check": {"prog
 TOLD: JsonObject = {"id": "told", "kind": "communication", "check": {"program": "says", "all": ["12.50"]}}
 CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
 FORM: JsonObject = {"id": "form", "kind": "format", "weight": 1, "check": {"program": "no_errors"}}
-FIRST: JsonObject = {"program": "called_before", "tool": "find_user", "effects": ["none"]}
 JUDGED: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "Was the agent polite?"}}
 ITEMS = [STATE, TOLD, CONFIRMED, FORM]
 
@@ -48,36 +47,30 @@ def passed(verdict: Verdict) -> dict[str, bool | None]:
 # ---- the number
 
 
-async def test_everything_met() -> None:
-    verdict = await score(good().finished(goal=GOAL))
-    assert (verdict.reward, verdict.success, verdict.valid, verdict.score) == (1.0, True, True, 1.0)
-    assert verdict.basis == "rubric:strict"
+SILENT = Story().say("Cancel #W1?", "Yes.", ["confirm"]).cancel().finished(goal=GOAL)
+FORBIDDEN = Story().cancel().say("You get $12.50.").finished(goal=GOAL)
 
 
-async def test_a_missed_requirement_fails_and_the_score_says_how_much_was_met() -> None:
-    silent = Story().say("Cancel #W1?", "Yes.", ["confirm"]).cancel()
-    verdict = await score(silent.finished(goal=GOAL))
-    assert (verdict.reward, verdict.success, verdict.score) == (0.0, False, 0.75)
-    weighted = await score(silent.finished(goal=GOAL), value="weighted")
-    assert (weighted.reward, weighted.success, weighted.basis) == (0.75, False, "rubric:weighted")
-
-
-async def test_what_is_not_required_costs_score_only() -> None:
-    verdict = await score(good().malformed().finished(goal=GOAL))
-    assert (verdict.reward, verdict.score) == (1.0, 0.75)
-    assert passed(verdict)["form"] is False
-
-
-@pytest.mark.parametrize("value", ["strict", "weighted"])
-async def test_the_right_state_by_a_forbidden_way_is_worth_nothing(value: str) -> None:
-    verdict = await score(Story().cancel().say("You get $12.50.").finished(goal=GOAL), value=value)
-    assert passed(verdict) == {"state": True, "told": True, "confirmed": False, "form": True}
-    assert (verdict.reward, verdict.score, verdict.success, verdict.valid) == (0.0, 0.0, False, True)
-
-
-async def test_the_turn_limit_leaves_the_verdict_valid() -> None:
-    verdict = await score(Story().say("Hm").finished("turn_limit", goal=GOAL))
-    assert (verdict.reward, verdict.valid) == (0.0, True)
+@pytest.mark.parametrize(
+    ("finished", "value", "reward", "points", "failed"),
+    [
+        (good().finished(goal=GOAL), "strict", 1.0, 1.0, []),
+        (SILENT, "strict", 0.0, 0.75, ["told"]),
+        (SILENT, "weighted", 0.75, 0.75, ["told"]),
+        (good().malformed().finished(goal=GOAL), "strict", 1.0, 0.75, ["form"]),  # not required, so it costs score only
+        (FORBIDDEN, "strict", 0.0, 0.0, ["confirmed"]),
+        (FORBIDDEN, "weighted", 0.0, 0.0, ["confirmed"]),
+        (Story().say("Hm").finished("turn_limit", goal=GOAL), "strict", 0.0, 0.25, ["state", "told"]),
+    ],
+)
+async def test_reward_and_score(
+    finished: FinishedEpisode, value: str, reward: float, points: float, failed: list[str]
+) -> None:
+    verdict = await score(finished, value=value)
+    assert (verdict.reward, verdict.score, verdict.valid) == (reward, points, True)
+    assert verdict.success == (failed in ([], ["form"]))
+    assert [name for name, met in passed(verdict).items() if not met] == failed
+    assert verdict.basis == f"rubric:{value}"
 
 
 async def test_lazy_agents_fail_a_task_that_must_be_refused() -> None:
@@ -86,14 +79,12 @@ async def test_lazy_agents_fail_a_task_that_must_be_refused() -> None:
         {"id": "refused", "kind": "communication", "check": {"program": "refused", "about": "cancel"}},
         {"id": "no_writes", "kind": "forbidden", "check": {"program": "no_writes", "attempts": True}},
     ]
-    assert (await score(Story().finished(goal=()), items)).reward == 0.0
-    assert (await score(Story().malformed("empty_action").finished(goal=()), items)).reward == 0.0
-    assert (await score(Story().say("Done, I have cancelled it.").finished(goal=()), items)).reward == 0.0
-    tried = Story().call("cancel_order", error="not_pending").say("I can't cancel it, it was delivered.")
-    assert (await score(tried.finished(goal=()), items)).reward == 0.0
-    undone = Story().cancel().call("undeclared", [op("/orders/#W1/status", "pending")]).say("I can't cancel that.")
-    assert (await score(undone.finished(goal=()), items)).reward == 0.0
-    assert (await score(Story().say("I can't cancel it, it was delivered.").finished(goal=()), items)).reward == 1.0
+    told = "I can't cancel it, it was delivered."
+    undone = Story().cancel().call("undeclared", [op("/orders/#W1/status", "pending")]).say(told)
+    lazy = [Story(), Story().malformed("empty_action"), Story().say("Done, I have cancelled it."), undone]
+    for story in (*lazy, Story().call("cancel_order", error="not_pending").say(told)):
+        assert (await score(story.finished(goal=()), items)).reward == 0.0
+    assert (await score(Story().say(told).finished(goal=()), items)).reward == 1.0
 
 
 # ---- what cannot be judged
@@ -116,20 +107,14 @@ async def test_what_does_not_matter_need_not_be_judged() -> None:
         assert not (await score(good().finished(goal=GOAL), [*ITEMS, item])).valid
 
 
-class Lenient:
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
-        self.asked: list[str] = []
-
+class Inventive:
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-        self.asked = [item.id for item in criteria]
-        return [self.finding] * len(criteria)
+        return [Finding.of(True, "it was", [Evidence(3, "words that nobody said")])] * len(criteria)
 
 
 async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
-    judge = Lenient(Finding.of(True, "it was", [Evidence(3, "words that nobody said")]))
-    with pytest.raises(Fault, match=r"'polite'.*does not occur in event 3") as caught:
-        await RubricReward([*ITEMS, JUDGED], judge=judge).score(good().finished(goal=GOAL))
+    with pytest.raises(Fault, match=r"'polite'.*event 3") as caught:
+        await RubricReward([*ITEMS, JUDGED], judge=Inventive()).score(good().finished(goal=GOAL))
     assert (caught.value.kind, caught.value.role) == ("evidence", "judge")
 
 
@@ -201,31 +186,30 @@ async def test_programs_of_ones_own(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("check", "grade", "words"),
     [
-        ("broken", "criterion 'own': program own.py:broken raised ZeroDivisionError"),
-        ("invents", "criterion 'own': the quote 'nowhere' does not occur in event 0"),
-        ("beyond", "does not occur in event 99"),
-        ("number", "criterion 'own': 1.0 is no finding"),
+        (own("broken"), None, "'own'.*own.py:broken.*ZeroDivisionError"),
+        (own("invents"), None, "'own'.*'nowhere'.*event 0"),
+        (own("beyond"), None, "event 99"),
+        (own("number"), None, "'own': 1.0"),
+        *((own("any_args", value=value), None, "from 0 to 1") for value in (7, -1, float("nan"), "1")),
+        (CONFIRMED, "made_up", "'price'.*'nowhere'.*event 0"),
+        (CONFIRMED, "too_much", "own.py:too_much"),
     ],
 )
-async def test_a_broken_program_is_a_fault_and_no_zero(folder: Path, name: str, message: str) -> None:
-    with pytest.raises(Fault) as caught:
-        await RubricReward([own(name)], folder=folder).score(Story().finished())
-    assert message in str(caught.value)
+async def test_a_broken_program_or_grade_is_a_fault_and_no_zero(
+    folder: Path, check: JsonObject, grade: str | None, words: str
+) -> None:
+    options = {} if grade is None else {"grade": f"own.py:{grade}"}
+    with pytest.raises(Fault, match=words) as caught:
+        await RubricReward([check], options, folder=folder).score(Story().finished())
     assert caught.value.role == "judge"
-
-
-async def test_a_value_outside_its_range_is_a_fault(folder: Path) -> None:
-    for value in (7, -1, float("nan"), "1"):
-        with pytest.raises(Fault, match="no finding from 0 to 1"):
-            await RubricReward([own("any_args", value=value)], folder=folder).score(Story().finished())
 
 
 async def test_a_misspelt_tool_never_passes_silently() -> None:
     item = {"id": "no_transfer", "kind": "forbidden", "check": {"program": "not_called", "tool": "trasnfer"}}
     reward = RubricReward([STATE, item])
-    with pytest.raises(Fault, match="no tool 'trasnfer'"):
+    with pytest.raises(Fault, match="trasnfer"):
         await reward.score(Story().finished())
     (problem,) = reward.problems(Story().finished().task, TOOLS)
     assert "trasnfer" in str(problem)
@@ -246,16 +230,6 @@ async def test_a_grade_is_the_reward_unless_something_forbidden_happened(folder:
     assert (gated.reward, gated.score, gated.valid) == (0.0, 0.0, True)
     full = await RubricReward([], {"grade": "own.py:full"}, folder=folder).score(Story().finished())
     assert (full.reward, full.success) == (1.0, True)
-
-
-async def test_a_grade_that_invents_its_evidence_is_a_fault(folder: Path) -> None:
-    with pytest.raises(Fault, match=r"'price'.*'nowhere'.*event 0"):
-        await RubricReward([], {"grade": "own.py:made_up"}, folder=folder).score(Story().finished())
-
-
-async def test_a_grade_beyond_its_range_is_a_fault(folder: Path) -> None:
-    with pytest.raises(Fault, match=r"own\.py:too_much"):
-        await RubricReward([], {"grade": "own.py:too_much"}, folder=folder).score(Story().finished())
 
 
 # ---- a task's own criteria
@@ -323,35 +297,33 @@ def test_a_tasks_criteria_are_read_once() -> None:
 def test_mistakes_in_a_rubric(folder: Path, item: Any, words: list[str]) -> None:
     with pytest.raises(DomainError) as caught:
         RubricReward([TOLD, item], folder=folder, where="shop/rubric.yaml")
-    assert str(caught.value).startswith("shop/rubric.yaml: ")
-    assert "\n" not in str(caught.value)
-    for word in words:
-        assert word in str(caught.value)
+    text = str(caught.value)
+    assert text.startswith("shop/rubric.yaml: ")
+    assert "\n" not in text
+    assert all(word in text for word in words), text
 
 
 def test_every_mistake_is_found_at_once() -> None:
     with pytest.raises(DomainError) as caught:
         RubricReward([{**STATE, "kind": "x"}, {**TOLD, "check": {"program": "says", "a": 1, "b": 2}}, FORM])
     assert len(caught.value.problems) == 3
-    with pytest.raises(DomainError, match="occurs twice"):
+    with pytest.raises(DomainError, match="'state'"):
         RubricReward([STATE, STATE])
 
 
 @pytest.mark.parametrize(
     ("criteria", "words"),
     [
-        ([{"id": "nope", "drop": True}], ["'t7'", "no such criterion", "state, told"]),
+        ([{"id": "nope", "drop": True}], ["'t7'", "'nope'"]),
         ([{"id": "new", "check": {"program": "goal_state"}}], ["'t7'", "'new'", "kind"]),
         ([{"id": "told", "check": {"program": "says"}}], ["'t7'", "'told'"]),
-        ([{"id": "a", "drop": 0}, {"id": "a"}], ["'t7'", "occurs twice"]),
-        ([{"id": "state", "drop": True}, {"id": "told", "drop": True}], ["'t7'", "requires nothing"]),
+        ([{"id": "a", "drop": 0}, {"id": "a"}], ["'t7'", "'a'"]),
+        ([{"id": "state", "drop": True}, {"id": "told", "drop": True}], ["'t7'"]),
     ],
 )
 def test_mistakes_in_a_tasks_criteria(criteria: list[JsonObject], words: list[str]) -> None:
-    problems = RubricReward(ITEMS).problems(task(*criteria))
-    text = " ".join(map(str, problems))
-    for word in words:
-        assert word in text
+    text = " ".join(map(str, RubricReward(ITEMS).problems(task(*criteria))))
+    assert all(word in text for word in words), text
 
 
 async def test_mistakes_that_are_found_only_while_scoring_are_faults() -> None:
@@ -363,9 +335,9 @@ def test_problems_of_a_task() -> None:
     reward = RubricReward(ITEMS)
     assert reward.problems(task(), TOOLS) == []
     (no_goal,) = reward.problems(task(goal=None), TOOLS)
-    assert "states no goal" in str(no_goal)
+    assert "t7" in str(no_goal)
     (bad_goal,) = reward.problems(task(goal=({"op": "add", "path": "/a/b", "value": 1},)))
-    assert "not a test operation" in str(bad_goal)
+    assert "t7" in str(bad_goal)
 
 
 @pytest.mark.parametrize(
@@ -374,7 +346,7 @@ def test_problems_of_a_task() -> None:
         ({"valeu": "strict"}, "valeu"),
         ({"value": "loose"}, "value"),
         ({"grade": "no_such.module:grade"}, "no_such"),
-        ({"grade": "own.py:NOT_A_FUNCTION"}, "not a function"),
+        ({"grade": "own.py:NOT_A_FUNCTION"}, "NOT_A_FUNCTION"),
     ],
 )
 def test_mistakes_in_the_options(folder: Path, options: Mapping[str, Any], word: str) -> None:
