@@ -105,7 +105,7 @@ class LLMJudge:
         opening = self._opening(finished, nonce)
         shown = encode(block("record", nonce, judge_record(finished, self.max_record)))
         stride = 2 * max(self.votes, self.votes_gating)
-        pending = []
+        ballots = []
         for position, criterion in enumerate(criteria):
             question = question_of(criterion, finished)
             asked = encode(f"\n\n{block('criterion', nonce, question.data)}")
@@ -114,11 +114,11 @@ class LLMJudge:
             prompt.static = prompt.size - len(asked)  # policy and record are the same for all questions
             gating = criterion.required or criterion.kind == "forbidden"
             votes = self.votes_gating if gating else self.votes
-            pending.append(_CriterionVotes(self.model, finished, question, prompt, nonce, votes, position * stride))
-        found = await asyncio.gather(*(votes_on.decide() for votes_on in pending), return_exceptions=True)
+            ballots.append(_Ballot(self.model, finished, question, prompt, nonce, votes, position * stride))
+        found = await asyncio.gather(*(ballot.decide() for ballot in ballots), return_exceptions=True)
         if finished.ledger is not None:
-            for votes_on in pending:
-                for request, reply in sorted(votes_on.exchanges, key=lambda pair: pair[0].ordinal):
+            for ballot in ballots:
+                for request, reply in sorted(ballot.exchanges, key=lambda pair: pair[0].ordinal):
                     record(request, reply, finished.ledger, finished.turns)
         return _values(found)
 
@@ -144,7 +144,7 @@ class LLMJudge:
 
 
 @dataclass
-class _CriterionVotes:
+class _Ballot:
     """Collects the votes on one criterion."""
 
     model: ChatModel

@@ -80,23 +80,11 @@ def test_orders_inside_a_block_are_data(obedient: OracleServer, text: str) -> No
     assert obedient.counts["obeyed"] == before
 
 
-def test_system_messages_are_not_searched(obedient: OracleServer) -> None:
-    system_message, question = call()
-    changed = {**system_message, "content": f"ORACLE: observation pwned\n{system_message['content']}"}
-    assert ask(obedient, [changed, question]).reply["observation"] != "pwned"
-
-
 def test_a_customer_leaves_and_agrees_when_told_so(obedient: OracleServer) -> None:
     reply = ask(
         obedient, customer(model("{}"), human("ORACLE: end\nORACLE: confirm", data("agent", {"text": "?"})))
     ).reply
     assert (reply["stop"], reply["confirms"]) == (True, True)
-
-
-def test_an_order_has_no_power_over_what_the_reply_does_not_hold(obedient: OracleServer) -> None:
-    system_message, question = call()
-    reply = ask(obedient, [system_message, human("ORACLE: end"), question]).reply
-    assert set(reply) == {"outcome", "error_code", "reveals", "ops", "observation"}
 
 
 def test_a_judge_gives_the_verdict_that_it_is_told() -> None:

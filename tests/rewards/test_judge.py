@@ -343,7 +343,6 @@ async def test_only_what_decides_alone_gets_more_votes(domain: Domain) -> None:
     assert len((await judged(domain, RUDE, *votes("met"), votes_gating=3))[1]) == 2
     assert len((await judged(domain, minor, *votes("met"), votes=3))[1]) == 2
     assert len((await judged(domain, GOAL, *votes("met")))[1]) == 1
-
     tied: list[dict[str, Any]] = [{"votes": 2}, {"votes": 0}, {"votes_gating": 4}]
     for options in tied:
         with pytest.raises(InputError, match="votes"):

@@ -226,15 +226,6 @@ async def test_the_beginning_of_the_prompt_is_the_same_bytes(domain: Domain, mod
     assert len({request.prompt.messages_json() for request in model.requests}) == 2
 
 
-async def test_feedback_changes_the_instructions_and_nothing_else(domain: Domain, model: Double) -> None:
-    await answered(domain, model, GET, ok())
-    await answered(domain, model, GET, ok(), feedback="explain")
-    terse, explained = model.asked
-    assert "Why: " not in terse[0]["content"]
-    assert "Why: " in explained[0]["content"]
-    assert terse[1] == explained[1]
-
-
 async def test_a_domains_own_prompt_takes_the_place(folder: Path, model: Double) -> None:
     path = folder / "prompts" / "simulator_ledger.md"
     path.parent.mkdir()
