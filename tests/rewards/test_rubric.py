@@ -288,6 +288,7 @@ def test_a_tasks_criteria_are_read_once() -> None:
         ({**STATE, "check": {"program": "says", "all": [True]}}, ["check.all"]),
         ({**STATE, "check": {"program": "says", "all": [" "]}}, ["check.all"]),
         ({**STATE, "check": {"program": "says", "all": ["x"], "mode": "loose"}}, ["check.mode", "loose"]),
+        ({**STATE, "check": {"program": "called_before", "tool": "x"}}, ["check", "`before`"]),
         ({**STATE, "check": {"llm": ""}}, ["check", "llm"]),
         ({**CONFIRMED, "weight": 1}, ["'confirmed'", "weight"]),
         ({**CONFIRMED, "required": False}, ["'confirmed'", "required"]),
