@@ -194,10 +194,7 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> Problems:
     mistake = partial(DomainError, where=str(path), fix="Run `simia check PATH --write-tools`.")
     if not path.is_file():
         raise mistake("there is no such tools file")
-    written = read_json(path, what="tools file")
-    if not isinstance(written, list):
-        raise mistake("is not a list of tools")
-    by_name = {_name(entry): entry for entry in written}
+    by_name = {_name(entry): entry for entry in read_json(path, what="tools file")}
     for name, entry in by_name.items():
         marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
         missing = [f"{key} ({value})" for key, value in _MARKS.items() if key not in marks]

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
 import re
-import signal
-import subprocess
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from simia_gym.cli.terminal import progress
-from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.cassette import Cassette
@@ -33,7 +24,6 @@ from ..work import wait_until
 from .conftest import Simia
 
 RETAIL = "simia/retail-v0"
-Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -42,103 +32,57 @@ def record(desk: str, simia: Simia) -> Record:
     return next(iter(read_records(Path("r.jsonl"))))
 
 
-def faulted(
-    record: Record, kind: str = "connection", role: str = "simulator", message: str = "nobody answers"
-) -> Record:
-    fault = {"role": role, "kind": kind, "message": message}
-    return replace(record, valid=False, fault=fault, key=f"{record.key}x")
-
-
-@pytest.mark.parametrize(("concurrency", "least"), [(1, 4), (4, 4), (9, 9)])
-@pytest.mark.parametrize("kind", ["connection", "auth", "not_found", "timeout"])
-def test_the_same_hopeless_fault_in_a_row_ends_the_run(concurrency: int, least: int, kind: str, record: Record) -> None:
-    watch = Watch(concurrency)
-    for _ in range(least - 1):
-        watch.seen(faulted(record, kind))
-    with pytest.raises(EndpointLostError, match=f"{least} episodes in a row ended with simulator:{kind}: nobody"):
-        watch.seen(faulted(record, kind))
-    assert watch.stopped == "endpoint"
+CREDIT = of_status(402, b'{"error": {"message": "pay first"}}', {}).message
+QUOTA = of_status(429, b'{"error": {"message": "no credit", "code": "insufficient_quota"}}', {}).message
+BUG = "policy:bug:KeyError: 1"
 
 
 @pytest.mark.parametrize(
-    ("status", "body"),
+    ("concurrency", "faults", "stopped"),
     [
-        (402, {"message": "pay first"}),
-        (429, {"message": "no credit", "code": "insufficient_quota"}),
-        (429, {"message": "You exceeded your current quota, please check your plan", "type": "requests"}),
-        (429, {"message": "off", "code": "billing_not_active"}),
+        *((1, [f"simulator:{kind}:x"] * 4, "endpoint") for kind in ("connection", "auth", "not_found", "timeout")),
+        (9, ["simulator:connection:x"] * 9, "endpoint"),
+        (1, [f"simulator:rate_limit:{CREDIT}"] * 4, "endpoint"),
+        (1, [f"simulator:rate_limit:{QUOTA}"] * 4, "endpoint"),
+        (1, [*["known", "simulator:auth:x"] * 3, "simulator:auth:x"], "endpoint"),
+        (1, ["simulator:rate_limit:slow down"] * 20, None),
+        (1, ["episode:timeout:x"] * 20, None),
+        *((1, [*["simulator:auth:x"] * 3, other] * 3, None) for other in ("", "user:auth:x", "simulator:timeout:x")),
+        (1, [BUG] * 5, "bug"),
+        (1, [f"policy:bug:KeyError: {number}" for number in range(5)], "bug"),
+        (1, ["", *[BUG] * 20], None),
+        (1, ["policy:bug:ValueError: 1", *[BUG] * 20], None),
     ],
 )
-def test_an_account_without_credit_ends_the_run(status: int, body: dict[str, str], record: Record) -> None:
-    failure = of_status(status, json.dumps({"error": body}).encode(), {})
-    watch = Watch(1)
-    for _ in range(3):
-        watch.seen(faulted(record, failure.kind, message=failure.message))
-    with pytest.raises(EndpointLostError, match=f"4 episodes in a row ended with simulator:rate_limit: HTTP {status}"):
-        watch.seen(faulted(record, failure.kind, message=failure.message))
+def test_a_run_ends_when_nothing_else_can_come(
+    concurrency: int, faults: list[str], stopped: str | None, record: Record
+) -> None:
+    watch, halted = Watch(concurrency), []
+    watch.begin(lambda: halted.append(True), {"known"})
+    for number, text in enumerate(faults, 1):
+        role, kind, message = text.split(":", 2) if ":" in text else ("", "", "")
+        fault = {"role": role, "kind": kind, "message": message} if role else None
+        episode = replace(record, valid=fault is None, fault=fault, key=text if text == "known" else str(number))
+        if stopped == "endpoint" and number == len(faults):
+            with pytest.raises(EndpointLostError, match=f"episodes in a row ended with {role}:{kind}: "):
+                watch.seen(episode)
+        else:
+            assert watch.stopped is None
+            watch.seen(episode)
+    assert (watch.stopped, len(halted)) == (stopped, int(stopped == "bug"))
 
 
-@pytest.mark.parametrize(
-    ("messages", "stopped"),
-    [
-        (["KeyError: 1", "KeyError: 2", "KeyError: 3", "KeyError: 4"], None),
-        (["KeyError: 1"] * 5, "bug"),
-        (["", *["KeyError: 1"] * 20], None),
-        (["ValueError: 1", *["KeyError: 1"] * 20], None),
-    ],
-)
-def test_a_policy_that_never_works_ends_the_run(messages: list[str], stopped: str | None, record: Record) -> None:
-    watch, halted = Watch(1), []
-    watch.begin(lambda: halted.append(True), ())
-    for message in messages:
-        watch.seen(faulted(record, "bug", "policy", message) if message else record)
-    assert (watch.stopped, len(halted)) == (stopped, 0 if stopped is None else 1)
-
-
-def test_what_is_not_hopeless_does_not(record: Record) -> None:
-    good = replace(record, key="played")
-    for between in (good, faulted(record, "server_error"), faulted(record, "auth"), faulted(record, role="user")):
-        watch = Watch(4)
-        for number in range(12):
-            watch.seen(between if number % 4 == 3 else faulted(record))
-        assert watch.stopped is None
-    watch = Watch(4)
-    for _ in range(12):
-        watch.seen(faulted(record, "timeout", role="episode"))
-        watch.seen(faulted(record, "rate_limit"))
-    assert watch.stopped is None
-
-
-def test_an_episode_of_the_record_says_nothing_about_the_endpoint(record: Record) -> None:
-    watch = Watch(1)
-    watch.begin(lambda: None, {record.key})
-    for _ in range(3):
-        watch.seen(record)
-        watch.seen(faulted(record))
-    watch.seen(record)
-    with pytest.raises(EndpointLostError):
-        watch.seen(faulted(record))
-
-
-def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia) -> None:
-    words = ("--simulator", "llm", "--model", "oracle", "--episodes", 40, "--concurrency", 2, "--out", "o.jsonl")
+def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.02)
+    words = ("rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--concurrency", 2, "--out", "o.jsonl")
+    words = (*words, "--episodes", 40, "--json")
     quick = ("--role", "simulator.retries=1", "--role", "simulator.backoff=0.01")
+    result: list[Any] = []
     with serve_in_thread(OracleOptions(latency_ms=20)) as server:
         place = ("--base-url", server.base_url)
-
-        def dies() -> None:
-            while not Path("o.jsonl").exists() or Path("o.jsonl").read_bytes().count(b"\n") < 2:
-                time.sleep(0.01)
-            killed.set()
-
-        killed = threading.Event()
-        threading.Thread(target=dies, daemon=True).start()
-        result: list[Any] = []
-        runner = threading.Thread(
-            target=lambda: result.append(simia("rollout", RETAIL, *words, *quick, *place, "--json"))
-        )
+        runner = threading.Thread(target=lambda: result.append(simia(*words, *quick, *place)))
         runner.start()
-        assert killed.wait(30)
+        wait_until(lambda: Path("o.jsonl").exists() and Path("o.jsonl").read_bytes().count(b"\n") >= 2)
     runner.join(30)
     (stopped,) = result
     assert (stopped.code, stopped.json["stopped"]) == (1, "endpoint")
@@ -147,69 +91,36 @@ def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia) -> None:
     done = stopped.json["valid"]
     assert f"{done} of 40 episodes are done" in stopped.err
     assert "continue with: simia " in stopped.err
-    assert "stopped: 4 episodes in a row ended with simulator:connection: " in stopped.err
+    logged = [line for line in stopped.err.splitlines() if line.startswith("after ")]
+    assert " of 40 episodes done (" in logged[0]
+    assert "tokens" in logged[-1]
     with serve_in_thread() as server:
-        again = simia("rollout", RETAIL, *words, "--base-url", server.base_url, "--resume", "--json")
+        again = simia(*words, "--base-url", server.base_url, "--resume")
     assert (again.code, again.json["reused"], again.json["valid"]) == (0, done, 40)
     assert "in this run" in again.err
     assert "tool calls of the whole record" in again.err
 
 
-def test_faults_on_the_way_can_be_played_again(simia: Simia) -> None:
-    with serve_in_thread(OracleOptions(fault_rate=0.5, faults=("server_error",))) as server:
-        words = ("--simulator", "llm", "--model", "oracle", "--base-url", server.base_url)
-        result = simia("rollout", RETAIL, *words, "--episodes", 4, "--role", "simulator.retries=0")
-    assert result.code == 1
-    assert "with such faults again: simia " in result.out
-    assert "--resume" in result.out
-
-
-def test_a_budget_lets_those_in_flight_end_and_counts_no_call_that_was_refused(
-    simia: Simia, oracle: OracleServer
-) -> None:
-    words = ("--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url, "--concurrency", 4, "--json")
-    result = simia("rollout", RETAIL, *words, "--episodes", 12, "--max-calls", 7)
-    assert result.json["stopped"] == "budget"
+def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, oracle: OracleServer) -> None:
+    words = ("rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
+    words = (*words, "--episodes", 12, "--concurrency", 4, "--out", "o.jsonl", "--json")
+    result = simia(*words, "--max-calls", 7)
+    assert (result.code, result.json["stopped"], set(result.json["fault_kinds"])) == (1, "budget", {"simulator:budget"})
     assert result.json["models"]["simulator"]["calls"] == 7
-    assert result.json["episodes"] == len(list(read_records(result.json["record"]))) == 4
+    assert result.json["episodes"] == len(list(read_records(Path("o.jsonl")))) == 4
+    assert "--resume" in result.err
     accounts().after_fork()
-    none = simia("rollout", RETAIL, *words, "--episodes", 12, "--max-tokens", 100)
+    whole = simia(*words, "--max-calls", 200, "--resume")
+    assert (whole.code, whole.json["valid"], whole.json["reused"]) == (0, 12, result.json["valid"])
+    accounts().after_fork()
+    none = simia(*words[:-2], "new.jsonl", "--json", "--max-tokens", 100)
     assert none.json["models"]["simulator"]["calls"] == 0
-    assert "0 calls" in none.err
-
-
-def test_a_log_without_terminal_says_how_it_goes(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "LOG_EVERY", 0.2)
-    with serve_in_thread(OracleOptions(latency_ms=100)) as server:
-        words = ("--simulator", "llm", "--model", "oracle", "--base-url", server.base_url, "--episodes", 3)
-        result = simia("rollout", RETAIL, *words, "--json")
-    told = [line for line in result.err.splitlines() if line.startswith("after ")]
-    assert told
-    assert " of 3 episodes done (" in told[0]
-    assert "tokens" in told[-1]
-
-
-def test_the_line_of_a_terminal_moves_between_two_episodes() -> None:
-    output = Output(False)
-    file = io.StringIO()
-    output.console = Console(width=120, height=24, file=file, force_terminal=True, color_system=None)
-    display = progress.Display(output, "simia/retail-v0", models=True)
-    with display.progress(2):
-        accounts().asked("simulator", 1, 1)
-        accounts().failed("simulator", "connection")
-        wait_until(lambda: "1 call · 0 tokens · 1 retry" in file.getvalue())
 
 
 def test_a_warning_is_said_once(finish: Simia, oracle: OracleServer) -> None:
     words = ("--simulator", "llm", "--strategy", "reference", "--model", "oracle", "--base-url", oracle.base_url)
     result = finish("rollout", RETAIL, *words, "--episodes", 1)
     assert (result.out + result.err).count("no episode will have a reward") == 1
-
-
-def test_two_runs_without_out_take_two_files(simia: Simia, desk: str, tmp_path: Path, start: Start) -> None:
-    runs = [start("rollout", desk, "--json") for _ in range(4)]
-    records = {json.loads(process.communicate(timeout=60)[0].splitlines()[-1])["record"] for process in runs}
-    assert records == {f"runs/desk-expert-{number}.jsonl" for number in (1, 2, 3, 4)}
 
 
 def test_a_taken_file_is_never_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,33 +156,6 @@ def test_a_cassette_of_another_model_is_refused_before_the_first_episode(simia: 
     assert "c.jsonl: it holds answers of oracle for the simulator, none of other. Name oracle" in result.err
 
 
-WAITING = """\
-import asyncio
-from {desk}.expert import Expert
-
-class Waiting(Expert):
-    async def act(self, messages):
-        await asyncio.sleep(0.03)
-        return super().act(messages)
-"""
-
-
-def test_sigterm_is_heard_like_an_interrupt(desk: str, start: Start, finish: Simia, tmp_path: Path) -> None:
-    Path("waiting.py").write_text(WAITING.format(desk=desk))
-    out = tmp_path / "a.jsonl"
-    words = ("rollout", desk, "--policy", "waiting:Waiting", "--group", 40, "--out", out)
-    process = start(*words, "--json")
-    wait_until(lambda: out.exists() and out.read_bytes().count(b"\n"))
-    os.kill(process.pid, signal.SIGTERM)
-    said, err = process.communicate(timeout=30)
-    assert process.returncode == 143
-    assert "told to stop (SIGTERM)" in err
-    assert f"continue with: simia rollout {desk}" in err
-    assert json.loads(said.splitlines()[-1])["interrupted"] is True
-    for record in read_records(out):
-        assert record.valid
-
-
 def test_a_judge_that_has_nothing_to_judge_is_said(simia: Simia, oracle: OracleServer) -> None:
     words = ("rollout", RETAIL, "--episodes", 1, "--model", "oracle", "--base-url", oracle.base_url)
     result = simia(*words, "--simulator", "world", "--judge", "llm")
@@ -297,10 +181,3 @@ def test_tls_where_there_is_none(simia: Simia, oracle: OracleServer) -> None:
     result = simia("rollout", RETAIL, "--simulator", "llm", *place)
     assert result.code == 2
     assert "write http:// instead of https://" in result.err
-
-
-def test_doctor_names_extras_as_they_are_typed(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.cli import doctor
-
-    monkeypatch.setattr(doctor, "_requirements", lambda: iter([("no-such-package", "test")]))
-    assert "pip install 'simia-gym[test]'" in simia("doctor", "--json").out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -139,32 +138,6 @@ def test_a_model_plays_and_a_budget_stops_it(oracle: OracleServer, simia: Simia)
 def test_the_prompt_is_reported_with_the_score(desk: str, simia: Simia) -> None:
     result = simia("evaluate", desk, "--prompt", "compact", "--split", "all")
     assert "prompt compact" in result.out
-
-
-BAD: list[tuple[list[Any], str]] = [
-    (["evaluate"], "Missing argument"),
-    (["evaluate", "desk", "desk"], "environments are played one at a time"),
-    (["evaluate", "desk", "r.jsonl"], "'r.jsonl' is a record and 'desk' is none"),
-    (["evaluate", "nowhere"], "there is no environment 'nowhere'"),
-    (["evaluate", "nowhere.jsonl"], "there is no such record"),
-    (["evaluate", "r.jsonl", "--policy", "random"], "--policy: nothing is played where records are read"),
-    (["evaluate", "r.jsonl", "--trials", "2"], "--trials: nothing is played where records are read"),
-    (["evaluate", "r.jsonl", "--model", "m"], "--model: nothing is played where records are read"),
-    (["evaluate", "desk", "--report", "desk/domain.yaml"], "desk/domain.yaml: the file exists already"),
-    (["evaluate", "r.jsonl", "--report", "r.jsonl"], "is a record"),
-    (["evaluate", "desk", "--ray-workers", "2"], "--ray-workers: it is for runs on Ray. Add --ray."),
-    (["rollout", "desk", "--ray-address", "auto"], "--ray-address: it is for runs on Ray. Add --ray."),
-    (["rollout", "desk", "--ray", "--record-cassette", "c"], "--record-cassette: a cassette is one file"),
-]
-
-
-@pytest.mark.parametrize(("words", "message"), BAD, ids=lambda value: value if isinstance(value, str) else None)
-def test_what_cannot_be_is_said_in_one_line(words: list[Any], message: str, desk: str, simia: Simia) -> None:
-    simia("evaluate", desk, "--out", "r.jsonl", "--split", "all")
-    result = simia(*words)
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.splitlines()) == 1
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")

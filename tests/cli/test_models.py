@@ -192,21 +192,6 @@ def test_what_a_server_cannot_do_is_said(simia: Simia) -> None:
     assert found["structured"]["status"] == "warning"
 
 
-@pytest.mark.parametrize("record", [("--record-cassette", "c.jsonl"), ("--replay-cassette", "none.jsonl")])
-def test_a_cassette_that_cannot_be(run: Callable[..., Any], record: tuple[str, str]) -> None:
-    Path("c.jsonl").write_text("")
-    result = run("--simulator", "llm", *record)
-    assert result.code == 2
-    assert record[1] in result.err
-    assert result.err.count("\n") == 1
-
-
-def test_a_cassette_is_recorded_or_replayed(run: Callable[..., Any]) -> None:
-    result = run("--simulator", "llm", "--record-cassette", "a", "--replay-cassette", "b")
-    assert result.code == 2
-    assert "either records" in result.err
-
-
 PARTS = ("--simulator", "llm", "--user", "llm", "--judge", "llm-all", "--group", 2, "--episodes", 6)
 
 
@@ -253,24 +238,6 @@ def test_the_policy_is_on_the_cassette_too(desk: str, simia: Simia) -> None:
         assert simia(*words, *place, "--out", "a.jsonl", "--record-cassette", "c.jsonl").code == 0
     assert simia(*words, "--out", "b.jsonl", "--replay-cassette", "c.jsonl").code == 0
     assert lines("a.jsonl") == lines("b.jsonl")
-
-
-def test_a_spent_budget_stops_the_run_and_resume_goes_on(run: Callable[..., Any]) -> None:
-    words = ("--simulator", "llm", "--episodes", 10, "--concurrency", 1)
-    stopped = run(*words, "--max-calls", 12)
-    assert stopped.code == 1
-    assert stopped.json["stopped"] == "budget"
-    assert set(stopped.json["fault_kinds"]) == {"simulator:budget"}
-    assert stopped.json["faults"] == 1
-    done = stopped.json["valid"]
-    assert 1 <= done < 9
-    assert f"{done} of 10 episodes are done" in stopped.err
-    assert "--resume" in stopped.err
-    assert stopped.json["models"]["simulator"]["tries"] <= 12
-    whole = run(*words, "--max-calls", 100, "--resume")
-    assert whole.code == 0
-    assert (whole.json["valid"], whole.json["reused"], whole.json["faults"]) == (10, done, 0)
-    assert [record.valid for record in read_records(Path("out.jsonl"))] == [True] * 10
 
 
 def test_cost_without_prices_cannot_be_limited(run: Callable[..., Any]) -> None:
@@ -452,18 +419,6 @@ def test_the_running_total() -> None:
     assert in_short({"judge": role}) == "1.2k calls · 3.4M tokens · 6 retries"
 
 
-def test_bad_words_about_models(run: Callable[..., Any]) -> None:
-    for words, says in [
-        (("--role", "king.temperature=1"), "Roles: simulator, escalation, user, judge, policy"),
-        (("--role", "judge.colour=1"), "unknown setting 'colour'"),
-        (("--role", "policy.temperature=1"), "Add --policy llm"),
-        (("--route", "search=maybe"), "must be 'world' or 'llm'"),
-        (("--simulator", "llm", "--max-calls", "0"), "'--max-calls'"),
-    ]:
-        result = run("--simulator", "llm", "--judge", "llm", *words)
-        assert (result.code, says in result.err) == (2, True), result.err
-
-
 @pytest.mark.parametrize("stored", [True, False])
 def test_pins_from_python_are_a_switch_or_a_store(stored: bool, oracle: OracleServer) -> None:
     store = MemoryPins()
@@ -481,21 +436,6 @@ def test_pins_from_python_are_a_switch_or_a_store(stored: bool, oracle: OracleSe
     assert (store.made if stored else 0) == int(stored)
     with pytest.raises(InputError, match="pins is 3"):
         gym.make(RETAIL, **place, pins=3)
-
-
-def test_check_looks_at_the_prompts_of_a_domain(desk: str, simia: Simia) -> None:
-    folder = Path(desk, "prompts")
-    folder.mkdir()
-    (folder / "errors_terse.md").write_text("Say `Error: ` and the rule.")
-    assert simia("check", desk).code == 0
-    (folder / "errors_terse.md").write_text("Say\n{{policy}}")
-    (folder / "simulator_legder.md").write_text("You are the back end.")
-    (folder / "judge.md").write_text("{{policy}} {{polity}}")
-    problems = simia("check", desk, "--json").json["problems"]
-    text = str(problems)
-    assert len(problems) == 3
-    for says in ("errors_terse.md:2", "simulator_legder.md", "there is no prompt of this name", "{{polity}}"):
-        assert says in text
 
 
 def test_the_picture_says_who_played(run: Callable[..., Any]) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -115,64 +114,6 @@ def test_many_kinds_stand_together(simia: Simia) -> None:
     assert sum(int(row["valid"]) for row in rows.values()) == 2 * int(rows["all"]["valid"]) == 160
 
 
-def test_nothing_is_left_of_a_rollout_that_cannot_begin(desk: str, simia: Simia) -> None:
-    for words in (["--timeout", "-1"], ["--policy", "nobody"], ["--user", "scripted"]):
-        assert simia("rollout", desk, *words).code == 2
-    assert not Path("runs").exists()
-
-
-def test_options_reach_the_domain(simia: Simia, desk: str) -> None:
-    result = simia("rollout", desk, "--option", "speed=3")
-    assert result.code == 2
-    assert "no option 'speed'" in result.err
-
-
-BAD: list[tuple[list[Any], str]] = [
-    (["rollout"], "Missing argument"),
-    (["rollout", "simia/nowhere-v0"], "there is no environment 'simia/nowhere-v0'"),
-    (["rollout", "simia/custom-v0"], "needs the folder of your domain. Add --domain DIR."),
-    (["rollout", "webshop", "--domain", "desk"], "--domain: it is for simia/custom-v0"),
-    (["rollout", "simia/custom-v0", "--domain", "nowhere"], "there is no such folder"),
-    (["rollout", "desk", "--policy", "nobody"], "unknown policy 'nobody'"),
-    (["rollout", "desk", "--policy", "nobody:Nobody"], "nobody"),
-    (["rollout", "desk", "--policy", "llm"], "--policy-model"),
-    (["rollout", "desk", "--policy-model", "m"], "--policy llm"),
-    (["rollout", "desk", "--user", "scripted"], "--user: desk"),
-    (["rollout", "desk", "--simulator", "dice"], "'--simulator'"),
-    (["rollout", "desk", "--split", "dev"], "--split"),
-    (["rollout", "desk", "--group", "0"], "--group"),
-    (["rollout", "desk", "--episodes", "many"], "--episodes"),
-    (["rollout", "desk", "--timeout", "0"], "timeout"),
-    (["rollout", "desk", "--timeout", "nan"], "timeout"),
-    (["rollout", "desk", "--generated", "5"], "no task generator"),
-    (["rollout", "desk", "--option", "x"], "KEY=VALUE"),
-    (["rollout", "desk", "--data", "nowhere"], "takes no data"),
-    (["rollout", "desk", "--out", "desk"], "the file exists already"),
-    (["rollout", "desk", "--out", "/proc/x/y.jsonl"], "/proc/x: cannot be read or written"),
-    (["rollout", "desk", "--resume", "--out", "desk"], "desk: cannot be read or written"),
-    (["rollout", "desk", "--bogus"], "--bogus"),
-    (["replay", "nowhere.jsonl"], "there is no such record"),
-    (["replay", "desk"], "desk"),
-    (["replay", "/dev/null"], "holds no record"),
-    (["replay", "desk/domain.yaml"], "desk/domain.yaml:1"),
-    (["replay", "desk/tasks/train.jsonl"], "is no record"),
-    (["new-domain", "desk"], "not an empty folder"),
-    (["new-domain", "desk/domain.yaml"], "not an empty folder"),
-    (["bogus"], "No such command"),
-    (["verify-recorded", "x"], "--data"),
-]
-
-
-@pytest.mark.parametrize(("words", "says"), BAD, ids=[" ".join(map(str, words)) for words, _ in BAD])
-def test_bad_input_is_one_clear_line(words: list[Any], says: str, desk: str, simia: Simia) -> None:
-    result = simia(*words)
-    assert result.code == 2
-    assert result.out == ""
-    assert result.err.startswith("simia: error: ")
-    assert result.err.count("\n") == 1
-    assert says in result.err
-
-
 def test_model_of_the_variable_is_part_of_the_policy_name(
     desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,52 +162,9 @@ def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, sim
         assert transcript(record) == episode.messages
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--out", "."], ".: the file exists already"),
-        (["--out", "there.txt/a.jsonl"], "there.txt: cannot be read or written"),
-        (["--out", "x" * 400, "--resume"], "(File name too long)"),
-        (["--svg", "folder.svg"], "folder.svg: "),
-        (["--svg", "table.png"], "--svg table.png"),
-        (["--option", "foo=1"], "has no option 'foo'. Known:"),
-        (["--generated", "1" + "0" * 20], "--generated"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(desk: str, simia: Simia, words: list[str], says: str) -> None:
-    Path("there.txt").write_text("x")
-    Path("folder.svg").mkdir()
-    before = sorted(Path().rglob("*"))
-    result = simia("rollout", desk, *words)
-    assert result.code == 2
-    assert says in result.err
-    assert len(result.err.splitlines()) == 1
-    assert [path for path in sorted(Path().rglob("*")) if "__pycache__" not in path.parts] == before
-
-
-@pytest.mark.parametrize("other", ["notes.svg", "old.svg", "new.svg"])
-def test_picture_takes_the_place_of_nothing_else(desk: str, simia: Simia, other: str) -> None:
-    assert simia("rollout", desk, "--out", "old.svg").code == 0
-    Path("notes.svg").write_text("dear diary")
-    before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-    result = simia("rollout", desk, "--out", "new.svg", "--svg", other)
-    assert result.code == 2
-    assert "--svg" in result.err
-    assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
-
-
 def test_picture_may_be_made_again(desk: str, simia: Simia) -> None:
     for _ in range(2):
         assert simia("rollout", desk, "--svg", "a.svg").code == 0
-
-
-@pytest.mark.parametrize("content", ["dear diary", '{"mine": 1}'])
-def test_resume_leaves_files_of_others_alone(desk: str, simia: Simia, content: str) -> None:
-    Path("notes.txt").write_text(content)
-    result = simia("rollout", desk, "--resume", "--out", "notes.txt")
-    assert (result.code, len(result.err.splitlines())) == (2, 1)
-    assert "notes.txt:1: is no record" in result.err
-    assert Path("notes.txt").read_text() == content
 
 
 def test_typing_what_holds_anyway_changes_nothing(simia: Simia) -> None:
@@ -307,13 +205,12 @@ def test_a_bug_of_the_policy_is_shown_and_ends_the_run(words: list[str], shown: 
     assert "no such key" in again.err
 
 
-def test_a_policy_changes_its_copy_of_the_tools_only(desk: str, simia: Simia) -> None:
+def test_tools_of_a_policy_are_its_own(desk: str, simia: Simia) -> None:
     Path("edits.py").write_text(
-        "import copy\nimport pytest\n\n\nclass Edits:\n"
+        "class Edits:\n"
         "    def start(self, start):\n"
-        "        with pytest.raises(TypeError):\n"
-        "            start.tools[0]['mine'] = True\n"
-        "        copy.deepcopy(start.tools)[0]['mine'] = True\n"
+        "        assert 'mine' not in start.tools[0]\n"
+        "        start.tools[0]['mine'] = True\n"
         "    def act(self, messages): return ''\n"
     )
     assert simia("rollout", desk, "--policy", "edits.py:Edits", "--json").json["valid"] == 4

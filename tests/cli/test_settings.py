@@ -1,71 +1,90 @@
-"""Settings are declared once: a field is found in keyword arguments, options, help, JSON, YAML and records."""
+"""Settings: each is declared once, as keyword, option with help and bounds, and JSON; without effect it is refused."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import pytest
+import typer
+from typer.testing import CliRunner
 
-import simia_gym
-
-CHECKOUT = Path(__file__).parents[2]
-LINE = '    added: int = setting(7, "A setting that a test adds.", metavar="N", ge=1, le=9)\n'
-TRY = """
-import gymnasium, json, sys, yaml
-import simia_gym
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.cli.app import run
+from simia_gym.cli.options import Typed, with_options
+from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 
-config = gymnasium.make("simia/retail-v0", added=3).unwrapped.suite.config
-assert config.added == 3
-assert EnvConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
-assert EnvConfig.from_json(yaml.safe_load(yaml.safe_dump(config.to_json()))) == config
-try:
-    EnvConfig("simia/retail-v0", added=10)
-except InputError as error:
-    assert error.where == "added"
-assert run(["rollout", "retail", "--episodes", "1", "--added", "4", "--out", "a.jsonl"]) == 0
-assert json.loads(open("a.jsonl").readline())["config"]["added"] == 4
-assert run(["rollout", "retail", "--added", "10"]) == 2
-assert run(["rollout", "--help"]) == 0
-"""
+from .conftest import Simia
+from .servers import answering
+
+RETAIL = "simia/retail-v0"
+PLACE = ("--base-url", "http://127.0.0.1:9/v1")
 
 
-def test_a_new_setting_is_one_line(tmp_path: Path) -> None:
-    package = Path(simia_gym.__file__).parent
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(package, tmp_path / "simia_gym", ignore=ignored)
-    for name in ("envs", "rewards", "rl"):
-        source = package / name if (package / name).is_dir() else CHECKOUT / name
-        shutil.copytree(source, tmp_path / "simia_gym" / name, ignore=ignored, dirs_exist_ok=True)
-    path = tmp_path / "simia_gym" / "assembly" / "settings.py"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("    def __post_init__", LINE + "\n    def __post_init__", 1), encoding="utf-8")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{TRY}"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "COLUMNS": "150"}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"--added +N \[x>=1\] +A setting that a test adds\. \[default: 7\]", done.stdout)
-    assert "--added: added is 10" in done.stderr
+class Added(Settings):
+    added: int = setting(7, "A setting that a test adds.", metavar="N", ge=1, le=9)
 
 
-@pytest.mark.parametrize("command", ["rollout", "evaluate"])
-def test_help_shows_no_bound_that_nobody_reaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from simia_gym.cli.app import run
+@with_options(Added)
+def command(typed: Typed) -> int:
+    print(typed.make(Added))
+    return 0
 
-    assert run([command, "--help"]) == 0
-    assert "000000" not in capsys.readouterr().out
+
+def test_a_new_setting_is_one_line() -> None:
+    app = typer.Typer()
+    app.command()(command)
+    runner = CliRunner()
+    assert runner.invoke(app, ["--added", "4"], standalone_mode=False).stdout == f"{Added(4)}\n"
+    error = runner.invoke(app, ["--added", "10"], standalone_mode=False).exception
+    assert isinstance(error, InputError)
+    assert error.where == "--added"
+    told = " ".join(runner.invoke(app, ["--help"], env={"COLUMNS": "150"}).stdout.split())
+    assert "A setting that a test adds. [default: 7]" in told
+    assert Added.from_json(Added(4).to_json()) == Added(4)
 
 
 def test_a_record_of_an_earlier_version_is_read() -> None:
-    from simia_gym.assembly.settings import EnvConfig
-
-    old = json.loads('{"env": "simia/retail-v0", "simulator": "replay", "recorded": "r.jsonl"}')
+    old = {"env": RETAIL, "simulator": "replay", "recorded": "r.jsonl"}
     assert EnvConfig.from_json(old).replay_from == "r.jsonl"
+
+
+def test_variables_of_the_environment_are_no_options(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MODEL", "m"), ("JUDGE_MODEL", "m"), ("BASE_URL", PLACE[1])):
+        monkeypatch.setenv(f"SIMIA_{name}", value)
+    assert simia("rollout", RETAIL, "--simulator", "world", "--episodes", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"model": "m"}, "model: .* Add base_url"),
+        ({"base_url": PLACE[1]}, "base_url: .* Add model"),
+        ({"votes": 3}, "Add judge='llm'"),
+        ({"roles": {"user": {"temperature": 1.0}}}, r"roles\.user: "),
+        ({"routes": {"calculate": "llm"}}, "Add simulator='hybrid'"),
+        ({"simulator": "llm"}, r"SIMIA_SIMULATOR_MODEL; in Python model="),
+        ({"simulater": "llm"}, "Did you mean 'simulator'"),
+    ],
+)
+def test_keywords_without_effect_are_refused(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        gym.make(RETAIL, **settings)
+
+
+def test_a_domain_without_code_has_no_expert(desk: str, simia: Simia) -> None:
+    manifest = Path(desk, "domain.yaml")
+    manifest.write_text(manifest.read_text().replace("  expert:", "  clerk:"))
+    result = simia("rollout", desk)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "--policy: desk has no expert" in result.err
+
+
+def test_another_user_than_the_domains_own_is_named_so(simia: Simia) -> None:
+    words = ("rollout", RETAIL, "--episodes", 1, "--out", "a.jsonl")
+    assert simia(*words).code == 0
+    with answering(503, b"{}") as address:
+        user = ("--simulator", "world", "--user", "llm", "--model", "m", "--role", "user.retries=0")
+        result = simia(*words, *user, "--base-url", f"http://{address}/v1", "--resume")
+    assert "was written with the domain's own user, and this run has user='llm'" in result.err

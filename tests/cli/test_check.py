@@ -1,0 +1,204 @@
+"""`simia check`: what is wrong in a domain's folder is named, with file and place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simia_gym import env_ids
+from simia_gym.domain.registration import domain_path
+
+from .conftest import Simia
+
+
+@pytest.mark.parametrize("env", env_ids())
+def test_every_environment_is_sound(env: str, simia: Simia) -> None:
+    result = simia("check", domain_path(env), "--json")
+    assert (result.code, result.json["problems"]) == (0, [])
+
+
+def edit(file: str, old: str, new: str) -> None:
+    path = Path("desk", file)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+
+
+EASY = {"id": "train-easy", "split": "train", "kind": "x", "instruction": "?", "goal": [], "criteria": []}
+OTHER_SPLIT = json.dumps(EASY) + "\n"
+REWARD = "simia_gym.rewards.rubric:RubricReward"
+BORROWED = '"book_id": "B-02"}}]'
+FOREIGN = '"book_id": "B-05", "due"'
+
+# The file, a text in it (`+`: the text is added at the end; `!`: the text replaces the file), the text instead.
+# Then the exit code, the place and a part of the problem.
+BROKEN: list[tuple[str, str, str, int, str, str]] = [
+    ("domain.yaml", "version: 1", "version: [1", 2, "domain.yaml:", "not valid YAML"),
+    ("domain.yaml", "max_turns", "max_turn", 2, "domain.yaml:", "max_turn"),
+    ("domain.yaml", "LibraryWorld", "Nothing", 2, "domain.yaml", "Nothing"),
+    ("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = (", 2, "domain.yaml", "line"),
+    ("state.json", "}", "}}", 2, "state.json:", "not valid JSON"),
+    ("rubric.yaml", "+", "- &a [*a]\n", 2, "rubric.yaml", "nested too deeply"),
+    ("rubric.yaml", "goal_state", "goal_stat", 2, "rubric.yaml", "goal_stat"),
+    ("tasks/train.jsonl", "+", "{oops\n", 2, "train.jsonl:5", "not valid JSON"),
+    ("tasks/test.jsonl", "+", OTHER_SPLIT, 2, "test.jsonl:3", "'train'"),
+    ("tools.json", "Lend a copy", "Give a copy", 1, "tools.json", "/function/description"),
+    ("tools.json", "!", "{}", 2, "tools.json", "list"),
+    ("tools.json", "!", "[]", 1, "tools.json", "lend_book"),
+    ("state.json", '"copies": 2', '"copies": "two"', 1, "state.json", "/books/B-01/copies"),
+    ("state.json", FOREIGN, FOREIGN.replace("05", "99"), 1, "state.json", "B-99"),
+    ("state.json", '"available": 1', '"available": 9', 1, "state.json", "invariant 'shelf'"),
+    ("state.json", '{"member_id": "M-101"', '{"member_id": "M-100"', 1, "state.json", "row's key"),
+    ("state.schema.json", '"<="', '"=<"', 1, "state.schema.json", "is not one of"),
+    ("state.schema.json", '"row": {', '"row": 7, "x": {', 1, "state.schema.json", "'x' was unexpected"),
+    ("selftests.jsonl", "B-02", "B-03", 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
+    ("selftests.jsonl", "contains", "content", 1, "selftests.jsonl:1", "expect.content: "),
+    ("selftests.jsonl", '"name": "search', '"name": "seek', 1, "selftests.jsonl:1", "seek"),
+    ("selftests.jsonl", "+", "{oops\n", 1, "selftests.jsonl:8", "not valid JSON"),
+    ("tasks/train.jsonl", BORROWED, BORROWED.replace("02", "01"), 1, "train-lend", "do not reach the goal"),
+    ("tasks/train.jsonl", BORROWED, BORROWED.replace("02", "03"), 1, "train-lend", "fails"),
+    ("tasks/train.jsonl", '"path": "/loans/L-2/', '"path": "/loans/L-1/', 1, "train-return", "expert"),
+    ("tasks/test.jsonl", "/members/M-104", "/staff/x/M-104", 1, "test-lend", "invalid"),
+    ("tasks/test.jsonl", "!", "", 1, "test.jsonl", "holds no task"),
+    ("world.py", '"books/*/available", "desk/', '"desk/', 1, "", "outside its write set"),
+    ("rubric.yaml", "tool: close_case", "tool: close", 1, "closed", "no tool 'close'"),
+    ("rubric.yaml", "!", "- {id: c, kind: interaction, check: {program: no_writes}}\n", 1, "", "null succeeds"),
+    ("policy.md", "!", "\n", 1, "policy.md", "is empty"),
+    ("expert.py", "MOST_LOANS = 3", "MOST_LOANS = 9", 1, "test-full", "expert does not succeed"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "code", "where", "what"), BROKEN)
+def test_check_names_the_mistake(
+    file: str, old: str, new: str, code: int, where: str, what: str, desk: str, simia: Simia
+) -> None:
+    text = Path(desk, file).read_text()
+    Path(desk, file).write_text(new if old == "!" else text + new if old == "+" else text.replace(old, new, 1))
+    assert Path(desk, file).read_text() != text
+    result, told = simia("check", desk, "--json"), simia("check", desk)
+    problems = result.json["problems"]
+    assert (result.code, told.code) == (code, code)
+    assert any(where in item["where"] and what in item["what"] + item["fix"] for item in problems), problems
+    assert all(item["fix"] for item in problems), problems
+    assert what in (told.err if code == 2 else told.out)
+    assert len(told.err.splitlines()) == (len(problems) if code == 2 else 0)
+
+
+@pytest.mark.parametrize("file", ["domain.yaml", "tools.json", "selftests.jsonl"])
+def test_files_that_are_missing_or_no_files(file: str, desk: str, simia: Simia) -> None:
+    Path(desk, file).unlink()
+    missing = simia("check", desk, "--json")
+    Path(desk, file).mkdir()
+    folder = simia("check", desk, "--json")
+    assert (missing.code, folder.code) == {"domain.yaml": (2, 2), "tools.json": (1, 1)}.get(file, (0, 1))
+    assert file in str(missing.json["problems"] or missing.json["notes"])
+    assert file in str(folder.json["problems"])
+
+
+def test_domain_without_a_world_is_not_called_sound(desk: str, simia: Simia) -> None:
+    edit("domain.yaml", "world: world.py:LibraryWorld", "world: null")
+    result = simia("check", desk, "--json")
+    assert (result.code, result.json["ok"], result.json["played"]) == (0, True, False)
+    assert "nothing could be played" in simia("check", desk).out
+    assert "has no world" in simia("rollout", desk).err
+
+
+def test_check_writes_tools(desk: str, simia: Simia) -> None:
+    path = Path(desk, "tools.json")
+    before = path.read_bytes()
+    path.unlink()
+    assert simia("check", desk, "--write-tools").code == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("marks", [(", ", ": "), (",", ":")])
+def test_check_writes_goals_from_gold_actions(marks: tuple[str, str], desk: str, simia: Simia) -> None:
+    path = Path(desk, "tasks", "train.jsonl")
+    before = [json.loads(line) for line in path.read_text().splitlines()]
+    bare = [{key: value for key, value in task.items() if key != "goal"} for task in before]
+    bare[0]["kind"] = "lén"
+    bare[1]["goal"] = [{"op": "test", "path": "/loans/L-1/returned", "value": True}]  # the gold actions do not reach it
+    bare[2]["goal"], bare[3]["goal"] = before[2]["goal"], before[3]["goal"]
+    path.write_text("\n".join(json.dumps(task, ensure_ascii=False, separators=marks) for task in bare) + "\n")
+    kept = path.read_text().splitlines()[2]
+    result = simia("check", desk, "--write-goals", "--json")
+    assert (result.code, "2 of 4 goals are new" in str(result.json["notes"])) == (0, True)
+    lines = path.read_text().splitlines()
+    goals = [[sorted(map(str, task["goal"])) for task in tasks] for tasks in (map(json.loads, lines), before)]
+    assert goals[0] == goals[1]
+    assert lines[2] == kept
+    assert lines[0] == json.dumps(json.loads(lines[0]), ensure_ascii=False, separators=marks)
+    assert [*json.loads(lines[0])] == [*bare[0], "goal"]
+    assert simia("check", desk, "--write-goals", "--json").json["notes"] == []
+    assert path.read_text().splitlines() == lines
+
+
+def test_goals_are_not_written_from_gold_actions_that_fail(desk: str, simia: Simia) -> None:
+    edit("tasks/train.jsonl", BORROWED, BORROWED.replace("02", "03"))
+    path = Path(desk, "tasks", "train.jsonl")
+    before = path.read_bytes()
+    result = simia("check", desk, "--write-goals")
+    assert (result.code, path.read_bytes()) == (2, before)
+    assert "train-lend: gold action 0 (lend_book) fails" in result.err
+
+
+def test_check_warns_of_tasks_that_a_refusal_in_general_solves(desk: str, simia: Simia) -> None:
+    Path(desk, "own.py").write_text(
+        "from simia_gym.rewards.rubric import RubricReward\nfrom simia_gym.types import Verdict\n\n\n"
+        "class Own(RubricReward):\n    async def score(self, trace):\n"
+        "        said = any('cannot' in event['text'] for event in trace.events if event['type'] == 'action')\n"
+        "        return Verdict(float(said), True, said, float(said), 'own', ())\n"
+    )
+    edit("domain.yaml", REWARD, "own.py:Own")
+    found = simia("check", desk, "--json").json
+    assert any("warning: refuser" in note and "in 6 of 6 tasks: train-lend," in note for note in found["notes"])
+    assert not any("refuser" in item["what"] for item in found["problems"])
+    assert [task["refuser"] for task in found["tasks"]] == [True] * 6
+
+
+CLASS = "from simia_gym.rewards.rubric import RubricReward\n\n\nclass Own(RubricReward):\n    "
+STATE = "state: state.json"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "plays"),
+    [
+        (REWARD, "own.py:Own", "class Own:\n    pass\n", False),
+        (
+            REWARD,
+            "own.py:Own",
+            f"{CLASS}@classmethod\n    def for_domain(cls, *a, **k):\n        return 1 / 0\n",
+            False,
+        ),
+        (REWARD, "own.py:Own", f"{CLASS}@classmethod\n    def for_domain(cls, *a, **k):\n        return None\n", False),
+        (REWARD, "own.py:Own", f"{CLASS}def problems(self, task, tools=None):\n        return 1 / 0\n", True),
+        (STATE, 'state: "own.py:make"', "def make():\n    raise SystemExit(0)\n", False),
+        (STATE, 'state: "own.py:make"', "def make():\n    return 7\n", False),
+    ],
+)
+def test_code_of_a_domain_that_breaks_is_named(
+    old: str, new: str, code: str, plays: bool, desk: str, simia: Simia
+) -> None:
+    Path(desk, "own.py").write_text(code)
+    edit("domain.yaml", old, new)
+    result, told = simia("rollout", desk), simia("check", desk)
+    assert (result.code, len(result.err.splitlines())) == ((0, 0) if plays else (2, 1))
+    assert told.code in (1, 2)
+    assert "Traceback" not in told.out + told.err
+    shown = told.out + told.err if plays else result.err
+    assert any(text in shown for text in ("own.py:Own", "own.py:make", "domain's code raised", "ZeroDivisionError"))
+
+
+def test_check_looks_at_the_prompts_of_a_domain(desk: str, simia: Simia) -> None:
+    folder = Path(desk, "prompts")
+    folder.mkdir()
+    (folder / "errors_terse.md").write_text("Say `Error: ` and the rule.")
+    assert simia("check", desk).code == 0
+    (folder / "errors_terse.md").write_text("Say\n{{policy}}")
+    (folder / "simulator_legder.md").write_text("You are the back end.")
+    (folder / "judge.md").write_text("{{policy}} {{polity}}")
+    problems = simia("check", desk, "--json").json["problems"]
+    assert len(problems) == 3
+    for says in ("errors_terse.md:2", "simulator_legder.md", "{{polity}}"):
+        assert says in str(problems)
