@@ -19,6 +19,13 @@ from simia_gym.cli.app import run
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleServer, serve_in_thread
 
+HALF = """\
+class Half:
+    def start(self, start): self.fail = start.seed % 2
+    def act(self, messages):
+        if self.fail: raise KeyError('odd')
+        return ''
+"""
 PROGRAM = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
 
 

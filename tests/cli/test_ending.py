@@ -174,10 +174,3 @@ def test_answers_shared_in_groups_are_explained(simia: Simia, oracle: OracleServ
     stateless = simia("rollout", RETAIL, *words, "--strategy", "reference", "--judge", "llm", "--episodes", 1)
     assert "compared with the world" in stateless.err
     assert "; state:" not in stateless.err
-
-
-def test_tls_where_there_is_none(simia: Simia, oracle: OracleServer) -> None:
-    place = ("--model", "m", "--base-url", oracle.base_url.replace("http:", "https:"))
-    result = simia("rollout", RETAIL, "--simulator", "llm", *place)
-    assert result.code == 2
-    assert "write http:// instead of https://" in result.err

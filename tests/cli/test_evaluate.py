@@ -11,7 +11,7 @@ import pytest
 from simia_gym.oracle import OracleServer
 from simia_gym.record.records import read_records
 
-from .conftest import Simia, tables_of
+from .conftest import HALF, Simia, tables_of
 
 FLAKY = """
 class Flaky:
@@ -30,69 +30,62 @@ def flaky(desk: str) -> str:
     return "flaky.py:Flaky"
 
 
-def test_trials_of_every_task_are_episodes_of_their_own(desk: str, simia: Simia) -> None:
-    result = simia("evaluate", desk, "--split", "all", "--trials", 3, "--json")
-    assert result.code == 0, result.err
-    (one,) = result.json["series"]
-    records = list(read_records(result.json["run"]["record"]))
-    tasks = {record.task for record in records}
-    assert one["tasks"] == len(tasks)
-    assert one["episodes"] == one["valid"] == len(records) == 3 * len(tasks)
-    assert len({record.group for record in records}) == len(records)  # no two trials share a world
-    assert [one["pass_hat_k"][k]["value"] for k in "123"] == [1.0, 1.0, 1.0]
-    assert one["prompt"] == "full"
-
-
 def test_scores_are_those_of_the_record(desk: str, flaky: str, simia: Simia) -> None:
     result = simia("evaluate", desk, "--policy", flaky, "--trials", 6, "--split", "all", "--json", "--report", "r.json")
     (one,) = result.json["series"]
+    records = list(read_records(result.json["run"]["record"]))
+    assert len({record.group for record in records}) == len(records)  # no two trials share a world
     by_task: dict[str, list[bool]] = {}
-    for record in read_records(result.json["run"]["record"]):
+    for record in records:
         by_task.setdefault(record.task, []).append(record.success)
     rates = [sum(outcomes) / 6 for outcomes in by_task.values()]
     assert 0 < sum(rates) < len(rates)
+    assert (one["tasks"], one["episodes"], one["prompt"]) == (len(rates), 6 * len(rates), "full")
     assert one["pass_at_1"]["value"] == pytest.approx(sum(rates) / len(rates))
     assert one["pass_hat_k"]["6"]["value"] == pytest.approx(sum(rate == 1 for rate in rates) / len(rates))
     low, high = one["pass_at_1"]["interval"]
     assert low <= one["pass_at_1"]["value"] <= high
     assert json.loads(Path("r.json").read_text()) == result.json
-    again = simia("evaluate", result.json["run"]["record"], "--json")
-    assert again.code == 0
-    assert {**again.json["series"][0]} == one
+    again = simia("evaluate", result.json["run"]["record"], "--report", "r.json", "--json")
+    assert (again.code, again.json["series"]) == (0, [one])
 
 
-def test_records_side_by_side(desk: str, flaky: str, simia: Simia) -> None:
-    for name, policy in (("a", flaky), ("b", "expert")):
-        words = ("--split", "all", "--trials", 3, "--policy", policy, "--out", f"{name}.jsonl")
-        assert simia("evaluate", desk, *words).code == 0
-    (pair,) = simia("evaluate", "a.jsonl", "b.jsonl", "--json").json["pairs"]
-    assert (pair["first"], pair["second"]) == (flaky, "expert")
-    assert pair["pass_at_1"]["value"] > 0
-    turned = simia("evaluate", "b.jsonl", "a.jsonl", "--json").json["pairs"][0]
-    assert turned["pass_at_1"]["value"] == -pair["pass_at_1"]["value"]
-
-
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_every_table_fits_the_terminal(
-    width: int, desk: str, flaky: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
+def test_records_side_by_side_fit_the_terminal(
+    desk: str, flaky: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kinds = set()
+    kinds = {"all"}
     for name, policy in (("a", flaky), ("b", "expert")):
         words = ("--split", "all", "--trials", 3, "--policy", policy, "--out", f"{name}.jsonl")
         assert simia("evaluate", desk, *words).code == 0
         kinds |= {record.kind for record in read_records(f"{name}.jsonl")}
-    monkeypatch.setenv("COLUMNS", str(width))
-    tables = tables_of(simia("evaluate", "a.jsonl", "b.jsonl").out)
-    assert {"task kind", "policy", "second - first"} <= tables.keys()
-    assert tables["task kind"].keys() == {*kinds, "all"}
-    assert tables["policy"].keys() == {flaky, "expert"}
-    assert list(tables["second - first"]) == [f"expert - {flaky}"]
-    for label, rows in tables.items():
-        for row in rows.values():
-            assert not any("…" in cell or not cell for cell in row.values())
-            wanted = {"tasks", "pass@1, points", "95% CI"} if "first" in label else {"tasks", "pass@1", "95% CI"}
-            assert wanted - row.keys() <= ({"tasks"} if width < 80 else set()) or label == "k"
-            assert "reward" in row or width < 80 or label == "k"
+    (pair,) = simia("evaluate", "a.jsonl", "b.jsonl", "--json").json["pairs"]
+    assert (pair["first"], pair["second"]) == (flaky, "expert")
+    assert pair["pass_at_1"]["value"] > 0
+    for width in (60, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        tables = tables_of(simia("evaluate", "a.jsonl", "b.jsonl").out)
+        assert tables["task kind"].keys() == kinds
+        assert tables["policy"].keys() == {flaky, "expert"}
+        assert list(tables["second - first"]) == [f"expert - {flaky}"]
+        for label, rows in tables.items():
+            for row in rows.values():
+                assert not any("…" in cell or not cell for cell in row.values())
+                wanted = {"tasks", "pass@1, points", "95% CI"} if "first" in label else {"tasks", "pass@1", "95% CI"}
+                assert wanted - row.keys() <= ({"tasks"} if width < 80 else set()) or label == "k"
+                assert "reward" in row or width < 80 or label == "k"
+
+
+def test_faults_are_counted_and_never_failures(desk: str, simia: Simia) -> None:
+    Path("half.py").write_text(HALF)
+    result = simia("evaluate", desk, "--split", "all", "--trials", 8, "--policy", "half.py:Half", "--json")
+    (one,) = result.json["series"]
+    assert (result.code, one["faults"]) == (1, {"policy:bug": one["invalid"]})
+    assert 0 < one["invalid"] == one["episodes"] - one["valid"]
+    assert one["tasks_with_fewer_valid_trials_than_k"]
+    shown = simia("evaluate", result.json["run"]["record"])
+    assert shown.code == 1
+    assert "invalid and count in no score: policy:bug" in shown.out
+    assert "left out" in shown.out
 
 
 def test_more_trials_continue_the_record(desk: str, simia: Simia) -> None:
@@ -104,27 +97,6 @@ def test_more_trials_continue_the_record(desk: str, simia: Simia) -> None:
     assert more["series"][0]["episodes"] == 2 * first["series"][0]["episodes"]
 
 
-def test_faults_are_counted_and_never_failures(desk: str, simia: Simia) -> None:
-    Path("half.py").write_text(
-        "class Half:\n"
-        "    def start(self, start): self.fail = start.seed % 2\n"
-        "    def act(self, messages):\n"
-        "        if self.fail: raise KeyError('odd')\n"
-        "        return ''\n"
-    )
-    result = simia("evaluate", desk, "--split", "all", "--trials", 8, "--policy", "half.py:Half", "--json")
-    assert result.code == 1
-    (one,) = result.json["series"]
-    assert one["invalid"] > 0
-    assert one["valid"] + one["invalid"] == one["episodes"]
-    assert one["faults"] == {"policy:bug": one["invalid"]}
-    assert one["tasks_with_fewer_valid_trials_than_k"]
-    shown = simia("evaluate", result.json["run"]["record"])
-    assert shown.code == 1
-    assert "invalid and count in no score: policy:bug" in shown.out
-    assert "left out" in shown.out
-
-
 def test_a_model_plays_and_a_budget_stops_it(oracle: OracleServer, simia: Simia) -> None:
     words = ("evaluate", "webshop", "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
     result = simia(*words, "--max-calls", 40, "--json")
@@ -133,11 +105,6 @@ def test_a_model_plays_and_a_budget_stops_it(oracle: OracleServer, simia: Simia)
     assert result.json["series"][0]["simulator"] == "llm"
     assert result.json["run"]["models"]["simulator"]["calls"] <= 41
     assert "--out" in result.err
-
-
-def test_the_prompt_is_reported_with_the_score(desk: str, simia: Simia) -> None:
-    result = simia("evaluate", desk, "--prompt", "compact", "--split", "all")
-    assert "prompt compact" in result.out
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
