@@ -169,9 +169,13 @@ def test_task_generator_that_breaks_is_told_after_everything_else(desk: str, sim
     assert result.err.splitlines()[-1].startswith("simia: error: tasks: 1 of the tasks cannot be made")
 
 
-def test_tools_of_a_policy_are_its_own(desk: str, simia: Simia) -> None:
+def test_a_policy_changes_its_copy_of_the_tools_only(desk: str, simia: Simia) -> None:
     Path("edits.py").write_text(
-        "class Edits:\n    def start(self, start):\n        assert 'mine' not in start.tools[0]\n"
-        "        start.tools[0]['mine'] = True\n    def act(self, messages): return ''\n"
+        "import copy\nimport pytest\n\n\nclass Edits:\n"
+        "    def start(self, start):\n"
+        "        with pytest.raises(TypeError):\n"
+        "            start.tools[0]['mine'] = True\n"
+        "        copy.deepcopy(start.tools)[0]['mine'] = True\n"
+        "    def act(self, messages): return ''\n"
     )
     assert simia("rollout", desk, "--policy", "edits.py:Edits", "--json").json["valid"] == 4
