@@ -34,7 +34,7 @@ def lines(name: str) -> list[bytes]:
 
 def play(simia: Simia, retries: int) -> tuple[Any, list[Record]]:
     """Record a run, play it again from its cassette when the endpoint is gone, and make sure that they are the same."""
-    with serve_in_thread(OracleOptions(fault_rate=0.2, hang=1.0, seed=3)) as server:
+    with serve_in_thread(OracleOptions(fault_rate=0.2, hang=1.0, seed=4)) as server:
         first = simia(*words("first.jsonl", retries), "--base-url", server.base_url, "--record-cassette", "c.jsonl")
         met = set(server.counts["faults"])
         assert met <= set(FAULTS)
