@@ -74,8 +74,8 @@ def test_a_run_ends_when_nothing_else_can_come(
 
 def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LOG_EVERY", 0.02)
-    words = ("rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--concurrency", 2, "--out", "o.jsonl")
-    words = (*words, "--episodes", 40, "--json")
+    words = ["rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--out", "o.jsonl", "--json"]
+    words += ["--concurrency", "2", "--episodes", "40"]
     quick = ("--role", "simulator.retries=1", "--role", "simulator.backoff=0.01")
     result: list[Any] = []
     with serve_in_thread(OracleOptions(latency_ms=20)) as server:
@@ -102,8 +102,8 @@ def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatc
 
 
 def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, oracle: OracleServer) -> None:
-    words = ("rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
-    words = (*words, "--episodes", 12, "--concurrency", 4, "--out", "o.jsonl", "--json")
+    words = ["rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url, "--json"]
+    words += ["--episodes", "12", "--concurrency", "4", "--out", "o.jsonl"]
     result = simia(*words, "--max-calls", 7)
     assert (result.code, result.json["stopped"], set(result.json["fault_kinds"])) == (1, "budget", {"simulator:budget"})
     assert result.json["models"]["simulator"]["calls"] == 7
@@ -113,7 +113,7 @@ def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, orac
     whole = simia(*words, "--max-calls", 200, "--resume")
     assert (whole.code, whole.json["valid"], whole.json["reused"]) == (0, 12, result.json["valid"])
     accounts().after_fork()
-    none = simia(*words[:-2], "new.jsonl", "--json", "--max-tokens", 100)
+    none = simia(*words[:-1], "new.jsonl", "--max-tokens", 100)
     assert none.json["models"]["simulator"]["calls"] == 0
 
 

@@ -178,8 +178,8 @@ def test_the_policy_is_on_the_cassette_too(desk: str, simia: Simia, at_policy: t
 def test_what_is_not_on_the_cassette_is_a_fault(run: Run, simia: Simia) -> None:
     words = ("--simulator", "llm", "--episodes", 1)
     assert run(*words, "--record-cassette", "c.jsonl").code == 0
-    words = (*words, "--split", "test", "--model", "oracle", "--replay-cassette", "c.jsonl")
-    result = simia("rollout", RETAIL, *words, "--json")
+    replayed = ("--split", "test", "--model", "oracle", "--replay-cassette", "c.jsonl")
+    result = simia("rollout", RETAIL, *words, *replayed, "--json")
     assert (result.code, result.json["fault_kinds"]) == (1, {"simulator:cassette_miss": 1})
 
 
