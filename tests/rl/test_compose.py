@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import yaml
 from simia_gym.errors import InputError
 
 from .libraries import need
-from .trl_parts import LIBRARY
 
 need("torch", "verl", "hydra")
 
@@ -195,14 +193,3 @@ def test_environments_and_their_weights() -> None:
     assert [config.generated for config, _ in plan.environments] == [9, 9]
     assert [config.generated for config, _ in plan.validation] == [0, 0]
     assert plan.name == "retail-v0-webshop-v0-cpu"
-
-
-def test_two_domains_of_ones_own_in_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("desk", "shop"):
-        shutil.copytree(LIBRARY, tmp_path / name)
-    plan = make_plan(grpo_options(env=("./desk", "./shop", RETAIL)), load_profile("cpu"))
-    assert plan.name == "desk-shop-retail-v0-cpu"
-    assert make_plan(grpo_options(env=("./desk",)), load_profile("cpu")).name == "custom-v0-cpu"
-    with pytest.raises(InputError, match="named twice"):
-        make_plan(grpo_options(env=("./desk", str(tmp_path / "desk"))), load_profile("cpu"))

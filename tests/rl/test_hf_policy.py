@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simia_gym.cli.app import run as main
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
 
@@ -142,23 +141,17 @@ def test_mistakes_are_named(given: PolicyOptions, words: str, tmp_path: Path, mo
         load_policy("hf", {}, given)
 
 
-def simia(*words: str, cwd: Path) -> tuple[int, list[str]]:
-    code = "import sys; from simia_gym.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
-    )
-    return done.returncode, (done.stdout + done.stderr).splitlines()
-
-
-def test_a_rollout_is_resumed_with_the_same_checkpoint_alone(tmp_path: Path) -> None:
+def test_a_rollout_is_resumed_with_the_same_checkpoint_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     model = save_policy(tmp_path / "model", length=4096)
     words = ["rollout", "simia/webshop-v0", "--policy", "hf", "--policy-model", str(model), "--episodes", "4"]
     words += ["--max-turns", "2", "--role", "policy.max_tokens=5", "--out", "record.jsonl", "--json"]
-    code, lines = simia(*words, cwd=tmp_path)
-    result = json.loads(next(line for line in lines if line.startswith("{")))
-    assert (code, result["valid"], result["policy"]) == (0, 4, f"hf:{model}"), lines
-    assert simia(*words, "--resume", cwd=tmp_path)[0] == 0
+    assert main(words) == 0
+    result = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert (result["valid"], result["policy"]) == (4, f"hf:{model}")
+    assert main([*words, "--resume"]) == 0
     save_policy(model, seed=1, length=4096)
-    code, lines = simia(*words, "--resume", cwd=tmp_path)
-    assert code == 2, lines
-    assert any("policy_hash" in line for line in lines), lines
+    assert main([*words, "--resume"]) == 2
+    assert "policy_hash" in capsys.readouterr().err

@@ -106,13 +106,6 @@ async def test_what_is_not_computed_is_refused(server: HFServer, wrong: dict[str
         await server.generate(PROMPT, {**VERLS, **wrong}, "a")
 
 
-async def test_conversations_are_found_by_their_tokens(server: HFServer) -> None:
-    turn = await server.generate(PROMPT, {**VERLS, "max_tokens": 3}, "one")
-    await server.generate([*PROMPT, *turn.token_ids, 5], {**VERLS, "max_tokens": 1}, "another, as verl names each turn")
-    done = await server.statistics()
-    assert done["reused"] == len(PROMPT) + len(turn.token_ids) - 1
-
-
 @pytest.mark.parametrize("bucket", [20_000, 1 << 30], ids=["many buckets", "one"])
 async def test_new_weights_arrive_bit_for_bit(
     server: HFServer, folder: Path, bucket: int, monkeypatch: pytest.MonkeyPatch

@@ -106,6 +106,12 @@ def test_limits_are_divided_among_the_processes(tmp_path: Path) -> None:
     assert Worlds(RunSettings(run=str(tmp_path))).suite(config).resources.pins is None
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """The folder of a run."""
+    return RunFolder(tmp_path)
+
+
 def write_episodes(run: Path, *lines: EpisodeLine, worker: int = 0) -> None:
     log = EpisodeLog(run, worker)
     for line in lines:
@@ -147,13 +153,12 @@ def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
     assert "groups" not in summed([*of("a", 1.0), *of("b", 0.0)]), "a validation has no groups"
 
 
-def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(folder: RunFolder) -> None:
     attempt = folder.new_attempt()
     metrics = Metrics(folder, attempt)
     assert metrics.look() == []
-    write_episodes(tmp_path, LINE)
-    write_episodes(tmp_path, MASKED, replace(LINE, step=1, purpose="val", reward=0.25), worker=1)
+    write_episodes(folder.path, LINE)
+    write_episodes(folder.path, MASKED, replace(LINE, step=1, purpose="val", reward=0.25), worker=1)
     assert metrics.in_flight(1) == 2
     write_verl(attempt, 1, **{"actor/grad_norm": 0.5})
     (line,) = metrics.look()
@@ -164,8 +169,7 @@ def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(tmp_path: P
     assert read_metrics(folder.metrics) == [line]
 
 
-def test_a_resumed_run_has_no_step_twice(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_resumed_run_has_no_step_twice(folder: RunFolder) -> None:
     first = folder.new_attempt()
     write_verl(first, 0, 1, 2, 3)
     Metrics(folder, first).look()
@@ -180,9 +184,8 @@ def test_a_resumed_run_has_no_step_twice(tmp_path: Path) -> None:
 
 
 def test_what_the_launch_did_not_live_to_write_is_taken_from_verls_own_files_the_last_of_them_first(
-    tmp_path: Path,
+    folder: RunFolder,
 ) -> None:
-    folder = RunFolder(tmp_path)
     first = folder.new_attempt()
     write_verl(first, 0, 1)
     Metrics(folder, first).look()
@@ -197,13 +200,12 @@ def test_what_the_launch_did_not_live_to_write_is_taken_from_verls_own_files_the
     assert read_metrics(folder.metrics) == []
 
 
-def test_a_step_that_was_saved_and_not_measured_is_made_up_from_its_episodes(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_step_that_was_saved_and_not_measured_is_made_up_from_its_episodes(folder: RunFolder) -> None:
     first = folder.new_attempt()
     write_verl(first, 1)
-    write_episodes(tmp_path, LINE, replace(LINE, step=2), replace(LINE, step=2, purpose="val", reward=0.5))
+    write_episodes(folder.path, LINE, replace(LINE, step=2), replace(LINE, step=2, purpose="val", reward=0.5))
     assert go_back(folder, 2)
-    forget_validation(tmp_path, 2)
+    forget_validation(folder.path, 2)
     make_up(folder, 2)
     lines = read_metrics(folder.metrics)
     assert [line["step"] for line in lines] == [1, 2]
@@ -221,8 +223,7 @@ def test_a_validation_that_is_played_again_leaves_no_record_behind(tmp_path: Pat
     assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] == records[:2]
 
 
-def test_numbers_that_are_none_are_null(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_numbers_that_are_none_are_null(folder: RunFolder) -> None:
     attempt = folder.new_attempt()
     write_verl(attempt, 1, **{"actor/grad_norm": math.nan, "actor/kl": math.inf, "actor/lr": 0.5})
     for write in (lambda: Metrics(folder, attempt).look(), lambda: go_back(folder, 1)):
@@ -261,9 +262,8 @@ def test_what_models_took_is_added_over_episodes_and_steps() -> None:
     assert found["models"]["user"]["faults"] == {"timeout": 2}
 
 
-def test_the_curve_is_a_picture(tmp_path: Path) -> None:
+def test_the_curve_is_a_picture(folder: RunFolder) -> None:
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "simia-gym[rl]"')
-    folder = RunFolder(tmp_path)
     for steps in ([], [1, 2]):
         lines = [{"step": step, "train": summed([MASKED]), "val": summed([LINE])} for step in steps]
         folder.metrics.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
@@ -300,8 +300,7 @@ ACTOR = "actor_rollout_ref.actor"
 KL, MORE = f"{ACTOR}.use_kl_loss=true", f"{ACTOR}.ppo_max_token_len_per_gpu=8192"
 
 
-def test_a_run_goes_on_with_other_limits_of_memory_and_no_other_settings(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_run_goes_on_with_other_limits_of_memory_and_no_other_settings(folder: RunFolder) -> None:
     with pytest.raises(InputError, match="no training has begun"):
         check_settings(folder, plan_of().to_json())
     write_settings(folder, plan_of(overrides=(KL, MORE)).to_json())
@@ -315,9 +314,8 @@ def test_a_run_goes_on_with_other_limits_of_memory_and_no_other_settings(tmp_pat
 
 
 def test_a_start_that_came_to_nothing_leaves_the_folder_free(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = RunFolder(tmp_path)
     write_settings(folder, plan_of().to_json())
     folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
     write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
@@ -326,17 +324,16 @@ def test_a_start_that_came_to_nothing_leaves_the_folder_free(
     assert not folder.begun
 
 
-def test_a_dry_run_writes_into_no_run(tmp_path: Path) -> None:
+def test_a_dry_run_writes_into_no_run(folder: RunFolder) -> None:
     from .libraries import need
 
     need("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
-    folder = RunFolder(tmp_path)
     write_settings(folder, plan_of().to_json())
-    (tmp_path / "verl.yaml").write_text("mine", encoding="utf-8")
+    (folder.path / "verl.yaml").write_text("mine", encoding="utf-8")
     for resume in (False, True):
         with pytest.raises(InputError, match="contains a training"):
-            run_grpo(grpo_options(env=("simia/retail-v0",), out=tmp_path, dry_run=True, resume=resume))
-    assert (tmp_path / "verl.yaml").read_text(encoding="utf-8") == "mine"
+            run_grpo(grpo_options(env=("simia/retail-v0",), out=folder.path, dry_run=True, resume=resume))
+    assert (folder.path / "verl.yaml").read_text(encoding="utf-8") == "mine"
 
 
 def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,8 +347,7 @@ def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) ->
         assert secret not in text
 
 
-def test_one_launch_a_folder(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_one_launch_a_folder(folder: RunFolder) -> None:
     with only_one(folder), pytest.raises(InputError, match="a training is running"), only_one(folder):
         pass
     with only_one(folder):
