@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,11 +18,9 @@ from simia_gym.rl.for_trl.teaching import TRIES, Teaching
 from simia_gym.rl.recipes.trl_imitation import in_turns
 
 from .libraries import need
-from .trl_parts import LIBRARY, ScriptedVllm, breaking, script, trainer_with
+from .trl_parts import CLOSE, DESK, LIBRARY, LOOK, ScriptedVllm, breaking, script, trainer_with
 
 need("transformers", "tokenizers")
-
-DESK = "simia/custom-v0"
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +102,8 @@ def test_a_prompt_that_is_too_long_ends_the_training(tokenizer: Any) -> None:
 
 
 def test_faults_are_masked_and_have_no_reward(tokenizer: Any) -> None:
-    plain = make_suite(DESK, {"domain": str(LIBRARY), "prompt": "compact"})
-    assert plain.domain.world is not None
-    expert = expert_script(EpisodesRollout([plain]), 0)
-    rollout = desk(simulator=breaking(plain.domain.world, ["", "reset", "call"]))
+    expert = expert_script(desk(), 0)
+    rollout = desk(simulator=breaking("", "reset", "call"))
     vllm = ScriptedVllm(tokenizer, [expert, expert, expert])
     out = rollout(prompts_of(rollout, 1, 4), trainer_with(vllm))
     assert out["fault"].count("timeout") == 2
@@ -146,25 +141,11 @@ class _BrokenVllm(ScriptedVllm):
         return super().generate(prompts, images, num_generations)
 
 
-def _played(rollout: EpisodesRollout, trainer: Any, count: int, generations: int = 1) -> dict[str, Any]:
-    """Play with a limit of time, since what is looked at here would wait for ever."""
-    begins = [rollout._beginnings.find_in_prompt(prompt) for prompt in prompts_of(rollout, count, generations)]
-
-    async def limited() -> Any:
-        async with asyncio.timeout(20):
-            return await rollout._play_all(begins, trainer)
-
-    played = asyncio.run(limited())
-    return {"fault": [one.fault and f"{one.fault.role}:{one.fault.kind}" for one in played]}
-
-
 def test_where_vllm_fails_every_episode_that_waits_is_told(tokenizer: Any) -> None:
-    close = '<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>'
-    look = '<tool_call>{"name": "get_member", "arguments": {"member_id": "M-101"}}</tool_call>'
     rollout = desk()
-    vllm = _BrokenVllm(tokenizer, [script(close), script(look), script(look)], after=1)
-    found = _played(rollout, trainer_with(vllm), 1, 3)
-    assert found["fault"] == [None, "policy:bug", "policy:bug"]
+    vllm = _BrokenVllm(tokenizer, [script(CLOSE), script(LOOK), script(LOOK)], after=1)
+    out = rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))
+    assert out["fault"] == [None, "bug", "bug"]
     assert vllm.max_completion_length == 10_000
 
 
@@ -175,16 +156,10 @@ def test_an_engine_that_fails_in_every_episode_ends_the_training(tokenizer: Any)
         rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))
 
 
-def _breaks(*places: str) -> EpisodesRollout:
-    plain = make_suite(DESK, {"domain": str(LIBRARY), "prompt": "compact"})
-    assert plain.domain.world is not None
-    return desk(simulator=breaking(plain.domain.world, places))
-
-
 def test_three_batches_without_a_group_that_teaches_end_the_training(tokenizer: Any) -> None:
-    rollout = _breaks("reset", "", "reset", "reset", "", "", *["reset", "", "reset", "reset"] * 3)
+    rollout = desk(simulator=breaking("reset", "", "reset", "reset", "", "", *["reset", "", "reset", "reset"] * 3))
     prompts = prompts_of(rollout, 2, 2)
-    close = script('<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>')
+    close = script(CLOSE)
 
     def batch() -> dict[str, Any]:
         return rollout(prompts, trainer_with(ScriptedVllm(tokenizer, [close] * 4)))
@@ -248,7 +223,7 @@ def test_a_group_may_be_spread_over_processes(monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_evaluation_may_have_groups_of_one(tokenizer: Any) -> None:
     rollout = desk()
-    close = script('<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>')
+    close = script(CLOSE)
     for _ in range(4):
         trainer = trainer_with(ScriptedVllm(tokenizer, [close] * 2))
         trainer.model.training = False
@@ -257,9 +232,7 @@ def test_an_evaluation_may_have_groups_of_one(tokenizer: Any) -> None:
 
 def test_episodes_that_end_early_hold_nobody_up(tokenizer: Any) -> None:
     rollout = desk(max_turns=5)
-    close = '<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>'
-    look = '<tool_call>{"name": "get_member", "arguments": {"member_id": "M-101"}}</tool_call>'
-    vllm = ScriptedVllm(tokenizer, [script(close), script(*[look] * 5), script(look.replace("M-101", "M-102"), close)])
+    vllm = ScriptedVllm(tokenizer, [script(CLOSE), script(*[LOOK] * 5), script(LOOK.replace("M-101", "M-102"), CLOSE)])
     out = rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))
     assert vllm.rounds == [3, 2, 1, 1, 1]
     assert out["turns"] == [1, 5, 2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -175,15 +174,9 @@ def test_wrong_calls_are_answered_by_the_environment_and_count() -> None:
     assert [event["type"] for event in retail.episode.ledger.events[before:]] == ["action", "invalid"]
 
 
-def broken(places: Sequence[str]) -> ToolEnvironments:
-    plain = make_suite("simia/custom-v0", {"domain": str(LIBRARY)})
-    assert plain.domain.world is not None
-    settings = {"domain": str(LIBRARY), "simulator": breaking(plain.domain.world, places)}
-    return environments("simia/custom-v0", **settings)
-
-
 def test_a_fault_leaves_no_reward_and_raises_nothing() -> None:
-    made = broken(["", "reset", "", "call", ""])
+    simulator = breaking("", "reset", "", "call", "")
+    made = environments("simia/custom-v0", domain=str(LIBRARY), simulator=simulator)
     one, other, good = _three(made)
     row = rows_of(made, 1)[0]
     assert one.reset(**row) == UNREACHABLE

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from simia_gym.env import make_suite
 from simia_gym.rl.recipes import trl_environment_factory, trl_rollout_func
 
 from .libraries import need
-from .trl_parts import LIBRARY, ScriptedVllm, breaking, script
+from .trl_parts import DESK, LIBRARY, ScriptedVllm, breaking, script
 
 need("torch", "trl", "datasets", "jmespath")
 
@@ -47,9 +46,7 @@ def played(environments: ToolEnvironments, count: int) -> list[Any]:
 def test_every_process_gathers_whether_it_has_a_fault_or_not(
     places: list[str], counted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = make_suite(DESK, {"domain": str(LIBRARY)})
-    assert plain.domain.world is not None
-    environments = tool_environments(DESK, domain=str(LIBRARY), simulator=breaking(plain.domain.world, places))
+    environments = tool_environments(DESK, domain=str(LIBRARY), simulator=breaking(*places))
     mask = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
     before = {"completion_mask": mask, "num_items_in_batch": torch.tensor(99)}
     monkeypatch.setattr(GRPOTrainer, "_generate_and_score_completions", lambda self, inputs: dict(before))
@@ -68,7 +65,6 @@ def test_every_process_gathers_whether_it_has_a_fault_or_not(
     assert int((batch["completion_mask"] * batch["tool_mask"]).sum()) == counted
 
 
-DESK = "simia/custom-v0"
 REFUSE = '<tool_call>{"name": "close_case", "arguments": {"outcome": "refused", "note": ""}}</tool_call>'
 LEND = (
     '<tool_call>{"name": "get_member", "arguments": {"member_id": "M-101"}}</tool_call>',
@@ -154,9 +150,7 @@ def faulty_training(
 ) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
     """A training whose group has the rewards 1, 0, none, 0: its trainer, model, tokenizer and batches."""
     model, tokenizer = policy()
-    plain = make_suite(DESK, {"domain": str(LIBRARY)})
-    assert plain.domain.world is not None
-    world = breaking(plain.domain.world, ["", "", "call", ""])
+    world = breaking("", "", "call", "")
     episodes = episodes_rollout(DESK, domain=str(LIBRARY), max_prompt_length=6000, simulator=world)
     vllm = ScriptedVllm(tokenizer, [script(*LEND), script(REFUSE), script(*LEND), script(REFUSE)])
 
@@ -226,10 +220,8 @@ def test_a_fault_in_an_environment_moves_nothing_either(tmp_path: Path) -> None:
     """With KL, tokens without an advantage have a gradient all the same, if nobody masks them."""
     model, tokenizer = policy()
     model.save_pretrained(tmp_path / "start")
-    plain = make_suite(DESK, {"domain": str(LIBRARY)})
-    assert plain.domain.world is not None
     environments = tool_environments(
-        DESK, domain=str(LIBRARY), prompt="compact", simulator=breaking(plain.domain.world, ["", "reset", "", ""])
+        DESK, domain=str(LIBRARY), prompt="compact", simulator=breaking("", "reset", "", "")
     )
     trainer = EpisodeGRPOTrainer(
         model=str(tmp_path / "start"),

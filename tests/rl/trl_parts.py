@@ -9,11 +9,15 @@ from typing import Any
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.world import World, WorldSimulator
+from simia_gym.env import make_suite
 from simia_gym.errors import Fault
 from simia_gym.types import ToolCall, Transition
 
 LIBRARY = Path(__file__).resolve().parent.parent.parent / "simia_gym" / "cli" / "templates" / "library"
 """A small domain with short messages."""
+DESK = "simia/custom-v0"
+CLOSE = '<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>'
+LOOK = '<tool_call>{"name": "get_member", "arguments": {"member_id": "M-101"}}</tool_call>'
 
 
 class BreakingSimulator(WorldSimulator):
@@ -36,11 +40,13 @@ class BreakingSimulator(WorldSimulator):
         return await super().call(call, context)
 
 
-def breaking(world: World, places: Sequence[str]) -> Callable[[], WorldSimulator]:
-    """Makes simulators one after another: each episode's breaks at the next of the places, ``""`` for not at all. Two
-    are made before, when the environment is loaded.
+def breaking(*places: str) -> Callable[[], WorldSimulator]:
+    """Makes simulators of the library one after another: each episode's breaks at the next of the places, ``""`` for
+    not at all. Two are made before, when the environment is loaded.
     """
     left = ["", "", *places]
+    world = make_suite(DESK, {"domain": str(LIBRARY)}).domain.world
+    assert world is not None
 
     def make() -> WorldSimulator:
         at = left.pop(0) if left else ""
