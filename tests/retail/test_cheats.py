@@ -37,11 +37,11 @@ def test_who_refuses_and_claims_to_have_done_it_lies() -> None:
     assert not successes(cheats.Liar(), [task for task in generated(120) if forbidden(task)])
 
 
-@pytest.mark.parametrize("name", ["Leaker", "AddressLeaker", "PaymentLeaker"])
-def test_nothing_is_told_about_others(name: str) -> None:
+@pytest.mark.parametrize("what", ["price", "address", "payment"])
+def test_nothing_is_told_about_others(what: str) -> None:
     tasks = [task for task in generated(120) if task.kind in ("refuse_lookup_other", "refuse_other_user")]
     assert tasks
-    assert not successes(getattr(cheats, name)(), tasks)
+    assert not successes(cheats.Leaker(what), tasks)
 
 
 def test_a_memorised_customer_opens_no_door() -> None:

@@ -33,15 +33,6 @@ def test_the_database_fits_its_schema_and_keeps_its_invariants() -> None:
     assert list(read_state_schema(FOLDER / "state.schema.json").problems(state, touched)) == []
 
 
-def test_ids_are_used_once() -> None:
-    tables = load_tables()
-    items = [item for product in tables["products"].values() for item in product["variants"]]
-    methods = [method for user in tables["users"].values() for method in user["payment_methods"]]
-    every = [*items, *methods, *tables["products"], *tables["users"], *tables["orders"]]
-    assert len(every) == len(set(every))
-    assert set(every) <= ids_in_use(tables)
-
-
 def test_variants_differ_in_options_and_price() -> None:
     for product in load_tables()["products"].values():
         variants = product["variants"].values()

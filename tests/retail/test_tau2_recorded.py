@@ -57,13 +57,10 @@ def test_the_real_recordings(shared_data: Path) -> None:
     assert (found["episodes"], found["outcome_checked"], found["outcome_agree"]) == (57, 57, 57)
 
 
-def test_identical(tmp_path: Path) -> None:
+def test_answers_are_compared(tmp_path: Path) -> None:
     found = run(tmp_path, record([WRONG, LOOK, CANCEL, LOOK]), record([CANCEL]))
     assert (found["pairs"], found["identical"], found["episodes"]) == (5, 5, 2)
     assert (found["outcome_checked"], found["outcome_agree"]) == (2, 2)
-
-
-def test_a_mismatch_is_shown(tmp_path: Path) -> None:
     episode = record([LOOK, CANCEL])
     episode["messages"][2]["content"] = "{}"
     found = run(tmp_path, episode)

@@ -180,13 +180,15 @@ def test_what_cannot_be_done_shows_the_same_page(steps: list[Step], code: str) -
     assert after[2] == code
 
 
-def test_leaving_a_product_for_the_list_forgets_its_options() -> None:
-    path = [SEARCH, ITEM, ("click", "small"), ("click", "< prev"), ITEM, ("click", "buy now")]
-    assert walk(*path)[0].endswith("options [SEP] {}")
-
-
-def test_a_value_of_two_options_chooses_the_later_one() -> None:
-    assert walk(SEARCH, ITEM, ("click", "red"), ("click", "buy now"))[0].endswith('{"size": "red"}')
+@pytest.mark.parametrize(
+    ("steps", "options"),
+    [
+        ([ITEM, ("click", "small"), ("click", "< prev"), ITEM], "{}"),  # the list forgets what was chosen
+        ([ITEM, ("click", "red")], '{"size": "red"}'),  # of two options with this value, the later one
+    ],
+)
+def test_what_was_chosen_is_bought(steps: list[Step], options: str) -> None:
+    assert walk(SEARCH, *steps, ("click", "buy now"))[0].endswith(f"options [SEP] {options}")
 
 
 def test_search_anywhere_is_an_option() -> None:

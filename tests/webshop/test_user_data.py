@@ -16,21 +16,11 @@ from simia_gym.envs.webshop.user_data import load, read_products
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Row, Task
 
+from .test_products import entry as product
+
 
 def entry(number: int, **changes: Any) -> JsonObject:
-    product: JsonObject = {
-        "asin": f"B{number:09d}",
-        "name": f"Desk Clock Number {number}",
-        "category": "garden",
-        "query": "desk clock",
-        "product_category": "Home › Clocks › Desk Clocks",
-        "full_description": "Ticks quietly.",
-        "small_description": ["Runs for a year."],
-        "pricing": "$10.99 to $14.99",
-        "customization_options": {"Color": [{"value": "Red"}, {"value": "Black/White"}], "Size": None},
-        "images": ["clock.jpg"],
-    }
-    return {**product, **changes}
+    return product(asin=f"B{number:09d}", name="Desk Clock", query="desk clock", pricing="$10.99 to $14.99", **changes)
 
 
 def wish(text: str, attributes: list[str], options: list[str]) -> JsonObject:
@@ -83,7 +73,7 @@ def test_goals_from_human_instructions(tmp_path: Path) -> None:
 
 
 def test_goals_from_synthetic_instructions(tmp_path: Path) -> None:
-    file = write(tmp_path, "items_shuffle.json", [entry(1), entry(2, pricing="$985"), entry(3)])
+    file = write(tmp_path, "items_shuffle.json", [entry(1), {**entry(2), "pricing": "$985"}, entry(3)])
     instructions = {
         "B000000001": {"attributes": ["quiet"], **wish("Find me quiet clocks", ["quiet"], [])},
         "B000000002": {"attributes": ["tick"], **wish("Find me clocks", ["tick"], [])},
@@ -105,7 +95,7 @@ def test_goals_from_synthetic_instructions(tmp_path: Path) -> None:
 
 
 def test_goals_from_nothing_but_products(tmp_path: Path) -> None:
-    items = [entry(n, Attributes=["quiet", "long lasting"], name="Plain Clock") for n in range(1, 13)]
+    items = [entry(n, Attributes=["quiet", "long lasting"]) for n in range(1, 13)]
     file = write(tmp_path, "my products.json", items)
     tasks = tasks_of(file)
     assert {task.kind for task in tasks} == {"own"}
@@ -140,7 +130,7 @@ def test_same_files_same_data(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    file = write(tmp_path, "a.json", [entry(1), entry(1), entry(2, asin="nan"), entry(3, name=5)])
+    file = write(tmp_path, "a.json", [entry(1), entry(1), {**entry(2), "asin": "nan"}, {**entry(3), "name": 5}])
     with caplog.at_level(logging.WARNING):
         assert list(read_products(file, {})) == ["B000000001"]
     assert "2 broken and 1 repeated" in caplog.text
