@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, model_validator
 
 from simia_gym.common.files import read_yaml
+from simia_gym.common.validation import validated
 from simia_gym.errors import DomainError, InputError
 from simia_gym.rewards.programs.builtin import PROGRAMS
-from simia_gym.rewards.programs.program import Args, Program, explain, find_program
+from simia_gym.rewards.programs.program import Args, Program, find_program
 from simia_gym.types import CriterionKind, JsonObject
 
 _MOST_MERGED = 4096
@@ -190,10 +191,7 @@ def read_criterion(item: Mapping[str, Any], *, folder: Path | None = None, where
         DomainError: The item is invalid; names the criterion and the field.
     """
     place = f"{where}: criterion {_read_id(item, where)!r}"
-    try:
-        return Criterion.model_validate(item, context={"folder": folder, "where": place})
-    except ValidationError as error:
-        raise explain(error, place, Criterion.model_fields) from error
+    return validated(Criterion, item, where=f"{place}: ", context={"folder": folder, "where": place})
 
 
 def _read_id(item: Any, where: str) -> str:

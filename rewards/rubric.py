@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from simia_gym.common.validation import validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfounded
-from simia_gym.rewards.programs.program import explain, load_function
+from simia_gym.rewards.programs.program import load_function
 from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, STATE_PROGRAMS, hide_missing_state
 from simia_gym.types import CriterionResult, Evidence, Task, Verdict
 
@@ -90,10 +91,7 @@ class RubricReward:
         judge_scope: JudgeScope = "llm",
     ) -> None:
         place = None if folder is None else Path(folder)
-        try:
-            self.options = RubricOptions.model_validate(dict(options or {}))
-        except ValidationError as error:
-            raise explain(error, where, RubricOptions.model_fields, "reward_options") from error
+        self.options = validated(RubricOptions, dict(options or {}), where=f"{where}: reward_options")
         self.rubric = Rubric(items, folder=place, where=where)
         self.io = judge is not None
         if judge_scope not in ("llm", "all"):

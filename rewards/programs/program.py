@@ -9,17 +9,18 @@ from __future__ import annotations
 import inspect
 import json
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.fields import FieldInfo
 
 from simia_gym.common.dotted_names import load_object
+from simia_gym.common.validation import validated
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding
@@ -81,30 +82,7 @@ class Program:
         """
         if self.args is None:
             return dict(given)
-        try:
-            return self.args.model_validate(dict(given))
-        except ValidationError as error:
-            raise explain(error, where, self.args.model_fields, "check") from error
-
-
-def explain(error: ValidationError, where: str, known: Iterable[str], within: str = "") -> DomainError:
-    """Turn pydantic's errors about an object into one error with a problem for each.
-
-    ``known`` are the keys of the object, which stands at ``where``, below the key ``within`` if there is one.
-    """
-    problems: list[InputError] = []
-    for detail in error.errors():
-        place = ".".join(str(part) for part in (within, *detail["loc"]) if part != "")
-        listed = f"Known: {', '.join(known) or 'none'}."
-        if detail["type"] == "extra_forbidden":
-            problems.append(DomainError(f"{place}: there is no such key", where=where, fix=listed))
-        elif detail["type"] == "missing":
-            problems.append(DomainError(f"{place}: this key is missing", where=where, fix=listed))
-        else:
-            got = f", got {detail['input']!r:.80}" if detail["loc"] else ""
-            what = f"{place}: {detail['msg'].removeprefix('Value error, ')}{got}"
-            problems.append(DomainError(what.removeprefix(": "), where=where, fix="Change the value."))
-    return DomainError.of(problems)
+        return validated(self.args, dict(given), where=f"{where}: check")
 
 
 def load_function(name: str, key: str, folder: Path | None, where: str, fix: str) -> Callable[..., Any]:
