@@ -31,13 +31,8 @@ def settings(env: str, *, retries: int) -> dict[str, Any]:
     patience = {"timeout": 0.4, "retries": retries, "backoff": 0.01}
     talks = suite_of(env, simulator="world").domain.user is not None
     roles = {role: patience for role in ROLES if role != "user" or talks}
-    return {
-        "split": "all",
-        "simulator": "llm",
-        "judge": "llm-all",
-        "roles": roles,
-        **({"user": "llm"} if talks else {}),
-    }
+    made = {"split": "all", "simulator": "llm", "judge": "llm-all", "roles": roles}
+    return {**made, "user": "llm"} if talks else made
 
 
 def faulty() -> OracleOptions:
