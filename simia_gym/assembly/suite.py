@@ -48,7 +48,6 @@ class Suite:
     Attributes:
         simulator_name: Name of the simulator; never ``auto``.
         model_names: Names of the models in use, by role.
-        pins: The store of the answers that groups share; ``None`` if no model simulates or ``pins`` is off.
         warnings: Sentences about settings with unexpected effects.
 
     Raises:
@@ -70,8 +69,6 @@ class Suite:
         self.models = RoleModels(config, self.resources)
         self.simulator_name = self._simulator_name()
         self.max_turns = config.max_turns or self.domain.config.max_turns
-        self.pins = self._make_pins()
-        self._recorded = self._read_recorded()
         self.model_names = self._model_names()
         check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
         self._reward = self._make_reward()
@@ -167,18 +164,17 @@ class Suite:
         scope = "all" if judge == "llm-all" else "llm"
         return self.domain.make_reward(self.models.get("judge"), scope, self.config.votes)
 
-    def _make_pins(self) -> PinStore | None:
+    @cached_property
+    def pins(self) -> PinStore | None:
+        """The store of the answers that groups share; ``None`` if no model simulates or ``pins`` is off."""
         if not self.config.pins or self.simulator_name not in (LLM, "hybrid"):
             return None
-        if self.resources.pins is not None:
-            return self.resources.pins
         from simia_gym.simulators.pins import MemoryPins
 
-        return MemoryPins()
+        return self.resources.pins or MemoryPins()
 
-    def _read_recorded(self) -> Mapping[tuple[str, int], Sequence[Event]] | None:
-        if self.simulator_name != "replay":
-            return None
+    @cached_property
+    def _recorded(self) -> Mapping[tuple[str, int], Sequence[Event]]:
         if self.config.replay_from is None:
             fix = "Give replay_from=FILE (--replay-from), a record."
             raise InputError("simulator is 'replay' and no record is named", where="replay_from", fix=fix)
@@ -216,7 +212,7 @@ class Suite:
         if name == "world":
             assert world is not None  # `_simulator_name` has checked it
             return WorldSimulator(world, self.config.feedback)
-        if self._recorded is not None:
+        if name == "replay":
             from simia_gym.simulators.replay import ReplaySimulator
 
             return ReplaySimulator(self.domain, self._recorded)

@@ -84,11 +84,10 @@ def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
     try:
         # Not run by the loader, whose bytecode cache misses a change of equal file size within one second.
         exec(compile(code, str(path), "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
-        raise _cannot_import(str(path), spec, where, error, str(path)) from error
-    except BaseException:
-        del sys.modules[name]
+        if isinstance(error, Exception | SystemExit):
+            raise _cannot_import(str(path), spec, where, error, str(path)) from error
         raise
     return module
 
@@ -108,7 +107,6 @@ def _folder_package(folder: Path) -> str:
 
 
 def _cannot_import(source: str, spec: str, where: str, error: BaseException, file: str | None) -> InputError:
-    line = ""
     if isinstance(error, SyntaxError) and error.filename == file:
         line = f", line {error.lineno}"
     else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from simia_gym.assembly.settings import EnvConfig
@@ -71,9 +70,7 @@ class RecordStore:
         """Use the store as a context."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close both files."""
         self._lines.close()
         self._times.close()
