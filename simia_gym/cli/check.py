@@ -13,7 +13,7 @@ from simia_gym.common.formatting import one_line
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.errors import InputError
-from simia_gym.evaluation.check import IDLE, REFUSER, Report, check_folder
+from simia_gym.evaluation.checker import IDLE, REFUSER, Report, check_folder
 
 
 def check_domain(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from simia_gym.cli.options import AsJson
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 
-TEMPLATE = "library"
+TEMPLATE = Path(__file__).parent / "templates" / "library"
 _NAME = re.compile(r"^name: \w+", re.MULTILINE)
 
 
@@ -33,7 +32,8 @@ def write_domain(
     output = Output(json)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError("exists already and is not an empty folder", where=str(path), fix="Give a new path.")
-    written = sorted(_copy(files("simia_gym.cli") / "templates" / TEMPLATE, path))
+    shutil.copytree(TEMPLATE, path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    written = sorted(item for item in path.rglob("*") if item.is_file())
     manifest = path / "domain.yaml"
     named = _NAME.sub(f"name: {_domain_name(path)}", manifest.read_text(encoding="utf-8"), count=1)
     manifest.write_text(named, encoding="utf-8")
@@ -45,19 +45,6 @@ def write_domain(
     output.say(f"  change it  {path / 'README.md'} says what each file is")
     output.result({"path": str(path), "files": [str(item.relative_to(path)) for item in written]})
     return 0
-
-
-def _copy(source: Traversable, target: Path) -> list[Path]:
-    """Copy a folder of package data without Python's cache files; return the copied files."""
-    target.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for item in source.iterdir():
-        if item.is_dir():
-            written += _copy(item, target / item.name) if item.name != "__pycache__" else []
-        elif not item.name.endswith(".pyc"):
-            (target / item.name).write_bytes(item.read_bytes())
-            written.append(target / item.name)
-    return written
 
 
 def _domain_name(path: Path) -> str:

@@ -7,6 +7,7 @@ observation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
@@ -34,24 +35,22 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
                 yield name, f"its rendering rule names the argument {argument!r}, which the tool does not have"
 
 
-def gold_problems(domain: Domain, tasks: Iterable[Task]) -> Iterator[tuple[str, str]]:
-    """Check the gold calls of tasks in a domain with a world; yields each tool's name and its first problem.
+def gold_problems(domain: Domain, tasks: Iterable[Task]) -> dict[str, str]:
+    """Check the gold calls of tasks in a domain with a world; gives each wrong tool's first problem.
 
     Tasks that cannot run are skipped, because other checks report them.
     """
-    found: set[str] = set()
+    found: dict[str, str] = {}
     for task in tasks:
-        try:
+        with suppress(Fault, PatchError, KeyError, InputError):
             state = domain.prepare(task).initial
             for item in task.gold:
                 call = ToolCall(item["name"], dict(item.get("arguments", {})))
                 transition, problems = call_problems(domain, state, call)
                 state = state if transition.state is None else transition.state
-                if problems and call.name not in found:
-                    found.add(call.name)
-                    yield call.name, problems[0]
-        except (Fault, PatchError, KeyError, InputError):
-            continue
+                if problems:
+                    found.setdefault(call.name, problems[0])
+    return found
 
 
 def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str]]:

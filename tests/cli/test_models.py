@@ -16,11 +16,10 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.results import spending_lines
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
-from simia_gym.llm.accounts import Accounts, accounts
+from simia_gym.llm.accounts import accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.policies import PolicyOptions
@@ -208,15 +207,6 @@ def test_how_the_policy_is_sampled_is_part_of_the_record(desk: str, simia: Simia
     assert simia(*words, "--resume", "--role", "policy.temperature=0.5").code == 0
     other = simia(*words, "--resume", "--role", "policy.temperature=1")
     assert (other.code, "policy_hash" in other.err) == (2, True)
-
-
-@pytest.mark.parametrize(("counts", "words"), [((True, True), ""), ((False, True, False), "tokens of 2 answers")])
-def test_what_no_server_counted_is_said(counts: tuple[bool, ...], words: str) -> None:
-    kept = Accounts()
-    for by_server in counts:
-        kept.answered("judge", Usage(10, 0, 5), 0.0, 0.1, counted=by_server)
-    (line,) = spending_lines(kept.snapshot())
-    assert ("estimated" in line, words in line) == (bool(words), True)
 
 
 def near(expected: float, real: float, factor: float) -> None:

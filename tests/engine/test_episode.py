@@ -18,7 +18,7 @@ from simia_gym.contracts import StepContext
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
-from simia_gym.evaluation.check import check_folder
+from simia_gym.evaluation.checker import check_folder
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rollout.jobs import Job, Plan

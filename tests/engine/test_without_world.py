@@ -13,7 +13,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, InputError
-from simia_gym.evaluation.check import check_folder
+from simia_gym.evaluation.checker import check_folder
 from simia_gym.types import JsonObject, ToolCall
 
 from ..worldless import copy_without_world

@@ -46,17 +46,6 @@ def test_they_are_shares_of_all_ways_to_draw_k_trials(numbers: tuple[int, int, i
     assert pass_at_k(trials, successes, k) == pytest.approx(sum(map(any, drawn)) / len(drawn))
 
 
-@given(NUMBERS)
-def test_they_bound_the_rate_and_mirror_each_other(numbers: tuple[int, int, int]) -> None:
-    trials, successes, k = numbers
-    rate = successes / trials
-    assert pass_hat_k(trials, successes, k) <= rate + 1e-12
-    assert pass_at_k(trials, successes, k) >= rate - 1e-12
-    assert pass_at_k(trials, successes, k) == pytest.approx(1 - pass_hat_k(trials, trials - successes, k))
-    if k < trials:
-        assert pass_hat_k(trials, successes, k + 1) <= pass_hat_k(trials, successes, k)
-
-
 @given(st.integers(2, 6), st.floats(0.05, 0.95), st.integers(1, 3))
 def test_their_expectation_is_the_probability_itself(trials: int, chance: float, k: int) -> None:
     """Over all outcomes of n independent trials: unbiased, which the plain rate to the k-th power is not."""

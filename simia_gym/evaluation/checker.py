@@ -281,7 +281,7 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
     tasks = list(suite.tasks)
-    for name, text in gold_problems(domain, tasks):
+    for name, text in gold_problems(domain, tasks).items():
         yield _declaration(domain, name, text)
     for number, task in enumerate(tasks, start=1):
         progress(f"task {number} of {len(tasks)}")
