@@ -110,11 +110,7 @@ class WebShopExpert:
 
 
 def read_page(text: str) -> Page:
-    """Parse an observation.
-
-    Args:
-        text: The page's text with its line of available actions.
-    """
+    """Parse an observation: the page's text with its line of available actions."""
     body, _, line = text.partition("\n\nAvailable Actions:\n")
     parts = body.split(SEP)
     clickables = list(json.loads(line)["clickables"]) if line else []

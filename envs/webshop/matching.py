@@ -38,10 +38,6 @@ def similar(one: str, other: str) -> bool:
 
     They match if thefuzz's ``token_set_ratio`` with default settings exceeds 85: characters 128 to 255 are dropped, the
     text is lower-cased, all but letters and digits become blanks, and the ratio is rounded to a whole number.
-
-    Args:
-        one: A phrase.
-        other: Another phrase.
     """
     return round(fuzz.token_set_ratio(_processed(one), _processed(other))) > THRESHOLD
 
@@ -101,11 +97,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 @lru_cache(maxsize=16_384)
 def nouns(title: str) -> frozenset[str]:
-    """The nouns of a title, in lower case: an approximation without a language model.
-
-    Args:
-        title: A product's title.
-    """
+    """The nouns of a product's title, in lower case: an approximation without a language model."""
     words = (word.lower() for word in _WORD.findall(title))
     return frozenset(word for word in words if _is_noun(word))
 

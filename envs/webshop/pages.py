@@ -56,13 +56,7 @@ def start_page(instruction: str) -> str:
 
 
 def results_part(found: Sequence[str], products: Mapping[str, Mapping[str, Any]], number: int) -> Part:
-    """A page of search results; beyond the last one it is empty.
-
-    Args:
-        found: Ids of all results, best first.
-        products: The products by id.
-        number: Number of the page, from 1.
-    """
+    """Page ``number``, from 1, of the results whose ids were ``found``, best first; beyond the last one it is empty."""
     shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
     turning = ("< Prev", "Next >") if number > 1 else ("Next >",)
     texts = ["Back to Search", f"Page {number} (Total results: {len(found)})", *turning]
@@ -86,12 +80,7 @@ def item_part(product: Mapping[str, Any]) -> Part:
 
 
 def sub_part(product: Mapping[str, Any], page: str) -> Part:
-    """One of the pages behind a product's page.
-
-    Args:
-        product: The product.
-        page: One of `SUB_PAGES`.
-    """
+    """One of the `SUB_PAGES` behind a product's page."""
     texts = ["Back to Search", "< Prev"]
     if page == "features":
         texts += [bullet.strip() for bullet in product["bullets"]]

@@ -88,11 +88,7 @@ def _categories(path: str) -> set[str]:
 
 
 def find_attribute(product: Mapping[str, Any], phrase: str) -> str | None:
-    """Find where a product shows an attribute.
-
-    Args:
-        product: The normalised row.
-        phrase: The wanted attribute.
+    """Find where a product shows a wanted attribute.
 
     Returns:
         The product's own phrase that is similar enough, or ``title``, ``features`` or ``description`` if the wanted

@@ -86,12 +86,7 @@ def window(found: Sequence[str], number: int) -> Sequence[str]:
 
 
 def rows(state: State, call: ToolCall) -> dict[str, Row]:
-    """The products on the page before or possibly after a call, with the columns that pages show.
-
-    Args:
-        state: The state before.
-        call: A call of ``search`` or ``click``.
-    """
+    """The products on the page before or possibly after a call of ``search`` or ``click``, with the columns shown."""
     session = session_of(state)
     kind, number, asin = session["page"], session["number"], session["asin"]
     found: Sequence[str] = session["results"] or ()

@@ -61,11 +61,7 @@ def _fold(word: str) -> str:
 
 
 def document(product: Mapping[str, Any]) -> str:
-    """The text by which a product is found: title, description, first bullet point, options.
-
-    Args:
-        product: A normalised product row.
-    """
+    """The text by which a product is found: title, description, first bullet point, options."""
     options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in product["options"].items())
     bullets = product["bullets"]
     return " ".join((product["title"], product["description"], bullets[0] if bullets else "", options)).lower()
@@ -118,11 +114,7 @@ _indexes: list[tuple[object, SearchIndex]] = []
 
 
 def index_of(state: State) -> SearchIndex:
-    """The index over a state's products, made once for all states that have the same ones.
-
-    Args:
-        state: The state.
-    """
+    """The index over a state's products, made once for all states that have the same ones."""
     global _indexes
     table = state.table("products")
     for known, index in _indexes:
@@ -139,12 +131,7 @@ def normalised(keywords: str) -> str:
 
 
 def hits(state: State, call: ToolCall) -> dict[str, JsonObject]:
-    """The search results for a call of ``search``, as a table: keywords to product ids, best first.
-
-    Args:
-        state: The state.
-        call: The call.
-    """
+    """The results of a call of ``search``, as a table: keywords to product ids, best first."""
     keywords = normalised(str(call.arguments.get("keywords", "")))
     return {keywords: {"asins": index_of(state).results(keywords)}} if keywords else {}
 

@@ -39,12 +39,7 @@ class Detail:
 
 
 def asked(sentence: Sentence, details: Mapping[str, Detail]) -> list[str]:
-    """Name the details that a sentence asks for, in order of mention.
-
-    Args:
-        sentence: The sentence.
-        details: The domain's details by name.
-    """
+    """Names of the domain's details that a sentence asks for, in order of mention."""
     said = understand(sentence)
     text, confirms = sentence.plain, "confirm" in said.acts
     if not (confirms or said.requests or _asks_for_items(sentence.head)):

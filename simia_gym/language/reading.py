@@ -89,14 +89,7 @@ class Reading:
 
 
 def read(text: str) -> Reading:
-    """Read a message.
-
-    Args:
-        text: A message of an agent or a user; may be wrapped in JSON or markup.
-
-    Returns:
-        The reading; cached for the most recent texts.
-    """
+    """Read a message of an agent or a user, which may be wrapped in JSON or markup; the latest texts are cached."""
     return _remembered(text) if len(text) <= _LONG else _read(text)
 
 

@@ -53,11 +53,7 @@ def normal(text: str) -> str:
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Split a message into sentences.
-
-    Args:
-        text: The message; may be wrapped in JSON or markup.
-    """
+    """Split a message, which may be wrapped in JSON or markup, into sentences."""
     found: list[Sentence] = []
     head, gap = "", False
     for line in _unwrap(text).splitlines():

@@ -148,16 +148,7 @@ class LLMUser:
 
 
 def heard(text: str, most: int = MAX_HEARD) -> JsonObject:
-    """Shorten an agent's message for the prompt.
-
-    Args:
-        text: The message.
-        most: Maximum characters to keep.
-
-    Returns:
-        The message as ``text``; if it is too long, its beginning as ``text``, the number of characters ``left_out``,
-        and its ``end``.
-    """
+    """An agent's message for the prompt; of one longer than ``most``, beginning, number of characters left out, end."""
     if len(text) <= most:
         return {"text": text}
     half = most // 2

@@ -80,6 +80,41 @@ def test_reminds_of_its_wish_when_asked_the_same_again_and_again() -> None:
     assert any(reply.end == "user_stop" for reply in said)
 
 
+D4: JsonObject = {"say": ["No, rather D4."], "expect": [{"slot": "seat", "any": ["D4"], "token": "seat"}]}
+FORBIDDEN: JsonObject = {"accept": ["Alright."]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "talk"),
+    [
+        ({"change": D4}, {
+            "I will book it. Shall I proceed?": ["clarify"],
+            "I will book B12. Shall I proceed?": ["change"],
+            "I will book it, shall I proceed?": ["clarify"],  # what was named before the change is forgotten
+            "I will book B12, shall I proceed?": ["deny"],
+            "I will book D4. Shall I proceed?": ["confirm"],
+        }),
+        ({}, {
+            "Is that correct?": ["agree"],
+            "I am going to book B12 for you.": ["nothing_to_add"],
+            "Do you confirm?": ["confirm"],  # only now a proposal came before
+        }),
+        ({}, {"Blue.": ["restate"], "Green.": ["nothing_to_add"], "Red.": ["give_up"]}),
+        ({"insist": 1, **FORBIDDEN}, {
+            "I'm sorry, I can't book it. Would you like me to book another one instead?": ["insist"],
+            "I'm sorry, I cannot book it.": ["accept_refusal", "leave"],
+        }),
+        (FORBIDDEN, {
+            "What is your name?": ["inform"],
+            "I can't book that. What is your name?": ["accept_refusal", "leave"],
+        }),
+    ],
+)  # fmt: skip
+def test_answers_several_messages(changes: JsonObject, talk: dict[str, list[str]]) -> None:
+    stage = Stage(script(**changes))
+    assert {text: acts(stage.say(text)) for text in talk} == talk
+
+
 def test_says_yes_to_nothing_that_leaves_details_out() -> None:
     expect = [{"slot": "seat", "any": ["B12"], "token": "seat"}, {"slot": "fare_class", "any": ["first", "1st-class"]}]
     stage = Stage(script(expect=expect))
@@ -91,22 +126,6 @@ def test_says_yes_to_nothing_that_leaves_details_out() -> None:
     vague = Stage(script(expect=expect))
     said = [acts(vague.say("Shall I go ahead and book (yes/no)?")) for _ in range(5)]
     assert said == [["clarify"]] * 4 + [["give_up"]]
-
-
-def test_clarified_details_are_forgotten_when_they_change() -> None:
-    change = {"say": ["No, rather D4."], "expect": [{"slot": "seat", "any": ["D4"]}]}
-    stage = Stage(script(change=change))
-    assert acts(stage.say("I will book it. Shall I proceed?")) == ["clarify"]
-    assert acts(stage.say("I will book B12. Shall I proceed?")) == ["change"]
-    assert acts(stage.say("I will book it. Shall I proceed?")) == ["clarify"]
-    assert acts(stage.say("I will book D4. Shall I proceed?")) == ["confirm"]
-
-
-def test_bare_question_for_a_yes_needs_a_proposal_before() -> None:
-    stage = Stage(script())
-    assert acts(stage.say("Is that correct?")) == ["agree"]
-    stage.say("I am going to book B12 for you.")
-    assert acts(stage.say("Do you confirm?")) == ["confirm"]
 
 
 def test_leaves_when_the_wish_is_settled() -> None:
@@ -140,39 +159,6 @@ def test_insists_and_gives_in() -> None:
     assert acts(stage.say("I'm sorry, I cannot book it.")) == ["insist"]
     reply = stage.say("I'm sorry, I cannot book it.")
     assert reply.observation == "Alright. Bye."
-    assert reply.end == "user_stop"
-
-
-def test_refusal_outweighs_an_offer_for_a_forbidden_wish() -> None:
-    stage = Stage(script(accept=["Alright."]))
-    reply = stage.say("I'm sorry, I can't book it. Would you like me to book another one instead?")
-    assert "confirm" not in acts(reply)
-
-
-def test_repeated_question_with_refusal_counts_as_refusal() -> None:
-    stage = Stage(script(accept=["Alright."]))
-    stage.say("What is your name?")
-    assert acts(stage.say("I can't book that. What is your name?"))[0] == "accept_refusal"
-
-
-def test_changes_its_mind_once() -> None:
-    change = {
-        "say": ["No, rather D4."],
-        "slots": {"seat": {"say": ["D4."]}},
-        "expect": [{"slot": "seat", "any": ["D4"], "token": "seat"}],
-    }
-    stage = Stage(script(change=change))
-    assert acts(stage.say("I will book B12. Shall I?  Yes or no?")) == ["change"]
-    assert acts(stage.say("I will book B12. Shall I proceed?")) == ["deny"]
-    assert acts(stage.say("I will book D4. Shall I proceed?")) == ["confirm"]
-
-
-def test_fallback_ladder() -> None:
-    stage = Stage(script())
-    assert acts(stage.say("Blue.")) == ["restate"]
-    assert acts(stage.say("Green.")) == ["nothing_to_add"]
-    reply = stage.say("Red.")
-    assert acts(reply) == ["give_up"]
     assert reply.end == "user_stop"
 
 

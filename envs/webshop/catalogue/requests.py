@@ -106,11 +106,7 @@ def generate(split: Split, index: int) -> Task:
 
 
 def fixed_tasks(split: Split) -> list[Task]:
-    """Generate the tasks that ship with the domain, each from a different product.
-
-    Args:
-        split: ``train`` or ``test``.
-    """
+    """Generate the tasks that ship with the domain, each from a different product."""
     tasks: list[Task] = []
     used: set[str] = set()
     seed = _FIXED_SEEDS[split]
@@ -169,13 +165,7 @@ def _bound(rng: random.Random, kind: Kind, product: Mapping[str, Any]) -> float:
 
 
 def write_request(rng: random.Random, goal: Goal, options: Mapping[str, str]) -> str:
-    """Write a goal as a shopper's request.
-
-    Args:
-        rng: Random generator that picks the phrasing.
-        goal: The goal.
-        options: The wanted option values by option name.
-    """
+    """Write a goal as a shopper's request; ``options`` are its wanted option values by option name."""
     opener = rng.choice(_OPENERS).format(ask=_ASKS[goal.query])
     if rng.random() < 0.6:
         opener = f"{rng.choice(_OCCASIONS)}. {opener}"
