@@ -109,9 +109,7 @@ class TaskList(Sequence[Task]):
         """The task at an index, or a list of tasks for a slice."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        position = index + len(self) if index < 0 else index
-        if not 0 <= position < len(self):
-            raise IndexError(index)
+        position = range(len(self))[index]
         if position < len(self._fixed):
             return self._fixed[position]
         number = position - len(self._fixed)
@@ -123,4 +121,5 @@ class TaskList(Sequence[Task]):
         raise IndexError(index)
 
     def __iter__(self) -> Iterator[Task]:
+        # Not that of `Sequence`, which would take an `IndexError` of the generator for the end.
         return (self[i] for i in range(len(self)))

@@ -113,7 +113,10 @@ class ToolSpec:
 
     def may_write(self, segments: Sequence[str]) -> bool:
         """Whether the pointer (as decoded segments) lies inside the declared write set."""
-        return any(covers(pattern, segments) for pattern in self._write_patterns)
+        for pattern in self._write_patterns:  # noqa: SIM110 - runs for each operation; a loop is the fastest
+            if covers(pattern, segments):
+                return True
+        return False
 
     @cached_property
     def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
