@@ -142,13 +142,6 @@ async def test_the_server_says_how_long_to_wait(server: ModelServer) -> None:
     assert len(server.bodies) == 1
 
 
-async def test_a_reply_out_of_form_is_asked_for_again(server: ModelServer) -> None:
-    server.answers = [says('{"n": "one"}'), says("Sure, here you are."), says('{"n": 1}')]
-    reply = await model(server).complete(request(FORM))
-    assert reply.data == {"n": 1}
-    assert len(server.bodies) == 3
-
-
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
@@ -275,13 +268,6 @@ async def test_cancelling_gives_everything_back(server: ModelServer) -> None:
     assert budget.idle
     server.answers = [says("Hello")]
     assert (await one.complete(request())).text == "Hello"
-
-
-async def test_the_ceiling_holds(server: ModelServer) -> None:
-    server.answers = [waits(0.05, says("Hello"))]
-    one = model(server, concurrency=3)
-    await asyncio.gather(*(one.complete(request()) for _ in range(12)))
-    assert server.most == 3
 
 
 async def test_secrets_in_an_address_are_sent_and_not_shown(server: ModelServer) -> None:

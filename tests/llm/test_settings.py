@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +14,8 @@ KEY = "sk-very-secret-1234567890"
 
 def test_only_what_differs_is_written() -> None:
     assert ModelSettings().to_json() == {}
-    data = {"model": "m", "temperature": 0.5, "structured": "none", "extra": {"top_k": 3}, "seed": False}
+    extra = {"max_completion_tokens": 5, "stop_token_ids": [1], "key": 1, "kwargs": {"secret": True}}  # no secrets
+    data = {"model": "m", "temperature": 0.5, "structured": "none", "extra": extra, "seed": False}
     assert ModelSettings.from_json(data).to_json() == data
 
 
@@ -41,32 +41,23 @@ def test_impossible_settings(data: Any, words: str) -> None:
     assert "hidden" not in str(caught.value)
 
 
-def test_further_fields_that_are_no_secrets() -> None:
-    extra = {"max_completion_tokens": 5, "stop_token_ids": [1], "key": 1, "chat_template_kwargs": {"secret": True}}
-    assert ModelSettings.from_json({"extra": extra}).extra == extra
-
-
 def test_what_answers_depend_on() -> None:
     settings = ModelSettings(model="m", temperature=0.5, retries=9, timeout=3.0, price_in=1.0, concurrency=2)
     assert settings.to_answers() == {"model": "m", "temperature": 0.5}
 
 
-@pytest.fixture
-def variables(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def set_all(**values: str) -> None:
-        for name, value in values.items():
-            monkeypatch.setenv(name, value)
-
-    return set_all
+def set_all(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
 
 
-def test_the_most_specific_variable_counts(variables: Callable[..., None]) -> None:
-    variables(OPENAI_BASE_URL="http://a/v1", OPENAI_API_KEY="key-a")
+def test_the_most_specific_variable_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_all(monkeypatch, OPENAI_BASE_URL="http://a/v1", OPENAI_API_KEY="key-a")
     assert resolve_endpoint("user") == Endpoint("http://a/v1", "key-a")
-    variables(SIMIA_BASE_URL="http://b/v1", SIMIA_API_KEY="key-b", SIMIA_MODEL="b")
+    set_all(monkeypatch, SIMIA_BASE_URL="http://b/v1", SIMIA_API_KEY="key-b", SIMIA_MODEL="b")
     assert resolve_endpoint("user") == Endpoint("http://b/v1", "key-b")
     assert resolve_model("user") == "b"
-    variables(SIMIA_USER_BASE_URL="http://c/v1", SIMIA_USER_API_KEY="key-c", SIMIA_USER_MODEL="c")
+    set_all(monkeypatch, SIMIA_USER_BASE_URL="http://c/v1", SIMIA_USER_API_KEY="key-c", SIMIA_USER_MODEL="c")
     assert resolve_endpoint("user") == Endpoint("http://c/v1", "key-c")
     assert resolve_model("user") == "c"
     assert resolve_endpoint("judge") == Endpoint("http://b/v1", "key-b")
@@ -101,11 +92,11 @@ def test_addresses(url: str) -> None:
     assert resolve_endpoint("judge", base_url=url).base_url == url
 
 
-def test_white_space_around_a_key_is_no_part_of_it(variables: Callable[..., None]) -> None:
+def test_white_space_around_a_key_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve_endpoint("judge", api_key=f" {KEY}\n").api_key == KEY
     with pytest.raises(InputError, match="neither an endpoint nor a key"):
         resolve_endpoint("judge", api_key=" \n")
-    variables(SIMIA_API_KEY=f"{KEY}\r\n")
+    set_all(monkeypatch, SIMIA_API_KEY=f"{KEY}\r\n")
     assert resolve_endpoint("judge").api_key == KEY
 
 

@@ -63,12 +63,6 @@ async def test_replies_in_a_form_meet_it(server: VllmServer) -> None:
     assert {reply.model for reply in replies} == {MODEL}
 
 
-async def test_seeds_are_kept(server: VllmServer) -> None:
-    model = model_of(server)
-    first, again, other = [(await model.complete(request(seed=seed))).text for seed in (5, 5, 6)]
-    assert first == again != other
-
-
 async def test_the_prefix_cache_is_counted(server: VllmServer) -> None:
     accounts = Accounts()
     model = model_of(server, accounts=accounts, max_tokens=2, extra={"ignore_eos": True})
