@@ -75,10 +75,8 @@ async def test_questions_that_differ_are_sent_as_they_are(server: ModelServer) -
         (error(400, "x", "context_length_exceeded"), "context_length", 1),
         (error(429, "no credit", "insufficient_quota"), "rate_limit", 1),
         (raw(b'{"choices": []}'), "bad_reply", 3),
-        (raw(b'{"error": {"message": "no"}}'), "bad_reply", 3),
         (raw(b'{"choices": [{"message": {"content": "x", "tool_calls": [3]}}]}'), "bad_reply", 3),
         (raw(b"{broken"), "bad_reply", 3),
-        (raw(b"<html>", "text/html"), "bad_reply", 3),
         (raw(b"\xff"), "bad_reply", 3),
         (raw(b"[" * 5000), "bad_reply", 3),
         (raw(b"[" * 1100 + b"]" * 1100), "bad_reply", 3),
@@ -117,13 +115,8 @@ async def test_failures_that_pass_are_forgotten(server: ModelServer) -> None:
     reply = await model(server, accounts=counted).complete(request(FORM, seed=5))
     assert reply.data == {"n": 1}
     # A kept connection that the server closes without a word is no failure yet: a new one is tried first.
-    assert counted.snapshot()["simulator"]["failures"] == {
-        "bad_reply": 1,
-        "connection": 1,
-        "empty_reply": 1,
-        "rate_limit": 1,
-        "server_error": 1,
-    }
+    kinds = ("bad_reply", "connection", "empty_reply", "rate_limit", "server_error")
+    assert counted.snapshot()["simulator"]["failures"] == dict.fromkeys(kinds, 1)
     # Only what the model itself said changes the seed.
     assert [body["seed"] for body in server.bodies] == [5, 5, 5, 5, 5, 5, seed_of(5, 1)]
 
@@ -146,9 +139,6 @@ async def test_the_server_says_how_long_to_wait(server: ModelServer) -> None:
     ("answer", "kind", "words"),
     [
         (says('{"n": "one"}'), "bad_reply", "n: "),
-        (says('{"n": 1} {"n": 2}'), "bad_reply", "several"),
-        (says('{"n": 1, "n": 2}'), "bad_reply", "twice"),
-        (says('{"n": NaN}'), "bad_reply", "NaN"),
         (says("<think>for ever"), "bad_reply", "thinking"),
         (says('{"n": ', "length"), "bad_reply", r"max_tokens \(5\) is too small"),
         (says("", "length"), "empty_reply", "empty"),
@@ -164,21 +154,23 @@ async def test_replies_that_break_the_form(server: ModelServer, answer: Answer, 
     assert len(server.bodies) == 3
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (says(None, refusal="I cannot."), "I cannot."),
+        (says([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]), "Hello"),
+        (raw(b'{"choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}'), "a\ufffdb"),
+        (says("Hel", "length"), "Hel"),
+    ],
+)
+async def test_unusual_replies(server: ModelServer, answer: Answer, text: str) -> None:
+    server.answers = [answer]
+    assert (await model(server).complete(request())).text == text
+
+
 async def test_a_reply_in_form_counts_though_it_was_cut_off(server: ModelServer) -> None:
     server.answers = [says('{"n": 1}', "length")]
     assert (await model(server).complete(request(FORM))).data == {"n": 1}
-
-
-async def test_refusals_without_a_form_are_what_the_model_says(server: ModelServer) -> None:
-    server.answers = [says(None, refusal="I cannot.")]
-    assert (await model(server).complete(request())).text == "I cannot."
-
-
-async def test_content_in_parts_and_half_a_surrogate_pair(server: ModelServer) -> None:
-    server.answers = [says([{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}])]
-    assert (await model(server).complete(request())).text == "Hello"
-    server.answers = [raw(b'{"choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}')]
-    assert (await model(server).complete(request())).text == "a\ufffdb"
 
 
 def refusing(unwanted: dict[str, str]) -> Answer:
@@ -214,30 +206,25 @@ async def test_the_form_falls_back_and_that_is_remembered(
 
 
 async def test_other_refusals_do_not_cost_the_form(server: ModelServer) -> None:
-    server.answers = [error(400, "the message has a bad shape")]
-    with pytest.raises(Fault) as caught:
+    refused = error(400, "the message has a bad shape")
+    server.answers = [refused]
+    for requests in (3, 1):  # once the form has worked, it is not suspected any more
+        server.asked.clear()
+        with pytest.raises(Fault) as caught:
+            await model(server).complete(request(FORM))
+        assert (caught.value.kind, len(server.asked)) == ("bad_request", requests)
+        server.answers = [says('{"n": 1}'), refused]
         await model(server).complete(request(FORM))
-    assert caught.value.kind == "bad_request"
-    server.answers = [says('{"n": 1}')]
-    await model(server).complete(request(FORM))
-    assert server.bodies[-1]["response_format"]["type"] == "json_schema"
-    before = len(server.bodies)
-    server.answers = [error(400, "the message has a bad shape")]
-    with pytest.raises(Fault):
-        await model(server).complete(request(FORM))
-    assert len(server.bodies) == before + 1
+        assert server.bodies[-1]["response_format"]["type"] == "json_schema"
 
 
 async def test_parameters_that_are_refused_are_left_out(server: ModelServer) -> None:
-    server.answers = [
-        refusing(
-            {
-                "temperature": "Unsupported value: 'temperature' does not support 0.5 with this model.",
-                "seed": "Extra inputs are not permitted: seed",
-                "max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
-            }
-        )
-    ]
+    unwanted = {
+        "temperature": "Unsupported value: 'temperature' does not support 0.5 with this model.",
+        "seed": "Extra inputs are not permitted: seed",
+        "max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+    }
+    server.answers = [refusing(unwanted)]
     one = model(server, temperature=0.5, max_tokens=9)
     assert (await one.complete(request(FORM, seed=3))).data == {"n": 1}
     assert {"temperature", "seed", "max_tokens"}.isdisjoint(server.bodies[-1])

@@ -75,9 +75,9 @@ async def test_a_provider_that_fails(server: ModelServer, error: type[Exception]
         raise error("no token today")
 
     async with httpx2.AsyncClient(transport=Transport()) as other:
-        more = {"http_client": other} if own else {}
+        sends = other if own else None
         client = openai.AsyncAzureOpenAI(
-            azure_endpoint=server.url, api_version="1", azure_ad_token_provider=provider, **more
+            azure_endpoint=server.url, api_version="1", azure_ad_token_provider=provider, http_client=sends
         )
         with pytest.raises(Fault, match=f"the client object cannot make a request: {error.__name__}") as caught:
             await model(Endpoint(client=client)).complete(request())
