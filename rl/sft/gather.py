@@ -13,8 +13,7 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite
-from simia_gym.rl.sft.files import read_trajectories
-from simia_gym.rl.sft.recorded import is_record_file, recorded_trajectories
+from simia_gym.rl.sft.files import is_record_file, read_trajectories, recorded_trajectories
 
 TRAJECTORIES = 2_000
 """Default number of expert trajectories."""

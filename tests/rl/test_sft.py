@@ -13,9 +13,8 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.cli.app import run as main
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.trajectories import Trajectory
-from simia_gym.rl.sft.files import read_trajectories, write_trajectories
+from simia_gym.rl.sft.files import read_trajectories, recorded_trajectories, write_trajectories
 from simia_gym.rl.sft.gather import from_experts, from_files
-from simia_gym.rl.sft.recorded import recorded_trajectories
 from simia_gym.rl.sft.settings import SFTSettings
 
 from .libraries import need
