@@ -29,35 +29,12 @@ class TimeUpError(BaseException):
     """Interrupts an episode that never awaits; a `BaseException`, so that ``except Exception`` does not catch it."""
 
 
-class Limit:
-    """The deadline of one episode, enforced by a timeout; ``None`` for no limit."""
-
-    def __init__(self, timeout: asyncio.Timeout | None = None) -> None:
-        self._timeout = timeout
-
-    @property
-    def left(self) -> float:
-        """Seconds until the deadline; infinite without a limit."""
-        end = None if self._timeout is None else self._timeout.when()
-        return math.inf if end is None else end - time.monotonic()
-
-    def over(self) -> bool:
-        """Whether the deadline has passed."""
-        return self.left <= 0
-
-    def extend(self, seconds: float) -> None:
-        """Postpone the deadline by the time for which another episode blocked the event loop."""
-        timeout = self._timeout
-        if timeout is not None and not timeout.expired():
-            timeout.reschedule((timeout.when() or 0) + seconds)
-
-
 class Clock:
     """Enforces the time limit, in seconds, of all episodes on one event loop; ``None`` for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self._open: set[Limit] = set()
+        self._open: set[asyncio.Timeout] = set()
         self._armed = self._rings = False
 
     @contextmanager
@@ -81,33 +58,32 @@ class Clock:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, previous)
 
-    def run(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
+    def run(self, work: Callable[[Callable[[], bool]], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
         """Run one episode within its time limit.
 
-        ``work`` makes the coroutine of the episode, given its deadline.
+        ``work`` makes the coroutine of the episode, given a function that says whether the deadline has passed.
 
         Raises:
             TimeoutError: The deadline passed while the episode was waiting.
             TimeUpError: The deadline passed while the episode was computing.
         """
-        return work(Limit()) if self._seconds is None else self._limited(work)
+        return work(lambda: False) if self._seconds is None else self._limited(work)
 
-    async def _limited(self, work: Callable[[Limit], Coroutine[Any, Any, T]]) -> T:
-        async with asyncio.timeout(self._seconds) as timeout:
-            limit = Limit(timeout)
+    async def _limited(self, work: Callable[[Callable[[], bool]], Coroutine[Any, Any, T]]) -> T:
+        async with asyncio.timeout(self._seconds) as limit:
             self._open.add(limit)
             try:
-                return await _Stepwise(work(limit), self, limit)
+                return await _Stepwise(work(lambda: _left(limit) <= 0), self, limit)
             finally:
                 self._open.discard(limit)
 
     @contextmanager
-    def step(self, limit: Limit) -> Iterator[None]:
+    def step(self, limit: asyncio.Timeout) -> Iterator[None]:
         """Time one uninterrupted piece of an episode, from one await to the next."""
         began = time.monotonic()
         if self._rings and sys.platform != "win32":
             self._armed = True
-            left = limit.left
+            left = _left(limit)
             signal.setitimer(signal.ITIMER_REAL, left if left > 0 else _TO_CLEAN_UP)
         try:
             yield
@@ -116,15 +92,21 @@ class Clock:
             if self._rings and sys.platform != "win32":
                 signal.setitimer(signal.ITIMER_REAL, 0)
             held_up = time.monotonic() - began
-            if held_up > _NOTICEABLE:
+            if held_up > _NOTICEABLE:  # the other episodes could not run
                 for other in self._open - {limit}:
-                    other.extend(held_up)
+                    if not other.expired():
+                        other.reschedule((other.when() or 0) + held_up)
+
+
+def _left(limit: asyncio.Timeout) -> float:
+    """Seconds until a deadline."""
+    return (limit.when() or math.inf) - time.monotonic()
 
 
 class _Stepwise(Generic[T]):
     """Runs a coroutine and times each piece between two awaits."""
 
-    def __init__(self, work: Coroutine[Any, Any, T], clock: Clock, limit: Limit) -> None:
+    def __init__(self, work: Coroutine[Any, Any, T], clock: Clock, limit: asyncio.Timeout) -> None:
         self._work, self._clock, self._limit = work, clock, limit
 
     def __await__(self) -> Generator[Any, Any, T]:

@@ -192,14 +192,14 @@ class Pool:
         trace = None
         try:
             trace = await self._clock.run(
-                lambda limit: play_new(
+                lambda over: play_new(
                     episode,
                     job.task,
                     seed=job.seed,
                     make_policy=self._make_policy,
                     env=self.plan.config.env,
                     group=world_group(self.plan.seed, job.group),
-                    over=limit.over,
+                    over=over,
                     on_wait=on_wait,
                     turns=self._turns,
                 )

@@ -21,7 +21,7 @@ from simia_gym.domain.registration import env_ids
 from simia_gym.errors import EpisodeOver, Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget
-from simia_gym.oracle.options import FaultKind, OracleOptions
+from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer, serve_in_thread
 from simia_gym.record.records import read_records
 from simia_gym.rollout.replay import replay_file
@@ -112,21 +112,6 @@ def test_a_client_object_is_asked_with_its_own_key() -> None:
         env.reset(seed=1)
         with pytest.raises(Fault, match="auth"):
             env.step(CALLS["simia/retail-v0"])
-
-
-@pytest.mark.parametrize(("fault", "kind"), [("rate_limit", "rate_limit"), ("hang", "timeout"), ("cut", "bad_reply")])
-def test_exhausted_retries_end_an_episode_that_counts_for_nothing(fault: FaultKind, kind: str) -> None:
-    patience = {"timeout": 0.2 if fault == "hang" else 10.0, "retries": 1, "backoff": 0.01}
-    with serve_in_thread(OracleOptions(fault_rate=1.0, faults=(fault,))) as server:
-        settings: dict[str, Any] = {"model": MODEL, "base_url": server.base_url, "roles": {"simulator": patience}}
-        env = gym.make("simia/retail-v0", simulator="llm", **settings)
-        env.reset(seed=1)
-        _, reward, terminated, truncated, info = env.step(CALLS["simia/retail-v0"])
-        assert server.counts["faults"] == {fault: 2}
-    assert (reward, terminated, truncated, info["reward_valid"]) == (0.0, False, True, False)
-    assert (info["verdict"].reward, info["verdict"].fault.kind) == (None, kind)
-    assert f"({kind})" in info["fault"]
-    assert "2 tries" in info["fault"]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Gymnasium's own, on the way
