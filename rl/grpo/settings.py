@@ -15,7 +15,7 @@ def _of_profile(
     description: str, default: Any = ..., *, metavar: str | None = "N", panel: str = SIZES, **more: Any
 ) -> Any:
     """Declare a field whose default is the profile's."""
-    return setting(default, description, panel=panel, unset=OF_THE_PROFILE, **{"metavar": "N", **more})
+    return setting(default, description, panel=panel, unset=OF_THE_PROFILE, metavar=metavar, **more)
 
 
 class GrpoSettings(Settings):

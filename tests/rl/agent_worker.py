@@ -59,24 +59,11 @@ def tokenizer() -> Any:
 
 
 def policy_folder(path: Path) -> Path:
-    """What verl's worker reads of a policy: its tokenizer and its configuration. There are no weights."""
-    import transformers
+    """A policy with random weights, of which verl's worker reads the tokenizer and the configuration."""
+    from simia_gym.rl.small.model import SIZES, make_model
 
-    words = tokenizer()
-    words.save_pretrained(path)
-    transformers.Qwen3Config(
-        architectures=["Qwen3ForCausalLM"],
-        vocab_size=len(words),
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        bos_token_id=None,
-        eos_token_id=words.eos_token_id,
-        pad_token_id=words.pad_token_id,
-    ).save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    make_model(SIZES["tiny"], tokenizer(), max_length=32_768, seed=0).save_pretrained(path)
     return path
 
 
