@@ -225,7 +225,7 @@ class RubricReward:
         if grade is not None:
             results += _summed_up(grade)
         basis = self._basis()
-        open_ = [item.id for item in criteria if item.matters and findings[item.id].value is None]
+        open_ = [item.id for item in criteria if findings[item.id].value is None and item.matters]
         reasons = [f"criterion {name!r}: {findings[name].reason}" for name in open_]
         if ungraded:
             reasons.append(ungraded)
@@ -289,7 +289,7 @@ def _founded(item: Criterion, finished: FinishedEpisode, finding: Finding) -> Fi
 
 def _check_evidence(what: str, finished: FinishedEpisode, evidence: Sequence[Evidence]) -> None:
     """Raise a fault for a quote that is not in the record: it means that the check cannot be trusted."""
-    piece = unfounded(finished, evidence)
+    piece = unfounded(finished, evidence) if evidence else None
     if piece is not None:
         message = f"{what}: the quote {piece.quote[:80]!r} does not occur in event {piece.event}"
         raise Fault("evidence", message, role="judge")
