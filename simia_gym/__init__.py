@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simia_gym.contracts import Simulator, StepContext, User
     from simia_gym.domain.tools import tool
     from simia_gym.domain.world import World, WorldSimulator
-    from simia_gym.env import SimiaEnv
+    from simia_gym.env import SimiaEnv, TranscriptObservation
     from simia_gym.episode import Episode
     from simia_gym.errors import ActionError, Cut, DomainError, EpisodeOver, Fault, InputError, ToolError
     from simia_gym.evaluation.evaluate import evaluate
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from simia_gym.users.scripted_script import script_from_json
     from simia_gym.vector import SimiaVectorEnv
     from simia_gym.views.slices import compile_reads
-    from simia_gym.wrappers import TranscriptObservation
 
 __getattr__ = lazy_names(
     __name__,
@@ -68,7 +67,7 @@ __getattr__ = lazy_names(
         "simia_gym.contracts": "Simulator StepContext User",
         "simia_gym.domain.tools": "tool",
         "simia_gym.domain.world": "World WorldSimulator",
-        "simia_gym.env": "SimiaEnv",
+        "simia_gym.env": "SimiaEnv TranscriptObservation",
         "simia_gym.episode": "Episode",
         "simia_gym.errors": "ActionError Cut DomainError EpisodeOver Fault InputError ToolError",
         "simia_gym.evaluation.evaluate": "evaluate",
@@ -89,7 +88,6 @@ __getattr__ = lazy_names(
         "simia_gym.users.scripted_script": "script_from_json",
         "simia_gym.vector": "SimiaVectorEnv",
         "simia_gym.views.slices": "compile_reads",
-        "simia_gym.wrappers": "TranscriptObservation",
     },
 )
 

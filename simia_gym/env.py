@@ -1,4 +1,4 @@
-"""`SimiaEnv`, the Gymnasium environment."""
+"""`SimiaEnv`, the Gymnasium environment, and a wrapper that changes its observation."""
 
 from __future__ import annotations
 
@@ -203,3 +203,29 @@ def transcript_text(messages: list[Message]) -> str:
         lines += [f"-> {call['name']}({call['arguments']})" for call in calls]
         blocks.append(f"[{message['role']}] " + "\n".join(lines))
     return "\n".join(blocks)
+
+
+class TranscriptObservation(gymnasium.ObservationWrapper[str, str, str]):
+    """Makes the whole transcript so far the observation, instead of only the newest messages.
+
+    Args:
+        env: A simia environment, wrapped or not.
+        system: Whether the transcript begins with the system message (policy text and tools).
+    """
+
+    def __init__(self, env: gymnasium.Env[str, str], *, system: bool = True) -> None:
+        super().__init__(env)
+        self.system = system
+
+    def observation(self, observation: str) -> str:
+        """Replace the newest messages by the whole transcript.
+
+        Raises:
+            TypeError: The wrapped environment is not a `SimiaEnv`.
+        """
+        inner = self.env.unwrapped
+        if not isinstance(inner, SimiaEnv):
+            raise TypeError(f"TranscriptObservation needs a simia environment, got {type(inner).__name__}")
+        messages = inner.episode.messages
+        head = f"[system] {messages[0]['content']}\n" if self.system else ""
+        return head + transcript_text(messages)

@@ -228,7 +228,7 @@ class Episode:
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
                 return Step(_join(new), 0.0, False, False, new, None, info)
-            return await self._finish(self.task, TURN_LIMIT if ended is None else ended, truncated, new, info)
+            return await self._finish(TURN_LIMIT if ended is None else ended, truncated, new, info)
         except BaseException as error:
             return self._broken(error, self._messages[before:], info)
 
@@ -252,7 +252,7 @@ class Episode:
             raise InputError(f"an episode cannot be cut off by {reason!r}", where="reason", fix=fix)
         info: JsonObject = {"turn": self.turn}
         try:
-            return await self._finish(self.task, reason, True, (), info)
+            return await self._finish(reason, True, (), info)
         except BaseException as error:
             return self._broken(error, (), info)
 
@@ -264,12 +264,6 @@ class Episode:
             return self.fail(error, new, info)
         self.ended = "interrupted"  # the step is incomplete, so the episode cannot continue
         raise error
-
-    def _judged(self, verdict: Verdict) -> None:
-        """Set the verdict and append it to the ledger."""
-        fields = to_json(verdict)
-        event = self.ledger.events[self.ledger.append("verdict", **fields)]
-        self.written = frozen_dict(({name: event[name] for name in fields},))
 
     def fail(self, fault: Fault, new: Sequence[Message] = (), info: JsonObject | None = None) -> Step:
         """End the episode with a fault: no reward, an invalid verdict.
@@ -284,14 +278,11 @@ class Episode:
         """
         fault = Fault(fault.kind, without_secrets(fault.message), role=fault.role)
         judged = any(event["type"] == "end" for event in self.ledger.events)  # then it was the judge that failed
-        self.ended, self.fault, self.verdict = "fault", fault, faulted(fault)
+        self.ended, self.fault = "fault", fault
         self.ledger.append("fault", role=fault.role, kind=fault.kind, message=fault.message)
         if not judged:
             self.ledger.append("end", reason="fault", turn=self.turn, truncated=True)
-        self._judged(self.verdict)
-        out = dict(info or {"turn": self.turn})
-        out.update(self._closing(self.verdict, "fault"))
-        return Step(_join(new), 0.0, False, True, tuple(new), self.verdict, out)
+        return self._close(faulted(fault), True, new, info or {"turn": self.turn})
 
     async def _act(self, text: str, parsed: Action | ActionError, info: JsonObject) -> str | None:
         """Run an action; return why the episode ends, or ``None``."""
@@ -377,14 +368,13 @@ class Episode:
             fields["reveals"] = transition.reveals
         self.ledger.append("transition", **fields)
 
-    async def _finish(
-        self, task: Task, ended: str, truncated: bool, new: tuple[Message, ...], info: JsonObject
-    ) -> Step:
+    async def _finish(self, ended: str, truncated: bool, new: Sequence[Message], info: JsonObject) -> Step:
         """Compute the verdict and build the last step."""
+        assert self.task is not None
         self.ended = ended
         self.ledger.append("end", reason=ended, turn=self.turn, truncated=truncated)
         finished = FinishedEpisode(
-            task=task,
+            task=self.task,
             events=self.ledger.events,
             initial=self.initial,
             final=self.state,
@@ -396,26 +386,29 @@ class Episode:
             digest=self.prepared.digest,
             group=self.group,
         )
-        self.verdict = verdict = await self._ask("judge", lambda _: self.reward.score(finished))
-        self._judged(verdict)
-        info.update(self._closing(verdict, ended))
-        valid = verdict.valid and verdict.reward is not None
-        reward = float(verdict.reward) if valid and verdict.reward is not None else 0.0
-        return Step(_join(new), reward, valid and not truncated, truncated or not valid, new, verdict, info)
+        verdict = await self._ask("judge", lambda _: self.reward.score(finished))
+        return self._close(verdict, truncated, new, info)
 
-    def _closing(self, verdict: Verdict, ended: str) -> JsonObject:
-        """The keys that only the last step's info has."""
-        out: JsonObject = {
-            "ended": ended,
+    def _close(self, verdict: Verdict, truncated: bool, new: Sequence[Message], info: JsonObject) -> Step:
+        """Record the verdict, and build the last step, whose info has keys of its own."""
+        self.verdict = verdict
+        fields = to_json(verdict)
+        event = self.ledger.events[self.ledger.append("verdict", **fields)]
+        self.written = frozen_dict(({name: event[name] for name in fields},))
+        closing: JsonObject = {
+            "ended": self.ended,
             "verdict": verdict,
             "reward_valid": verdict.valid,
             "success": float(verdict.success),
         }
         if self.task is not None:
-            out["kind"] = self.task.kind
+            closing["kind"] = self.task.kind
         if verdict.fault is not None:
-            out["fault"] = str(self.fault) if self.fault is not None else verdict.reason
-        return out
+            closing["fault"] = verdict.reason
+        valid = verdict.valid and verdict.reward is not None
+        reward = float(verdict.reward) if valid and verdict.reward is not None else 0.0
+        ends = (valid and not truncated, truncated or not valid)
+        return Step(_join(new), reward, *ends, tuple(new), verdict, {**info, **closing})
 
 
 def _message(role: str, content: str, **more: str) -> FrozenDict:

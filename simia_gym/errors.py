@@ -145,23 +145,14 @@ class Fault(SimiaError):
         role: The component that failed.
     """
 
-    def __init__(self, kind: str | Fault, message: str = "", *, role: Role = "episode") -> None:
-        whole = (kind, message, role)
+    def __init__(self, kind: str | Fault, message: str = "", role: Role = "episode") -> None:
         if isinstance(kind, Fault):  # Gymnasium re-raises a worker's error as `type(error)(error)`
-            whole = (kind.kind, kind.message, kind.role)
-        self.kind: str = str(whole[0])
-        self.message: str = whole[1]
-        self.role: Role = whole[2]
-        super().__init__(*whole)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the keyword argument ``role`` too."""
-        return (_fault, (self.kind, self.message, self.role))
+            message, role, kind = kind.message, kind.role, kind.kind
+        self.kind: str = kind
+        self.message: str = message
+        self.role: Role = role
+        super().__init__(kind, message, role)
 
     def __str__(self) -> str:
         """One line: role, kind, message."""
         return f"{self.role} fault ({self.kind}): {self.message}"
-
-
-def _fault(kind: str, message: str, role: Role) -> Fault:
-    return Fault(kind, message, role=role)

@@ -39,9 +39,8 @@ class TextSpace(gymnasium.Space[str]):
         self.samples: tuple[str, ...] = tuple(samples)
         for text in self.samples:
             if not self.contains(text):
-                raise InputError(
-                    f"the sample {text!r:.60} is no text of at most {max_length} characters", where="TextSpace"
-                )
+                what = f"the sample {text!r:.60} is no text of at most {max_length} characters"
+                raise InputError(what, where="TextSpace")
         super().__init__(dtype=str, seed=seed)
 
     @property
@@ -52,15 +51,8 @@ class TextSpace(gymnasium.Space[str]):
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
         """Draw one of the samples.
 
-        Args:
-            mask: Not supported.
-            probability: Not supported.
-
-        Returns:
-            A text of this space.
-
         Raises:
-            InputError: A mask or probabilities were given.
+            InputError: A mask or probabilities were given; they have no meaning for texts.
         """
         if mask is not None or probability is not None:
             raise InputError("masks and probabilities have no meaning for texts", where="TextSpace.sample")

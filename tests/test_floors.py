@@ -15,7 +15,7 @@ ENGINE = Path(simia_gym.__file__).parent
 FLOORS = """
 cli
 evaluation
-rollout env vector wrappers
+rollout env vector
 assembly
 episode simulators oracle
 domain

@@ -104,18 +104,7 @@ def broken(code: str, what: str) -> ActionError:
 
 
 def broken_json(code: str, lead: str, problem: JsonProblem, text: str, offset: int = 0) -> ActionError:
-    """An `ActionError` for invalid JSON, with the position of the mistake.
-
-    Args:
-        code: The error's code.
-        lead: Beginning of the message, such as ``The tool call is not valid JSON``.
-        problem: The decoder's error.
-        text: The text that the position refers to.
-        offset: Index of this text in the policy's output.
-
-    Returns:
-        The error.
-    """
+    """An `ActionError` for invalid JSON, with the mistake's position; the text begins at ``offset`` of the action."""
     place = ""
     if problem.position is not None:
         near = text[problem.position : problem.position + 20].split("\n")[0]
@@ -146,14 +135,11 @@ def is_speech(value: Any) -> bool:
 
 
 def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
-    """Read one call.
+    """Read one call, ``{"name", "arguments"}`` or OpenAI's ``{"id", "type", "function": {...}}``.
 
     Args:
-        value: ``{"name", "arguments"}`` or OpenAI's ``{"id", "type", "function": {...}}``.
+        value: The decoded JSON.
         lenient: Accept missing, null and empty arguments, as servers write them for calls without arguments.
-
-    Returns:
-        The call.
 
     Raises:
         ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
@@ -197,13 +183,8 @@ def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
 def message_parts(message: JsonObject) -> tuple[str, Calls | None]:
     """Split an assistant message in OpenAI's layout into its text and its calls.
 
-    Args:
-        message: ``{"role": "assistant", "content": ..., "tool_calls": [...]}``. ``content`` is a text, null, or a
-            list of parts, whose thinking parts are skipped; the ``arguments`` of a call are an object, or a JSON text
-            of one.
-
-    Returns:
-        The content as text, and the calls with this text; ``None`` if there are no calls.
+    ``content`` is a text, null, or a list of parts, whose thinking parts are skipped; the ``arguments`` of a call are
+    an object, or a JSON text of one. The calls get the content as their text; they are ``None`` if there are none.
 
     Raises:
         ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.

@@ -17,16 +17,7 @@ _MAX_DEPTH = 5
 
 
 def sample_call(rng: random.Random, tools: Sequence[JsonObject], seen: Sequence[str] = ()) -> tuple[str, JsonObject]:
-    """Draw a tool and arguments that match its schema.
-
-    Args:
-        rng: The source of randomness.
-        tools: OpenAI tool dictionaries, at least one.
-        seen: Strings that may be used as string arguments.
-
-    Returns:
-        The tool's name and arguments.
-    """
+    """Draw a tool, and arguments that match its schema; strings may be those that were seen in the conversation."""
     function = function_of(rng.choice(tools))
     schema = function.get("parameters") or {}
     value = sample_value(rng, {"type": "object", **schema}, schema, seen)

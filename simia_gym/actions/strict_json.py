@@ -46,14 +46,7 @@ def skip_space(text: str, position: int) -> int:
 
 
 def decode_at(text: str, position: int) -> tuple[Any, int]:
-    """Decode the JSON value that begins at ``position``.
-
-    Args:
-        text: Any text.
-        position: Index of the value's first character, which is not white space.
-
-    Returns:
-        The value, and the index after it.
+    """Decode the JSON value whose first character is at ``position``; return it and the index after it.
 
     Raises:
         JsonProblem: There is no valid value.

@@ -14,12 +14,6 @@ def strip_thinking(text: str) -> str:
 
     A ``</think>`` without an opening tag ends thinking that began in the prompt, so all text before it is removed.
     After a ``<think>`` that is never closed, all text is removed.
-
-    Args:
-        text: The policy's output.
-
-    Returns:
-        The text without thinking.
     """
     if "think>" not in text:
         return text

@@ -244,9 +244,7 @@ def _whole_json(text: str, start: int) -> tuple[Any] | None:
 def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int | None:
     """Collect calls and the text around them.
 
-    Returns:
-        ``None`` at the end of the text; otherwise the index after a ``</think>`` without an opening tag, from which
-        to scan again, since all text before it is thinking.
+    Returns the index after a ``</think>`` without an opening tag, if there is one: all text before it is thinking.
     """
     position = start
     while True:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, overload
+from typing import Any
 
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.errors import InputError
@@ -31,15 +31,8 @@ class EventsView(Sequence[FrozenDict]):
     def __init__(self, events: list[FrozenDict]) -> None:
         self._events = events
 
-    @overload
-    def __getitem__(self, index: int) -> FrozenDict: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[FrozenDict]: ...
-
-    def __getitem__(self, index: int | slice) -> FrozenDict | Sequence[FrozenDict]:
-        found = self._events[index]
-        return tuple(found) if isinstance(found, list) else found
+    def __getitem__(self, index: Any) -> Any:
+        return self._events[index]
 
     def __iter__(self) -> Iterator[FrozenDict]:
         return iter(self._events)
@@ -51,9 +44,6 @@ class EventsView(Sequence[FrozenDict]):
         return isinstance(other, Sequence) and not isinstance(other, str) and self._events == list(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"EventsView({len(self._events)} events)"
 
 
 class Ledger:

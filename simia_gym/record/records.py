@@ -109,12 +109,7 @@ _FIELDS = {"v": int, **{field.name: _TYPES[field.type] for field in fields(Recor
 
 
 def record_from_json(value: Any, where: str, line: int = 0) -> Record:
-    """Make a record from a decoded line.
-
-    Args:
-        value: The decoded line.
-        where: File and line, for errors.
-        line: The line number, from 1; 0 without a file.
+    """Make a record from a decoded line; ``where`` names file and line in errors.
 
     Raises:
         InputError: The value is not a record; names the field.
