@@ -38,18 +38,30 @@ def sample_value(rng: random.Random, schema: Any, root: Mapping[str, Any], seen:
     if isinstance(kind, list):
         kind = rng.choice(kind)
     if kind == "object":
-        return _object(rng, part, root, seen, depth)
+        required, properties = part.get("required", ()), part.get("properties", {})
+        return {
+            name: sample_value(rng, inner, root, seen, depth + 1)
+            for name, inner in properties.items()
+            if name in required or (depth < _MAX_DEPTH and rng.random() < 0.5)
+        }
     if kind == "array":
         least = int(part.get("minItems", 0 if depth > _MAX_DEPTH else 1))
         items = part.get("items", {})
         return [sample_value(rng, items, root, seen, depth + 1) for _ in range(least + rng.randrange(2))]
     if kind in ("integer", "number"):
-        return _number(rng, part, whole=kind == "integer")
+        low = float(part.get("minimum", part.get("exclusiveMinimum", 0)))
+        high = float(part.get("maximum", part.get("exclusiveMaximum", low + 10)))
+        if kind == "integer":
+            return rng.randint(int(low), max(int(low), int(high)))
+        return round(rng.uniform(low, high), 2)
     if kind == "boolean":
         return rng.random() < 0.5
     if kind == "null":
         return None
-    return _string(rng, part, seen)
+    examples = part.get("examples")
+    if isinstance(examples, list) and examples and rng.random() < 0.5:
+        return str(rng.choice(examples))
+    return rng.choice(seen if seen and rng.random() < 0.7 else _WORDS)
 
 
 def seen_values(messages: Sequence[Message]) -> list[str]:
@@ -60,31 +72,3 @@ def seen_values(messages: Sequence[Message]) -> list[str]:
         if isinstance(content, str) and message.get("role") != "system":
             found.update(dict.fromkeys(_VALUE.findall(content[:_READ])))
     return list(found)[-_KEEP:]
-
-
-def _object(
-    rng: random.Random, part: Mapping[str, Any], root: Mapping[str, Any], seen: Sequence[str], depth: int
-) -> Any:
-    required = set(part.get("required", ()))
-    result: JsonObject = {}
-    for name, inner in part.get("properties", {}).items():
-        if name in required or (depth < _MAX_DEPTH and rng.random() < 0.5):
-            result[name] = sample_value(rng, inner, root, seen, depth + 1)
-    return result
-
-
-def _number(rng: random.Random, part: Mapping[str, Any], *, whole: bool) -> int | float:
-    low = float(part.get("minimum", part.get("exclusiveMinimum", 0)))
-    high = float(part.get("maximum", part.get("exclusiveMaximum", low + 10)))
-    if whole:
-        return rng.randint(int(low), max(int(low), int(high)))
-    return round(rng.uniform(low, high), 2)
-
-
-def _string(rng: random.Random, part: Mapping[str, Any], seen: Sequence[str]) -> str:
-    examples = part.get("examples")
-    if isinstance(examples, list) and examples and rng.random() < 0.5:
-        return str(rng.choice(examples))
-    if seen and rng.random() < 0.7:
-        return rng.choice(seen)
-    return rng.choice(_WORDS)

@@ -33,35 +33,27 @@ def hermes_block(tools: Sequence[JsonObject]) -> str:
 
 
 def compact_block(tools: Sequence[JsonObject]) -> str:
-    """One line per tool: ``name(argument: type, ...) - first sentence``."""
-    return "\n".join(f"- {compact_signature(tool)}" for tool in tools)
-
-
-def compact_signature(tool: JsonObject) -> str:
-    """One tool as ``name(argument: type, optional?: type) - first sentence of its description``."""
-    function = function_of(tool)
-    schema = function.get("parameters") or {}
-    required = set(schema.get("required", ()))
-    arguments = [
-        f"{name}{'' if name in required else '?'}: {type_name(part, schema)}"
-        for name, part in schema.get("properties", {}).items()
-    ]
-    sentence = first_sentence(str(function.get("description", "")))
-    head = f"{function['name']}({', '.join(arguments)})"
-    return f"{head} - {sentence}" if sentence else head
+    """One line per tool: ``name(argument: type, optional?: type) - first sentence of its description``."""
+    lines = []
+    for tool in tools:
+        function = function_of(tool)
+        schema = function.get("parameters") or {}
+        required = schema.get("required", ())
+        arguments = [
+            f"{name}{'' if name in required else '?'}: {type_name(part, schema)}"
+            for name, part in schema.get("properties", {}).items()
+        ]
+        description = " ".join(str(function.get("description", "")).split())
+        sentence = _SENTENCE.match(description)
+        about = sentence.group(1) if sentence else description
+        lines.append(f"- {function['name']}({', '.join(arguments)})" + (f" - {about}" if about else ""))
+    return "\n".join(lines)
 
 
 def function_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     """The ``function`` object of an OpenAI tool dictionary; a bare function object is returned unchanged."""
     inner = tool.get("function")
     return inner if isinstance(inner, Mapping) else tool
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a description, on one line."""
-    line = " ".join(text.split())
-    match = _SENTENCE.match(line)
-    return match.group(1) if match else line
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
