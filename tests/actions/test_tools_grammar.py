@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,38 +23,24 @@ FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GRAMMAR = get_grammar("tools")
 CALL = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
 ORDER = ToolCall("get_order", {"id": "#W1"})
-TOOLS: list[JsonObject] = [
-    {
-        "type": "function",
-        "x-simia": {"effect": "read"},
-        "function": {
-            "name": "get_order",
-            "description": "Look an order up. Needs its id.",
-            "parameters": {
-                "type": "object",
-                "properties": {"id": {"type": "string", "x-note": 1}, "x-ray": {"type": "boolean"}},
-                "required": ["id"],
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "pay",
-            "description": "Pay\nan order.",
-            "parameters": {
-                "type": "object",
-                "$defs": {"Card": {"type": "object", "properties": {"number": {"type": "integer"}}}},
-                "properties": {
-                    "how": {"enum": ["card", "cash"]},
-                    "card": {"anyOf": [{"$ref": "#/$defs/Card"}, {"type": "null"}]},
-                    "items": {"type": "array", "items": {"type": "string"}},
-                    "amount": {"type": "number", "minimum": 1, "maximum": 2},
-                },
-                "required": ["how", "items"],
-            },
-        },
-    },
+SHOWN = {"id": {"type": "string", "x-note": 1}, "x-ray": {"type": "boolean"}}
+PAID = {
+    "how": {"enum": ["card", "cash"]},
+    "card": {"anyOf": [{"$ref": "#/$defs/Card"}, {"type": "null"}]},
+    "items": {"type": "array", "items": {"type": "string"}},
+    "amount": {"type": "number", "minimum": 1, "maximum": 2},
+}
+CARD = {"Card": {"type": "object", "properties": {"number": {"type": "integer"}}}}
+
+
+def tool(name: str, description: str, **parameters: Any) -> JsonObject:
+    function = {"name": name, "description": description, "parameters": {"type": "object", **parameters}}
+    return {"type": "function", "x-simia": {"effect": "read"}, "function": function}
+
+
+TOOLS = [
+    tool("get_order", "Look an order up. Needs its id.", properties=SHOWN, required=["id"]),
+    tool("pay", "Pay\nan order.", properties=PAID, required=["how", "items"], **{"$defs": CARD}),
 ]
 
 
@@ -200,7 +187,7 @@ def test_any_json_spelling_of_a_call_reads_back(calls: list[ToolCall]) -> None:
 
 
 @FUZZ
-@given(st.text())
+@given(st.text() | st.sampled_from([CALL, '{"a": 1}', "<think>x</think>y", "5 < 6"]))
 def test_a_message_is_read_back_or_refused(text: str) -> None:
     try:
         written = GRAMMAR.render(Say(text))

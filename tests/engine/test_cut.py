@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.errors import Cut, EpisodeOver, Fault, InputError
-from simia_gym.record.finished_episode import LIMITS, FinishedEpisode
+from simia_gym.record.finished_episode import Reward
 from simia_gym.rollout.play import play
-from simia_gym.types import Message, Verdict
+from simia_gym.types import Message
+
+from .test_episode import Part
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +69,8 @@ async def test_an_episode_can_be_cut_before_its_first_step_but_not_before_it_beg
 
 
 async def test_a_judge_that_fails_then_is_a_fault(retail: Suite) -> None:
-    class Broken:
-        io = False
-
-        async def score(self, finished: FinishedEpisode) -> Verdict:
-            assert finished.ended in LIMITS
-            raise Fault("timeout", "the judge is gone", role="judge")
-
     episode = retail.episode()
-    episode.reward = Broken()
+    episode.reward = cast(Reward, Part(Fault("timeout", "the judge is gone", role="judge")))
     await episode.reset(retail.tasks[0])
     step = await episode.cut()
     assert step.verdict is not None

@@ -96,15 +96,6 @@ def test_the_hash_follows_the_content(folder: Path, tmp_path: Path) -> None:
     assert load_domain(folder).hash == load_domain(same).hash != load_domain(other).hash
 
 
-def test_a_domain_of_your_own_is_an_environment(folder: Path) -> None:
-    env = gym.make("simia/custom-v0", domain=str(folder))
-    observation, info = env.reset(seed=1)
-    assert observation == "Bring counter a to 3."
-    assert [tool["function"]["name"] for tool in info["tools"]] == ["add", "stop", "crash", "stray"]
-    env.step('{"name": "add", "arguments": {"name": "a", "amount": 3}}')
-    assert env.step('{"name": "stop", "arguments": {}}')[1] == 1.0
-
-
 def test_line_separators_inside_json_strings_split_no_line(folder: Path) -> None:
     path = folder / "train.jsonl"
     path.write_text(path.read_text().replace("Bring counter", "Bring\u2028the\u0085counter"), encoding="utf-8")
@@ -144,9 +135,3 @@ def test_a_domain_brings_its_own_grammars(folder: Path) -> None:
     assert load_domain(folder).hash != load_domain(folder, grammar="loud").hash
     with pytest.raises(InputError, match=r"no grammar 'lound'. Did you mean 'loud'"):
         load_domain(folder, grammar="lound")
-
-
-def test_a_grammar_must_be_one(folder: Path) -> None:
-    edit("domain.yaml", "grammar: tools", "grammar: world.py:Counter")(folder)
-    with pytest.raises(DomainError, match="is no grammar class"):
-        load_domain(folder)

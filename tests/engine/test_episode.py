@@ -19,12 +19,11 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
 from simia_gym.evaluation.checker import check_folder
-from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rollout.jobs import Job, Plan
 from simia_gym.rollout.pool import make_record
 from simia_gym.rollout.transcript import transcript
-from simia_gym.types import ToolCall, Transition, Verdict
+from simia_gym.types import Transition
 
 from .conftest import call, edit, take
 
@@ -157,26 +156,28 @@ def made(suite: Suite, simulator: Any) -> Episode:
     return Episode(suite.domain, simulator=simulator, user=None, reward=suite.domain.make_reward())
 
 
-class Waiting:
-    """A simulator that has to wait, as a remote one would."""
+class Part:
+    """A simulator, user or reward that gives or raises one thing, after a while if it does I/O."""
 
-    name, io = "waiting", True
+    name = "part"
 
-    def __init__(self, fail: bool = False) -> None:
-        self.fail = fail
+    def __init__(self, answer: Transition | Exception, *, wait: float | None = 0.001, at: str = "call") -> None:
+        self.answer, self.wait, self.at, self.io = answer, wait, at, wait is not None
 
     def begin(self, context: StepContext) -> None:
         pass
 
     async def open(self, context: StepContext) -> Transition:
-        return Transition(context.task.instruction or "", speaker="env")
+        return await self.call() if self.at == "open" else Transition("hello", speaker="env")
 
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        await asyncio.sleep(0.001)
-        if self.fail:
-            raise Fault("timeout", "no answer", role="simulator")
-        ops = ({"op": "replace", "path": "/counters/a/value", "value": 3},)
-        return Transition("3", ops)
+    async def call(self, *_: object) -> Transition:
+        if self.wait is not None:
+            await asyncio.sleep(self.wait)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    reply = score = call
 
 
 def test_whoever_waits_without_saying_so_is_told() -> None:
@@ -188,7 +189,7 @@ def test_whoever_waits_without_saying_so_is_told() -> None:
 
 
 def test_a_fault_of_the_simulator_has_no_reward(suite: Suite) -> None:
-    episode = made(suite, Waiting(fail=True))
+    episode = made(suite, Part(Fault("timeout", "no answer", role="simulator")))
     run_sync(episode.reset(suite.tasks[0]), inline=False)
     last = run_sync(episode.step(call("add", name="a")), inline=False)
     assert last.truncated
@@ -198,32 +199,6 @@ def test_a_fault_of_the_simulator_has_no_reward(suite: Suite) -> None:
     assert kinds(episode)[-3:] == ["fault", "end", "verdict"]
 
 
-class Broken:
-    """A part that fails in a way nobody foresaw."""
-
-    name, io = "broken", False
-
-    def __init__(self, error: Exception, at: str = "call") -> None:
-        self.error, self.at = error, at
-
-    def begin(self, context: StepContext) -> None:
-        pass
-
-    async def open(self, context: StepContext) -> Transition:
-        if self.at == "open":
-            raise self.error
-        return Transition("hello", speaker="user")
-
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        raise self.error
-
-    async def reply(self, text: str, context: StepContext) -> Transition:
-        raise self.error
-
-    async def score(self, finished: FinishedEpisode) -> Verdict:
-        raise self.error
-
-
 ERRORS = [ValueError("no"), KeyError("x"), InputError("no"), PatchError("no")]
 
 
@@ -231,7 +206,7 @@ ERRORS = [ValueError("no"), KeyError("x"), InputError("no"), PatchError("no")]
 @pytest.mark.parametrize("part", ["simulator", "user", "reward"])
 def test_whatever_a_part_raises_is_a_fault(suite: Suite, part: str, error: Exception) -> None:
     parts: dict[str, Any] = {"simulator": suite.make_simulator(), "user": None, "reward": suite.domain.make_reward()}
-    parts[part] = Broken(error)
+    parts[part] = Part(error, wait=None)
     episode = Episode(suite.domain, **parts)
     run_inline(episode.reset(suite.tasks[0]))
     action = {"simulator": call("add", name="a"), "user": "hello", "reward": call("stop")}[part]
@@ -245,8 +220,7 @@ def test_whatever_a_part_raises_is_a_fault(suite: Suite, part: str, error: Excep
 
 
 def test_a_first_message_that_cannot_be_had_raises(suite: Suite) -> None:
-    broken = Broken(ValueError("no"), at="open")
-    episode = made(suite, broken)
+    episode = made(suite, Part(ValueError("no"), wait=None, at="open"))
     with pytest.raises(Fault, match="ValueError: no"):
         run_inline(episode.reset(suite.tasks[0]))
     with pytest.raises(EpisodeOver):
@@ -255,24 +229,15 @@ def test_a_first_message_that_cannot_be_had_raises(suite: Suite) -> None:
 
 def test_secrets_reach_no_ledger(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-verysecret123456")
-    broken = Broken(ValueError("401 for sk-verysecret123456"))
-    episode = made(suite, broken)
+    episode = made(suite, Part(ValueError("401 for sk-verysecret123456"), wait=None))
     run_inline(episode.reset(suite.tasks[0]))
     last = run_inline(episode.step(call("add", name="a")))
     assert "[secret]" in last.info["fault"]
     assert "verysecret" not in repr((last, list(episode.ledger.events), episode.verdict))
 
 
-class Slow(Waiting):
-    """A simulator that takes its time."""
-
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        await asyncio.sleep(3600)
-        return Transition("late")
-
-
 def test_an_interrupted_step_ends_with_its_call(suite: Suite) -> None:
-    episode = made(suite, Slow())
+    episode = made(suite, Part(Transition("late"), wait=3600))
     run_sync(episode.reset(suite.tasks[0]), inline=False)
     timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
@@ -282,16 +247,16 @@ def test_an_interrupted_step_ends_with_its_call(suite: Suite) -> None:
         run_sync(episode.step("x"), inline=False)
 
 
-class Revealing(Waiting):
-    """A simulator that fills in a row that was missing."""
-
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        row = {"op": "add", "path": "/counters/z", "value": {"value": 7}}
-        return Transition("7", (), reveals=() if context.state.has("counters", "z") else (row,))
+def test_operations_that_cannot_be_applied_are_a_fault(suite: Suite) -> None:
+    op = {"op": "remove", "path": "/counters/z"}
+    episode = made(suite, Part(Transition("gone", (op,)), wait=None))
+    run_inline(episode.reset(suite.tasks[0]))
+    assert "bad_patch" in take(episode, call("add", name="z")).info["fault"]
 
 
 def test_reveals_count_as_initial_state(suite: Suite) -> None:
-    episode = made(suite, Revealing())
+    row = {"op": "add", "path": "/counters/z", "value": {"value": 7}}
+    episode = made(suite, Part(Transition("7", (), reveals=(row,))))
     assert not episode.inline
     run_sync(episode.reset(suite.tasks[0]), inline=False)
     assert run_sync(episode.step(call("add", name="z")), inline=False).observation == "7"
