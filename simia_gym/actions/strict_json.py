@@ -58,7 +58,7 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     except StopIteration as error:
         raise JsonProblem("Expecting value", error.value) from None
     except json.JSONDecodeError as error:
-        raise JsonProblem(error.msg.removesuffix(" at"), error.pos) from None
+        raise _problem_of(error) from None
     except ValueError as error:
         # Python refuses integers of thousands of digits; its message is about the interpreter's settings.
         words = str(error)
@@ -71,6 +71,14 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     if _SURROGATE.search(text, position, end):
         value = _clean(value)
     return value, end
+
+
+def _problem_of(error: json.JSONDecodeError) -> JsonProblem:
+    """The mistake in the same words on every Python version, because agents are shown them and records keep them."""
+    if not error.msg.startswith("Illegal trailing comma"):  # from Python 3.13 on, at the comma
+        return JsonProblem(error.msg.removesuffix(" at"), error.pos)
+    what = "Expecting value" if error.msg.endswith("array") else "Expecting property name enclosed in double quotes"
+    return JsonProblem(what, skip_space(error.doc, error.pos + 1))
 
 
 def decode_all(text: str) -> Any:

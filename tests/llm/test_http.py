@@ -41,7 +41,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tls")
     words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out ca.pem -days 2"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-    subprocess.run([OPENSSL, *words.split(), *names], cwd=folder, check=True, capture_output=True)
+    usage = ["-addext", "keyUsage=critical,keyCertSign,digitalSignature"]  # required from Python 3.13 on
+    subprocess.run([OPENSSL, *words.split(), *names, *usage], cwd=folder, check=True, capture_output=True)
     return folder / "ca.pem"
 
 
