@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -169,3 +170,17 @@ async def test_an_answer_that_nobody_asked_for_is_never_the_next_one() -> None:
     async with serving(ok(b"a") + ok(b"smuggled"), ok(b"b")) as server:
         assert await ask(server) == (200, b"a")
         assert await ask(server) == (200, b"b")
+
+
+async def test_a_server_that_accepts_no_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        target = http.Target(f"http://127.0.0.1:{full.getsockname()[1]}/v1", {})
+        with pytest.raises(Failure, match=r"no answer within 0\.2 s") as caught:
+            await http.send(target, None, 0.2)
+        for one in waiting:
+            one.close()
+    assert (caught.value.kind, caught.value.again) == ("timeout", True)
