@@ -81,7 +81,7 @@ tokenizer.save_pretrained(folder)
 class Runner:
     """Runs the commands of the pages; see `tests/docs_runner.py`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *libraries: str) -> None:
         known = {
             k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "AZURE_OPENAI_", "SIMIA_", "RAY_"))
         }
@@ -91,7 +91,7 @@ class Runner:
         known |= {**FOR_VERL, "TRL_EXPERIMENTAL_SILENCE": "1"}
         program = Path(__file__).resolve().parent.parent / "docs_runner.py"
         self.process = subprocess.Popen(
-            [sys.executable, "-P", str(program), *LIBRARIES],
+            [sys.executable, "-P", str(program), *libraries],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=known,
@@ -125,8 +125,19 @@ class Runner:
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    """What runs the commands."""
+def loaded() -> Iterator[Runner]:
+    """A runner with the libraries of training."""
+    made = Runner(*LIBRARIES)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def runner(page: Path, request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """What runs the commands of a page; that about Ray without Ray, which reads its variables when it is imported."""
+    if page.name != "ray.md":
+        yield request.getfixturevalue("loaded")
+        return
     made = Runner()
     yield made
     made.close()
