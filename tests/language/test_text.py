@@ -20,6 +20,7 @@ from simia_gym.language import read
         ('```json\n{"message": "Hello"}\n```', "hello"),
         ('{"text": "Hello", "order_id": "#W1"}', "hello order id: #w1"),
         ('{"text": "Hello"', '{"text": "hello"'),
+        ('{"text": Hello}', '{"text": hello}'),
         ("{}", "{}"),
         ("[1, 2]", "1 2"),
         ('{"a": {"b": 1, "c": null}, "d": true}', "a: b: 1 d: true"),
