@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE, counted, interval, number, percent
+from simia_gym.common.json_encoding import encode
 from simia_gym.types import JsonObject
 
 _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-Min"}
@@ -102,19 +103,9 @@ def _pair_lines(pairs: list[JsonObject]) -> Iterator[str]:
 
 
 def _method_line(report: JsonObject) -> str:
-    used = sorted({_NAMES[name] for name in _methods(report) if name in _NAMES})
+    methods = set(re.findall(rb'"method":"([\w-]+)"', encode(report)))
+    used = sorted(_NAMES[name.decode()] for name in methods - {b"none"})
     drawn = report["bootstrap"]
     how = f" ({drawn['resamples']:,} draws, seed {drawn['seed']})"
     words = ", ".join(f"{name}{how}" if name == "bootstrap" else name for name in used)
     return f"95% intervals are over tasks: {words}" if used else "too few tasks for intervals"
-
-
-def _methods(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        if isinstance(value.get("method"), str):
-            yield value["method"]
-        for item in value.values():
-            yield from _methods(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _methods(item)

@@ -167,6 +167,42 @@ def lines(name: str) -> list[str]:
     return sorted(Path(name).read_text().splitlines())
 
 
+def test_a_cassette_gives_the_same_bytes_faults_included(simia: Simia) -> None:
+    """A fifth of all requests meet a fault, and one retry is too little; `tests/proof/test_faults.py` has the rest."""
+    words = [
+        "rollout",
+        RETAIL,
+        "--simulator",
+        "llm",
+        "--user",
+        "llm",
+        "--judge",
+        "llm-all",
+        "--model",
+        "oracle",
+        "--json",
+    ]
+    words += ["--episodes", "12", "--group", "2"]
+    for role in ("simulator", "user", "judge"):
+        for patience in ("retries=1", "timeout=0.4", "backoff=0.01"):
+            words += ["--role", f"{role}.{patience}"]
+    with serve_in_thread(OracleOptions(fault_rate=0.2, hang=1.0, seed=4)) as server:
+        first = simia(*words, "--base-url", server.base_url, "--record-cassette", "c.jsonl", "--out", "a.jsonl")
+    records = list(read_records("a.jsonl"))
+    broken = [record for record in records if record.fault is not None]
+    assert (first.code, first.json["faults"], len(records)) == (1, len(broken), 12)
+    assert 0 < len(broken) < 12
+    assert all(
+        (record.valid, record.reward) == (record.fault is None, None if record.fault else 1) for record in records
+    )
+    assert first.json["mean_reward"] == 1, "means leave them out"
+    accounts().after_fork()
+    again = simia(*words, "--replay-cassette", "c.jsonl", "--out", "b.jsonl")
+    assert (again.code, again.json["models"]) == (1, {}), "nobody was asked"
+    assert lines("a.jsonl") == lines("b.jsonl")
+    assert "127.0.0.1" not in "".join(lines("a.jsonl"))
+
+
 def test_the_policy_is_on_the_cassette_too(desk: str, simia: Simia, at_policy: tuple[str, ...]) -> None:
     words = ("rollout", desk, "--episodes", 4, "--group", 2, *at_policy[:4])
     assert simia(*words, *at_policy[4:], "--out", "a.jsonl", "--record-cassette", "c.jsonl").code == 0
