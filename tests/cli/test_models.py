@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,7 @@ def test_cost_is_limited_where_all_prices_are_known(run: Run) -> None:
 def test_the_budget_holds_for_the_policy(desk: str, simia: Simia, at_policy: tuple[str, ...]) -> None:
     result = simia("rollout", desk, *at_policy, "--max-tokens", 4000, "--concurrency", 1, "--json")
     assert (result.code, result.json["fault_kinds"]) == (1, {"policy:budget": 1})
+    assert re.search(r"policy: .*, tokens of \d+ answers? estimated", result.err)
 
 
 def test_how_the_policy_is_sampled_is_part_of_the_record(desk: str, simia: Simia, at_policy: tuple[str, ...]) -> None:
