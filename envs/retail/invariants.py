@@ -1,6 +1,6 @@
 """What always holds in the shop's database, whoever changes it.
 
-Each check takes the state and the rows that were touched, and returns what is wrong in one sentence each. They describe
+Each check takes the state and the rows that were touched, and yields what is wrong in one sentence each. They describe
 sound behaviour; the oddities of ``compat="tau2"`` break some of them on purpose.
 """
 
@@ -34,89 +34,71 @@ def _rows(state: State, touched: Touched, table: str) -> Iterator[tuple[str, Row
             yield key, row
 
 
-def money_adds_up(state: State, touched: Touched) -> list[str]:
+def money_adds_up(state: State, touched: Touched) -> Iterator[str]:
     """What an order has cost, after refunds, equals the price of its items; a cancelled one has cost nothing."""
-    problems = []
     for key, order in _rows(state, touched, "orders"):
-        paid = total(
-            [
-                line["amount"] if line["transaction_type"] == "payment" else -line["amount"]
-                for line in order["payment_history"]
-            ]
-        )
+        lines = [(line["transaction_type"] == "payment", line["amount"]) for line in order["payment_history"]]
+        paid = total([amount if payment else -amount for payment, amount in lines])
         due = 0.0 if order["status"] == "cancelled" else total([item["price"] for item in order["items"]])
         if abs(paid - due) >= 0.005:
-            problems.append(f"order {key} has cost {paid:.2f} after refunds, its items are worth {due:.2f}")
-    return problems
+            yield f"order {key} has cost {paid:.2f} after refunds, its items are worth {due:.2f}"
 
 
-def balances_not_negative(state: State, touched: Touched) -> list[str]:
+def balances_not_negative(state: State, touched: Touched) -> Iterator[str]:
     """No gift card is overdrawn, and no balance has fractions of a cent."""
-    problems = []
     for key, user in _rows(state, touched, "users"):
         for method_id, method in user["payment_methods"].items():
             if is_gift_card(method) and (method["balance"] < 0 or method["balance"] != round(method["balance"], 2)):
-                problems.append(f"gift card {method_id} of {key} holds {method['balance']!r}")
-    return problems
+                yield f"gift card {method_id} of {key} holds {method['balance']!r}"
 
 
-def items_are_variants(state: State, touched: Touched) -> list[str]:
+def items_are_variants(state: State, touched: Touched) -> Iterator[str]:
     """Every item of an order is a variant of its product, with that variant's options."""
-    problems = []
     for key, order in _rows(state, touched, "orders"):
         for item in order["items"]:
             product = state.get("products", item["product_id"])
             variant = None if product is None else product["variants"].get(item["item_id"])
             if variant is None:
-                problems.append(f"order {key}: item {item['item_id']} is no variant of product {item['product_id']}")
+                yield f"order {key}: item {item['item_id']} is no variant of product {item['product_id']}"
             elif dict(variant["options"]) != dict(item["options"]):
-                problems.append(f"order {key}: item {item['item_id']} has the options of another variant")
-    return problems
+                yield f"order {key}: item {item['item_id']} has the options of another variant"
 
 
-def payment_methods_are_owned(state: State, touched: Touched) -> list[str]:
+def payment_methods_are_owned(state: State, touched: Touched) -> Iterator[str]:
     """Every payment method that an order names belongs to the order's user."""
-    problems: list[str] = []
     for key, order in _rows(state, touched, "orders"):
         user = state.get("users", order["user_id"])
         owned = {} if user is None else user["payment_methods"]
         named = [line["payment_method_id"] for line in order["payment_history"]]
         named += [order["exchange_payment_method_id"], order["return_payment_method_id"]]
-        problems.extend(
-            f"order {key} names payment method {method_id}, which {order['user_id']} does not have"
-            for method_id in dict.fromkeys(named)
-            if method_id is not None and method_id not in owned
-        )
-    return problems
+        for method_id in dict.fromkeys(named):
+            if method_id is not None and method_id not in owned:
+                yield f"order {key} names payment method {method_id}, which {order['user_id']} does not have"
 
 
-def status_fits_fields(state: State, touched: Touched) -> list[str]:
+def status_fits_fields(state: State, touched: Touched) -> Iterator[str]:
     """The fields of a cancellation, a return or an exchange are filled exactly where the status says so.
 
     Only the reason of a cancellation may be empty: orders from before the records began have none.
     """
-    problems: list[str] = []
     for key, order in _rows(state, touched, "orders"):
         for status, fields in _REQUESTS.items():
             for field in fields:
                 filled, wanted = order[field] is not None, order["status"] == status
                 if filled and not wanted:
-                    problems.append(f"order {key} is {order['status']!r}, but {field} is filled")
+                    yield f"order {key} is {order['status']!r}, but {field} is filled"
                 elif wanted and not filled and field != "cancel_reason":
-                    problems.append(f"order {key} is {status!r}, but {field} is empty")
-    return problems
+                    yield f"order {key} is {status!r}, but {field} is empty"
 
 
-def orders_are_listed(state: State, touched: Touched) -> list[str]:
+def orders_are_listed(state: State, touched: Touched) -> Iterator[str]:
     """Every order stands in its user's list, and every order in a user's list is that user's."""
-    problems = []
     for key, order in _rows(state, touched, "orders"):
         user = state.get("users", order["user_id"])
         if user is not None and key not in user["orders"]:
-            problems.append(f"order {key} is missing in the orders of {order['user_id']}")
+            yield f"order {key} is missing in the orders of {order['user_id']}"
     for key, owner in _rows(state, touched, "users"):
         for order_id in owner["orders"]:
             listed = state.get("orders", order_id)
             if listed is not None and listed["user_id"] != key:
-                problems.append(f"{key} lists order {order_id}, which belongs to {listed['user_id']}")
-    return problems
+                yield f"{key} lists order {order_id}, which belongs to {listed['user_id']}"

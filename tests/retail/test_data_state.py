@@ -70,7 +70,7 @@ def test_invariants_notice(name: str) -> None:
     check = load_object(f"simia_gym.envs.retail.invariants:{name}")
     assert callable(check)
     touched = [("orders", order["order_id"]), ("users", order["user_id"])]
-    assert len(check(State.from_tables(tables), touched)) == 1
+    assert len(list(check(State.from_tables(tables), touched))) == 1
 
 
 def test_nothing_of_the_public_database_is_in_it(shared_data: Path) -> None:
