@@ -105,7 +105,7 @@ def load(path: Path, domain: str = "retail") -> DomainData:
         tables={name: dict(state.rows(name)) for name in state.tables},
         tasks=_read_tasks(path, domain, state),
         policy=read_text(policy, what="policy text") if policy.is_file() else None,
-        tools=_read_tools(tools) if tools.is_file() else None,
+        tools=validated(list[JsonObject], read_json(tools), where=str(tools)) if tools.is_file() else None,
         options=dict(OPTIONS),
         user="brief",
         reward=REWARD,
@@ -121,13 +121,6 @@ def _content_hash(path: Path) -> str:
             digest.update(f"{name}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:16]
-
-
-def _read_tools(path: Path) -> list[JsonObject]:
-    tools = read_json(path, what="tools file")
-    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        raise InputError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
-    return tools
 
 
 def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task, ...]]:
@@ -157,18 +150,14 @@ def _records(file: Path) -> list[tuple[str, Any]]:
     """The tasks of a file, each with its place."""
     if file.suffix == ".jsonl":
         return [(f"{file}:{number}", value) for number, value in read_jsonl(file, what="task file")]
-    values = read_json(file, what="task file")
-    if not isinstance(values, list):
-        raise InputError("is not a list of tasks", where=str(file), fix="Write a JSON array of tasks.")
+    values = validated(list[Any], read_json(file, what="task file"), where=str(file))
     return [(f"{file}[{number}]", value) for number, value in enumerate(values)]
 
 
 def _read_splits(file: Path) -> dict[str, Split]:
     if not file.is_file():
         return {}
-    value = read_json(file, what="split file")
-    if not isinstance(value, dict):
-        raise InputError("is not a split file: expected an object", where=str(file), fix="Map splits to lists of ids.")
+    value = validated(dict[str, list[Any] | None], read_json(file, what="split file"), where=str(file))
     names: tuple[Split, ...] = ("train", "test")
     return {str(task_id): split for split in names for task_id in value.get(split) or ()}
 

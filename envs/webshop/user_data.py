@@ -106,10 +106,8 @@ def read_products(file: Path, attributes: Mapping[str, Any]) -> dict[str, JsonOb
     Raises:
         InputError: It is no JSON array, or not one entry can be used; names the first mistake.
     """
-    items = read_json(file, what="product file")
-    if not isinstance(items, list):
-        fix = "Give a WebShop product file, such as items_shuffle_1000.json."
-        raise InputError("is not a JSON array of products", where=str(file), fix=fix)
+    fix = "Give a WebShop product file, such as items_shuffle_1000.json."
+    items = validated(list[Any], read_json(file, what="product file"), where=str(file), fix=fix)
     rows: dict[str, JsonObject] = {}
     broken: list[InputError] = []
     for index, raw in enumerate(items):
@@ -158,10 +156,8 @@ def _companion(file: Path, pattern: str) -> Path | None:
 def _by_asin(file: Path | None) -> Mapping[str, Any]:
     if file is None:
         return {}
-    value = read_json(file, what="instruction file")
-    if not isinstance(value, dict):
-        fix = "Write {asin: ...}, as the published file does."
-        raise InputError("is not a JSON object of products", where=str(file), fix=fix)
+    fix = "Write {asin: ...}, as the published file does."
+    value = validated(dict[str, Any], read_json(file, what="instruction file"), where=str(file), fix=fix)
     return {asin.strip().upper(): entry for asin, entry in value.items()}
 
 

@@ -161,9 +161,9 @@ MISTAKES: list[tuple[Callable[[Path], object], str]] = [
     (_task(lambda v: v["evaluation_criteria"].update(actions=["x"])), "evaluation_criteria.actions[0]"),
     (_task(lambda v: v["evaluation_criteria"].update(communicate_info="x")), "evaluation_criteria.communicate_info"),
     (_task(lambda v: v.update(initial_state={})), "task.initial_state"),
-    (lambda d: (d / "tasks.json").write_text("{}"), "is not a list of tasks"),
-    (lambda d: (d / "tools.json").write_text("{}"), "is not a list of tools"),
-    (lambda d: (d / "split_tasks.json").write_text("[]"), "is not a split file"),
+    (lambda d: (d / "tasks.json").write_text("{}"), "tasks.json: "),
+    (lambda d: (d / "tools.json").write_text("{}"), "tools.json: "),
+    (lambda d: (d / "split_tasks.json").write_text("[]"), "split_tasks.json: "),
 ]
 
 

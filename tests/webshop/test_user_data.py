@@ -142,11 +142,11 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     [
         ({}, ["holds none", "Name the product file"]),
         ({"items_shuffle.json": [], "items_shuffle_1000.json": []}, ["2 product files", "items_shuffle_1000.json"]),
-        ({"a.json": {}}, ["a.json", "not a JSON array"]),
+        ({"a.json": {}}, ["a.json", "WebShop product file"]),
         ({"a.json": []}, ["holds no products"]),
         ({"a.json": [{"asin": "B1"}]}, ["a.json[0].name"]),
         ({"a.json": [entry(1)]}, ["no goal can be made", "items_ins_v2.json"]),
-        ({"a.json": [entry(1)], "items_human_ins.json": []}, ["items_human_ins.json", "not a JSON object"]),
+        ({"a.json": [entry(1)], "items_human_ins.json": []}, ["items_human_ins.json", "{asin: ...}"]),
         (
             {"a.json": [entry(1)], "items_human_ins.json": {"B000000001": [{"instruction": 3}]}},
             ["items_human_ins.json: B000000001[0].instruction"],
