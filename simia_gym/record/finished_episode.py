@@ -166,26 +166,21 @@ class FinishedEpisode:
         return tuple(calls), tuple(agent_turns), tuple(heard), stateless
 
     def _call(self, index: int, event: Event, call: Mapping[str, Any]) -> CallMade:
-        name = call["name"]
-        tool = self.tools.get(name)
-        effect: ToolEffect = "none"
-        terminal = False
-        if tool is not None:
-            marks = tool.get("x-simia") or {}
-            effect = marks.get("effect", "write")
-            terminal = bool(marks.get("terminal", False))
+        tool = self.tools.get(call["name"])
+        marks: Mapping[str, Any] = {"effect": "none"} if tool is None else tool.get("x-simia") or {}
+        effect: ToolEffect = marks.get("effect", "write")
         ops = event.get("ops") or ()
         writes = effect == "write" or (len(ops) > 0 and any(not op["path"].startswith("/_") for op in ops))
         return CallMade(
             index,
             event["turn"],
-            name,
+            call["name"],
             call.get("arguments") or {},
             event.get("outcome", "ok") == "ok",
             event.get("error_code"),
             effect,
             writes,
-            terminal,
+            bool(marks.get("terminal", False)),
         )
 
 

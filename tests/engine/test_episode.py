@@ -138,6 +138,14 @@ def test_a_reply_without_calls_ends_an_episode_that_nothing_else_ends(
     assert warned is (rules == SET.format("false"))
 
 
+def test_an_explained_error_shows_a_valid_action() -> None:
+    suite = load_suite(EnvConfig("simia/retail-v0", feedback="explain"))
+    episode = suite.episode()
+    run_inline(episode.reset(suite.tasks[0]))
+    shown = take(episode, "").observation.split("A valid action, for instance: ")[1]
+    assert take(episode, shown).info.get("error_code") in (None, "not_found")
+
+
 @pytest.mark.parametrize(("calls", "code"), [(4, "too_many_calls"), (0, "no_user")])
 def test_actions_that_the_domain_does_not_take(episode: Episode, calls: int, code: str) -> None:
     assert take(episode, call("add", name="a") * calls or "Hello?").info["error_code"] == code
