@@ -78,8 +78,8 @@ def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
 
 
 def without_install(line: str) -> str:
-    resources = [part for part in re.split(r"\s*&&\s*", line) if not INSTALLS.match(part)]
-    return " && ".join(part for part in resources if part.strip() not in ("pytest", "bash .ci/run"))
+    parts = [part for part in re.split(r"\s*&&\s*", line) if not INSTALLS.match(part)]
+    return " && ".join(part for part in parts if part.strip() not in ("pytest", "bash .ci/run"))
 
 
 @pytest.mark.parametrize(
@@ -141,16 +141,16 @@ def prompt(env_id: str, task_id: str, tool: str) -> str:
     suite = load_suite(config, Resources(models={"simulator": model}))
     policy = load_policy("expert", suite.domain.config.policies)()
     asyncio.run(play(suite.episode(), suite.task(task_id), seed=0, policy=policy))
-    resources = []
+    shown = []
     for message in model.messages:
         text = re.sub(r"(<<(?:data|end):\w+ )\w+>>", r"\1TAG>>", message["content"])
         found = re.search(r"(?m)^<<data:", text)
         start = len(text) if found is None else found.start()
         rules = text[:start].strip().splitlines()
-        shown = [*rules[:2], *(["[...]"] if len(rules) > 2 else [])]
+        first = [*rules[:2], *(["[...]"] if len(rules) > 2 else [])]
         data = [line if len(line) <= 170 else f"{line[:160]} [...]" for line in text[start:].splitlines() if line]
-        resources.append("\n".join([message["role"].upper(), *shown, *data]))
-    return "\n\n".join(resources)
+        shown.append("\n".join([message["role"].upper(), *first, *data]))
+    return "\n\n".join(shown)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(CHECKOUT.glob("*.md"))], ids=page_id)
