@@ -10,7 +10,7 @@ from typing import Any
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.policies import PolicyOptions
 from simia_gym.rl.cluster.budget_shares import Amounts
-from simia_gym.rollout.jobs import EpisodeSlot
+from simia_gym.rollout.jobs import EpisodeSlot, Plan
 from simia_gym.types import JsonObject
 
 _PREFIXES = ("OPENAI_", "AZURE_OPENAI_", "SIMIA_")
@@ -26,7 +26,7 @@ class WorkerSetup:
         config: The environment, with the simulator that the driver resolved ``auto`` to.
         base_url: The endpoint of all roles.
         base_urls: Endpoints of single roles.
-        plan: Arguments of `simia_gym.rollout.jobs.Plan`.
+        plan: The episodes of the whole run.
         policy: Name of the policy.
         options: Settings of the policy's model.
         content_hash: Hash of the model's files, which lie on each node.
@@ -41,7 +41,7 @@ class WorkerSetup:
     config: EnvConfig
     base_url: str | None
     base_urls: Mapping[str, str]
-    plan: Mapping[str, Any]
+    plan: Plan
     policy: str
     options: PolicyOptions
     content_hash: str | None

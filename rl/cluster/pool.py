@@ -176,22 +176,14 @@ class RayPool(Pool):
             await asyncio.sleep(_POLL_CLUSTER)
 
     def _worker_setup(self, workers: int, pins: str | None) -> WorkerSetup:
-        resources, plan = self.suite.resources, self.plan
+        resources = self.suite.resources
         return WorkerSetup(
             version=__version__,
             folder=os.getcwd(),
             config=replace(self.suite.config, simulator=self.suite.simulator_name),
             base_url=resources.base_url,
             base_urls=dict(resources.base_urls),
-            plan={
-                "config": plan.config,
-                "domain_hash": plan.domain_hash,
-                "policy": plan.policy,
-                "seed": plan.seed,
-                "group": plan.group,
-                "episodes": plan.episodes,
-                "policy_hash": plan.policy_hash,
-            },
+            plan=self.plan,
             policy=self._elsewhere.policy,
             options=replace(self._elsewhere.options, api_key=None, client=None),
             content_hash=self._elsewhere.content_hash,

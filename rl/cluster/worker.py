@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import replace
 
 from simia_gym.assembly.resources import Resources
@@ -26,7 +26,7 @@ from simia_gym.llm.accounts import accounts
 from simia_gym.policies import policy_hash
 from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, set_model_variables
-from simia_gym.rollout.jobs import EpisodeSlot, MissingTask, Plan, job_at
+from simia_gym.rollout.jobs import EpisodeSlot, MissingTask, job_at
 from simia_gym.rollout.pool import Pool
 from simia_gym.version import __version__
 
@@ -54,7 +54,7 @@ class Worker:
                 sys.path.append(setup.folder)
             asyncio.set_event_loop(self._loop)
             self._runner = _build(setup)
-            self._open.enter_context(self._runner.context())
+            self._open.enter_context(self._runner.pool.playing())
             self._loop.run_until_complete(self._runner.start())
         except SimiaError as error:
             return replace(ready, problem=str(error))
@@ -113,7 +113,7 @@ def _build(setup: WorkerSetup) -> EpisodeRunner:
     budget = share if setup.budget else None
     resources = Resources(base_url=setup.base_url, base_urls=setup.base_urls, pins=pins, budget=budget)
     suite = load_suite(setup.config, resources)
-    plan = Plan(**setup.plan)
+    plan = setup.plan
     if suite.domain.hash != plan.domain_hash:
         what = f"the domain {suite.domain.name} differs from the driver's"
         raise InputError(what, where="--ray", fix="Have the same files and data on all nodes.")
@@ -133,21 +133,17 @@ class EpisodeRunner:
     def __init__(self, pool: Pool, share: BudgetShare, slots: int) -> None:
         self.share = share
         self.finished: list[SlotResult] = []
-        self._pool, self._slots = pool, slots
+        self.pool, self._slots = pool, slots
         self._queue: deque[EpisodeSlot] = deque()
         self._busy = 0
         self._players: list[asyncio.Task[None]] = []
-
-    def context(self) -> AbstractContextManager[None]:
-        """What has to be set up in the process while episodes run."""
-        return self._pool.playing()
 
     async def start(self) -> None:
         """Start the players, which wait for episodes."""
         self._queued, self._finished_one, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
         # As in the local pool, one player is enough until an episode waits for something.
         self._several = asyncio.Event()
-        if not self._pool.inline:
+        if not self.pool.inline:
             self._several.set()
         self._players = [asyncio.create_task(self._play_on(first=n == 0)) for n in range(self._slots)]
 
@@ -213,11 +209,11 @@ class EpisodeRunner:
             self._idle.set()
 
     async def _play_one(self, slot: EpisodeSlot) -> None:
-        job = job_at(self._pool.plan, self._pool.suite.tasks, *slot)
+        job = job_at(self.pool.plan, self.pool.suite.tasks, *slot)
         if isinstance(job, MissingTask):
             self.finished.append(SlotResult(slot=slot, error=job.error))
             return
-        _, line, times = await self._pool.play_job(job, self._several.set)
+        _, line, times = await self.pool.play_job(job, self._several.set)
         self.finished.append(SlotResult(slot=slot, line=line, times=times))
 
 

@@ -79,7 +79,7 @@ def test_workers_play_the_simulator_that_the_driver_has_resolved(settings: dict[
     suite = load_suite(config, Resources(base_url="http://127.0.0.1:1/v1") if settings else Resources())
     setup = RayPool(suite, Plan(config, suite.domain.hash, "expert"), EXPERT)._worker_setup(1, None)
     assert setup.config.simulator == name
-    assert setup.plan["config"] == config  # what the record says is not changed
+    assert setup.plan.config == config  # what the record says is not changed
 
 
 def test_a_model_in_every_worker_is_not_put_onto_one_card() -> None:
@@ -133,11 +133,10 @@ def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(
 
 def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
     setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "mine.py:Slow")
-    plan = dict(setup.plan)
     wrong = {
         "driver's of 0.0": replace(setup, version="0.0"),
-        "domain desk differs": replace(setup, plan={**plan, "domain_hash": "0" * 16}),
-        "policy mine.py:Slow differs": replace(setup, plan={**plan, "policy_hash": "0" * 16}),
+        "domain desk differs": replace(setup, plan=replace(setup.plan, domain_hash="0" * 16)),
+        "policy mine.py:Slow differs": replace(setup, plan=replace(setup.plan, policy_hash="0" * 16)),
         "nowhere": replace(setup, config=EnvConfig(CUSTOM, domain="nowhere")),
     }
     for what, changed in wrong.items():
