@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +13,8 @@ from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+
+from .test_dependency_rule import imported
 
 HEAVY = ("torch", "ray", "verl", "vllm", "transformers")
 EPISODE = """
@@ -27,8 +29,6 @@ print(simia_gym.__file__, simia_gym.envs.__path__[0], simia_gym.rewards.__file__
 
 
 def run(code: str, cwd: Path, **env: str) -> str:
-    import os
-
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=cwd,
@@ -78,10 +78,6 @@ def test_wheel_runs_an_episode(wheel: Path, tmp_path: Path) -> None:
     assert out.count(str(tmp_path / "site")) == 3
 
 
-def test_installed_package_runs_an_episode_from_anywhere(tmp_path: Path) -> None:
-    run(EPISODE, tmp_path)
-
-
 def test_core_install_is_light(tmp_path: Path) -> None:
     core = [line for line in requires("simia-gym") or [] if "extra ==" not in line]
     assert not [line for line in core if line.lower().startswith(HEAVY)]
@@ -92,25 +88,19 @@ def test_core_install_is_light(tmp_path: Path) -> None:
 def test_product_code_imports_every_dependency(checkout: Path) -> None:
     listed = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     names = {re.split(r"[^\w-]", line)[0].lower() for line in listed}
-    imported = {
+    modules = {
         name.partition(".")[0]
         for folder in ("simia_gym", "envs", "rewards", "rl")
         for path in (checkout / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom) and not node.level
-            else []
-        )
+        for name in imported(path)
     }
-    used = {name.lower().replace("_", "-") for module in imported for name in packages_distributions().get(module, ())}
+    used = {name.lower().replace("_", "-") for module in modules for name in packages_distributions().get(module, ())}
     assert not names - used
 
 
 def test_an_import_loads_only_gymnasium(tmp_path: Path) -> None:
     """Everything else is loaded when it is first used, which keeps the import quick."""
     code = "import sys; print(*sorted({m.split('.')[0] for m in sys.modules} - set(sys.stdlib_module_names)))"
-    with_package = set(run(f"import gymnasium, simia_gym; {code}", tmp_path).split())
-    assert with_package - set(run(f"import gymnasium; {code}", tmp_path).split()) == {"simia_gym"}
+    faces = "simia_gym, simia_gym.rewards, simia_gym.rl"
+    with_faces = set(run(f"import gymnasium, {faces}; {code}; simia_gym.Episode", tmp_path).split())
+    assert with_faces - set(run(f"import gymnasium; {code}", tmp_path).split()) == {"simia_gym"}

@@ -1,4 +1,4 @@
-"""What the engine's own refusals say, tersely and with reasons."""
+"""What the engine's own refusals explain."""
 
 from __future__ import annotations
 
@@ -8,51 +8,35 @@ from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import refuse_call
 from simia_gym.types import ToolCall
 
-SPEC = ToolSpec(
-    "lend",
-    "Lend.",
-    {
-        "type": "object",
-        "properties": {
-            "book": {"type": "string"},
-            "days": {"type": "integer"},
-            "how": {"enum": ["post", "desk"]},
-            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            "tags": {"type": "array", "items": {"type": ["string", "number"]}},
-            "rest": {},
-            "all": True,
-        },
-        "required": ["book", "how"],
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "book": {"type": "string"},
+        "days": {"type": "integer"},
+        "how": {"enum": ["post", "desk"]},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "tags": {"type": "array", "items": {"type": ["string", "number"]}},
+        "rest": {},
+        "all": True,
     },
-)
+    "required": ["book", "how"],
+}
+TOOLS = {"lend": ToolSpec("lend", "Lend.", PARAMETERS), "give": ToolSpec("give", "Give.", {"type": "object"})}
 SIGNATURE = (
     'lend(book: string; days: integer, optional; how: one of ["post", "desk"]; note: string or null, optional; '
     "tags: array of string or number, optional; rest: any value, optional; all: any value, optional)"
 )
-TOOLS = {"lend": SPEC, "give": ToolSpec("give", "Give.", {"type": "object", "properties": {}})}
 
 
 @pytest.mark.parametrize(
-    ("call", "terse", "why"),
-    [
-        (ToolCall("lent", {}), "Error: Tool 'lent' not found.", "The tools are: lend, give."),
-        (
-            ToolCall("lend", {"book": 1, "how": "desk"}),
-            'Error: Invalid arguments for lend: book: 1 is not of type "string"',
-            f"The call is {SIGNATURE}, with these arguments and no others.",
-        ),
-        (
-            ToolCall("lend", {"book": "B"}),
-            'Error: Invalid arguments for lend: "how" is a required property',
-            f"The call is {SIGNATURE}, with these arguments and no others.",
-        ),
-    ],
+    ("call", "why"),
+    [(ToolCall("lent", {}), "The tools are: lend, give."), (ToolCall("lend", {"book": "B"}), SIGNATURE)],
 )
-def test_refusals(call: ToolCall, terse: str, why: str) -> None:
-    plain, told = refuse_call(TOOLS, call), refuse_call(TOOLS, call, "explain")
-    assert plain is not None
+def test_an_explained_refusal_adds_why_to_the_terse_one(call: ToolCall, why: str) -> None:
+    terse, told = refuse_call(TOOLS, call), refuse_call(TOOLS, call, "explain")
+    assert terse is not None
     assert told is not None
-    assert plain.observation == terse
-    stop = "" if terse.endswith(".") else "."
-    assert told.observation == f"{terse}{stop} Why: {why}"
-    assert plain.error_code == told.error_code
+    assert told.error_code == terse.error_code
+    text, _, reason = told.observation.partition(" Why: ")
+    assert text.rstrip(".") == terse.observation.rstrip(".")
+    assert why in reason
