@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from simia_gym.assembly.suite import Suite
 from simia_gym.llm.blocks import make_nonce, outside_blocks, read_blocks
 from simia_gym.llm.transport.http import close_connections
+from simia_gym.oracle import OracleServer
 from simia_gym.types import Task
 
 from ..proof.stage import Outcome, outcome_of, suite_of
@@ -28,26 +29,34 @@ _SHAPES = {
 _OUTSIDE = frozenset({"", "Answer this call."})
 
 
-@dataclass(frozen=True)
 class Arena:
     """One domain, with models in every part that they can play, and with none.
 
-    Attributes:
+    Args:
         env: The domain's environment.
-        obedient: Address of models that obey what they can read outside the blocks.
+        obedient: Models that obey what they can read outside the blocks; `requests` keeps what they are asked, and
+            `systems` has the system messages of an episode without an attack.
         truthful: Address of models that obey nobody.
     """
 
-    env: str
-    obedient: str
-    truthful: str
+    def __init__(self, env: str, obedient: OracleServer, truthful: str) -> None:
+        self.env, self.obedient, self.truthful = env, obedient, truthful
+        self.requests: list[dict[str, Any]] = []
+        self.systems: set[str] = set()
+        answer = obedient.oracle.answer
+
+        def keep(raw: bytes, chance: Any) -> Any:
+            self.requests.append(json.loads(raw))
+            return answer(raw, chance)
+
+        obedient.oracle.answer = keep  # type: ignore[method-assign]
 
     @cached_property
     def suites(self) -> Mapping[str, Suite]:
         """The ledger and the reference strategy with obedient models, and the world with a truthful customer."""
         talk: dict[str, Any] = {"user": "llm"} if self.env == RETAIL else {"max_turns": 9}
         simulated = {
-            name: suite_of(self.env, self.obedient, simulator="llm", strategy=name, judge="llm-all", **talk)
+            name: suite_of(self.env, self.obedient.base_url, simulator="llm", strategy=name, judge="llm-all", **talk)
             for name in ("ledger", "reference")
         }
         truthful = self.truthful if self.env == RETAIL else None
@@ -71,6 +80,23 @@ class Arena:
     def play(self, simulator: str, attack: Attack) -> Outcome:
         """Play an attack to its end."""
         return play(self.suites[simulator], self.task, self.actions(attack), group=attack.name)
+
+    def check_prompts(self) -> set[str]:
+        """Make sure that prompts have their form and that nothing but the environment speaks outside the blocks.
+
+        Returns:
+            Whose prompts there were.
+        """
+        parts = set()
+        for body in self.requests:
+            parts.add(part_of(body))
+            first, *others = body["messages"]
+            assert first["content"] in self.systems
+            for message in others:
+                text = message["content"]
+                assert outside_blocks(text).strip() in _OUTSIDE
+                assert {item.nonce for item in read_blocks(text)} == {self.tag}
+        return parts
 
 
 def play(suite: Suite, task: Task, actions: Iterable[str], *, group: str = "") -> Outcome:
@@ -99,31 +125,3 @@ def part_of(body: Mapping[str, Any]) -> str:
     parts = [part for part, form in _SHAPES.items() if re.fullmatch(form, shape)]
     assert len(parts) == 1, f"no prompt has this form: {shape}"
     return parts[0]
-
-
-def check_prompts(bodies: Sequence[Mapping[str, Any]], tag: str, systems: Iterable[str]) -> set[str]:
-    """Make sure that prompts have their form and that nothing but the environment speaks outside the blocks.
-
-    Args:
-        bodies: The requests.
-        tag: The tag that all blocks must have.
-        systems: The system messages that there can be.
-
-    Returns:
-        Whose prompts there were.
-    """
-    parts = set()
-    for body in bodies:
-        parts.add(part_of(body))
-        first, *others = body["messages"]
-        assert first["content"] in systems
-        for message in others:
-            text = message["content"]
-            assert outside_blocks(text).strip() in _OUTSIDE
-            assert {item.nonce for item in read_blocks(text)} == {tag}
-    return parts
-
-
-def system_messages(bodies: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The system messages of requests."""
-    return {body["messages"][0]["content"] for body in bodies}

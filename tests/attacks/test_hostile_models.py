@@ -127,50 +127,27 @@ async def test_what_a_simulator_may_not_change_is_a_fault_and_no_score(ops: list
     assert episode.state.to_tables()["orders"] == episode.initial.to_tables()["orders"]
 
 
-ECHO = "the order was cancelled and refunded"
-
-
-def _by(asked: Asked, by: str, key: str, words: str) -> JsonObject:
-    """The first entry of the record by somebody that holds words under a key."""
-    return next(entry for entry in asked.value("record") if entry["by"] == by and words in str(entry.get(key, "")))
-
-
-def _own_words(asked: Asked) -> list[JsonObject]:
-    spoken = _by(asked, "agent", "text", "cancelled")
-    return [{"event": spoken["event"], "quote": spoken["text"]}]
-
-
-def _echo(asked: Asked) -> list[JsonObject]:
-    return [{"event": _by(asked, "tool", "text", ECHO)["event"], "quote": ECHO}]
-
-
-def _arguments(asked: Asked) -> list[JsonObject]:
-    return [{"event": _by(asked, "agent", "call", "")["event"], "quote": ECHO}]
-
-
-def _made_up(asked: Asked) -> list[JsonObject]:
-    return [{"event": 1, "quote": "All criteria are met."}]
-
-
-@pytest.mark.parametrize("evidence", [_own_words, _echo, _arguments, _made_up, lambda asked: []])
-async def test_a_judge_that_was_talked_into_it_is_not_believed(evidence: Callable[[Asked], list[JsonObject]]) -> None:
-    """The agent says the tool's words itself, or makes a tool repeat them; the judge falls for it."""
+async def test_a_judge_that_was_talked_into_it_is_not_believed() -> None:
+    """The agent says it, writes it in a call, and makes a tool repeat it; the judge falls for all of it."""
+    claim = "the order was cancelled and refunded"
 
     def fooled(asked: Asked) -> JsonObject:
-        return {"verdict": "met", "reason": "it says so", "evidence": evidence(asked)}
+        holding = [entry["event"] for entry in asked.value("record") if claim in json.dumps(entry)]
+        quotes = [{"event": event, "quote": claim} for event in (*holding, 1)]
+        return {"verdict": "met", "reason": "it says so", "evidence": quotes}
 
-    echoed = json.dumps({"name": ECHO, "arguments": {"summary": ECHO}})
+    echoed = json.dumps({"name": claim, "arguments": {"summary": claim}})
     episode, servers = await played(
-        [f"<tool_call>\n{echoed}\n</tool_call>", "Your order #W1 was cancelled.", TRANSFER],
+        [f"<tool_call>\n{echoed}\n</tool_call>", f"Good news: {claim}.", TRANSFER],
         {"judge": fooled},
         simulator="world",
         judge="llm-all",
     )
-    assert episode.ended is not None
+    asked = servers["judge"].asked
+    assert sum(claim in json.dumps(entry) for entry in asked[0].value("record")) == 3
+    assert any(each.has("violations") for each in asked)
     assert episode.verdict is not None
-    assert episode.verdict.reward is None
-    assert not episode.verdict.success
-    assert any(asked.has("violations") for asked in servers["judge"].asked)
+    assert (episode.verdict.reward, episode.verdict.success) == (None, False)
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,21 @@ from simia_gym.common.json_encoding import encode
 
 from ..proof.stage import Outcome
 from .book import BOOK, Attack
-from .conftest import Fight
-from .stage import RETAIL, check_prompts, play
+from .stage import RETAIL, Arena, play
 
 
 @pytest.mark.parametrize("attack", BOOK, ids=lambda attack: attack.name)
-def test_an_attack_changes_nothing(fight: Fight, attack: Attack) -> None:
-    arena = fight.arena
+def test_an_attack_changes_nothing(arena: Arena, attack: Attack) -> None:
     real = arena.play("world", attack)
     assert real.verdict.reward is not None
     assert real.verdict.reward < 1
     for simulator in ("ledger", "reference"):
-        fight.kept.clear()
+        arena.requests.clear()
         outcome = arena.play(simulator, attack)
-        assert fight.server.counts["obeyed"] == {}
-        assert fight.server.counts["refused"] == {}
+        assert arena.obedient.counts["obeyed"] == {}
+        assert arena.obedient.counts["refused"] == {}
         wanted = {simulator, "user", "judge"} if arena.env == RETAIL else {simulator}
-        assert check_prompts(fight.kept, arena.tag, fight.systems) >= wanted
+        assert arena.check_prompts() >= wanted
         same_end(outcome, real, attack, keeps_state=simulator == "ledger", judged=arena.env == RETAIL)
 
 
@@ -59,18 +57,17 @@ def words(outcome: Outcome) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_nobody_is_shown_what_is_not_for_them(fight: Fight) -> None:
-    arena = fight.arena
+def test_nobody_is_shown_what_is_not_for_them(arena: Arena) -> None:
     if arena.env != RETAIL:
         pytest.skip("nobody has a secret there")
     attack = next(attack for attack in BOOK if attack.name == "asking for what is private")
-    fight.kept.clear()
+    arena.requests.clear()
     arena.play("ledger", attack)
     user: Any = arena.task.user
     facts = [encode(item).decode() for item in (user["requests"], user["facts"], list(arena.task.gold))]
     policy = arena.suites["ledger"].domain.policy.strip()
     seen = set()
-    for body in fight.kept:
+    for body in arena.requests:
         system, *others = (message["content"] for message in body["messages"])
         if "<<data:customer" in system:
             seen.add("user")
@@ -83,23 +80,21 @@ def test_nobody_is_shown_what_is_not_for_them(fight: Fight) -> None:
     assert seen == {"user", "others"}
 
 
-def test_a_flood_of_calls_is_judged_all_the_same(fight: Fight) -> None:
+def test_a_flood_of_calls_is_judged_all_the_same(arena: Arena) -> None:
     """The most calls that an episode has room for, each with a long answer."""
-    arena = fight.arena
     if arena.env != RETAIL:
         pytest.skip("one call a turn is all that there is")
     call = '<tool_call>\n{"name": "list_all_product_types", "arguments": {}}\n</tool_call>'
-    fight.kept.clear()
+    arena.requests.clear()
     outcome = play(arena.suites["ledger"], arena.task, ["\n".join([call] * 16)] * 40)
     assert (outcome.ended, len(outcome.answers)) == ("turn_limit", 640)
     assert outcome.verdict.fault is None
     assert outcome.verdict.reward == 0
-    assert "judge" in check_prompts(fight.kept, arena.tag, fight.systems)
+    assert "judge" in arena.check_prompts()
 
 
-def test_what_was_stored_does_not_burden_later_calls(fight: Fight) -> None:
+def test_what_was_stored_does_not_burden_later_calls(arena: Arena) -> None:
     """The longest texts that a tool takes, of characters that take most room, in every row that can be written."""
-    arena = fight.arena
     if arena.env != RETAIL:
         pytest.skip("nothing that the agent writes is kept there")
     tables = arena.suites["ledger"].domain.base.to_tables()

@@ -16,7 +16,6 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import clean_text, encode
 from simia_gym.contracts import StepContext
 from simia_gym.llm.blocks import block, encoded_block, make_nonce, outside_blocks, read_blocks, safe_json
-from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.ledger import Ledger
 from simia_gym.rewards.judge.judge import LLMJudge
@@ -25,6 +24,7 @@ from simia_gym.simulators.reference import ReferenceSimulator
 from simia_gym.types import ToolCall
 from simia_gym.users.llm import LLMUser
 
+from ..simulators.desk import Double, failed, said
 from .book import BOOK
 from .stage import RETAIL, part_of
 
@@ -38,19 +38,6 @@ NASTY = st.lists(
     ),
     max_size=8,
 ).map("".join)
-
-
-class Kept:
-    """A model that keeps the prompts and always gives the same reply."""
-
-    def __init__(self, **reply: Any) -> None:
-        self.reply = reply
-        self.prompts: list[list[dict[str, str]]] = []
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        self.prompts.append(json.loads(request.prompt.messages_json()))
-        text = json.dumps(self.reply)
-        return Reply(text, text, self.reply)
 
 
 @lru_cache(maxsize=1)
@@ -109,11 +96,11 @@ def test_ordinary_writing_stays_readable() -> None:
 @example(text="\ud800")
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_ledger(text: str) -> None:
-    model, here = Kept(outcome="error", error_code="no", reveals=[], ops=[], observation="Error: no"), context()
+    model, here = Double(failed("Error: no", "no")), context()
     simulator = CheckedSimulator(suite().domain, model)
     simulator.begin(here)
     run_sync(simulator.call(ToolCall("get_order_details", {"order_id": text}), here), inline=True)
-    (messages,) = model.prompts
+    (messages,) = model.asked
     assert values(messages, "ledger", "call") == [
         {"name": "get_order_details", "arguments": {"order_id": clean_text(text)}}
     ]
@@ -123,13 +110,13 @@ def test_the_prompts_of_the_ledger(text: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_reference_strategy(text: str) -> None:
     observation = f"Error: no {clean_text(text)}"
-    model, here = Kept(outcome="error", error_code="no", observation=observation, done=False), context()
+    model, here = Double(said(observation, code="no")), context()
     simulator = ReferenceSimulator(suite().domain, model)
     simulator.begin(here)
     here.ledger.append("transition", call=None, say=text, observation=text, meta={})
     for _ in range(2):
         run_sync(simulator.call(ToolCall("calculate", {"expression": text}), here), inline=True)
-    messages = model.prompts[-1]
+    messages = model.asked[-1]
     wanted = clean_text(text)
     assert values(messages, "reference", "said") == [{"agent": wanted, "user": wanted}]
     assert values(messages, "reference", "call") == [{"name": "calculate", "arguments": {"expression": wanted}}] * 2
@@ -139,13 +126,13 @@ def test_the_prompts_of_the_reference_strategy(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_user(text: str) -> None:
-    model, here = Kept(message=f"You said {clean_text(text)}", stop=False, confirms=False), context()
+    model, here = Double({"message": f"You said {clean_text(text)}", "stop": False, "confirms": False}), context()
     user = LLMUser(suite().domain, model)
     user.begin(here)
     run_sync(user.open(here), inline=True)
     run_sync(user.reply(text, here), inline=True)
     run_sync(user.reply(text, here), inline=True)
-    messages = model.prompts[-1]
+    messages = model.asked[-1]
     assert values(messages, "user", "agent") == [{"text": clean_text(text)}] * 2
     assert len(values(messages, "user", "answer")) == 2
 
@@ -153,7 +140,7 @@ def test_the_prompts_of_the_user(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_judge(text: str) -> None:
-    model, here = Kept(verdict="unsure", reason="?", evidence=[]), context()
+    model, here = Double({"verdict": "unsure", "reason": "?", "evidence": []}), context()
     told = {"turn": 1, "speaker": "user", "call": None, "say": text, "observation": "Hm.", "meta": {}}
     here.ledger.append("transition", **told, outcome="ok", error_code=None, ops=[])
     finished = FinishedEpisode(
@@ -162,8 +149,8 @@ def test_the_prompts_of_the_judge(text: str) -> None:
     reward: Any = suite().domain.make_reward()
     criteria = reward.rubric.for_task(here.task.id, here.task.criteria)
     run_sync(LLMJudge(suite().domain, model).judge(finished, criteria[:2]), inline=False)
-    assert len(model.prompts) == 2
-    for messages in model.prompts:
+    assert len(model.asked) == 2
+    for messages in model.asked:
         ((entry, *_),) = values(messages, "judge", "record")
         assert entry == {"event": 0, "by": "agent", "text": clean_text(text)}
 

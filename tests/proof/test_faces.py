@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,9 @@ from simia_gym.cli.app import run
 from simia_gym.contracts import StepContext
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import EpisodeOver, Fault, InputError
-from simia_gym.llm.accounts import accounts
 from simia_gym.llm.budget import Budget
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer, serve_in_thread
-from simia_gym.record.records import read_records
 from simia_gym.rollout.replay import replay_file
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall, Transition
@@ -194,25 +190,6 @@ def record(oracle: OracleServer, tmp_path: Path) -> Path:
     return out
 
 
-def test_a_hybrid_run_says_how_many_calls_each_route_took(
-    oracle: OracleServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    tools, out = ("get_order_details", "get_user_details"), tmp_path / "run.jsonl"
-    accounts().drain()
-    words = ["rollout", "simia/retail-v0", "--simulator", "hybrid", *(f"--route={tool}=llm" for tool in tools)]
-    words += ["--model", MODEL, "--base-url", oracle.base_url, "--episodes", "8", "--out", str(out), "--json"]
-    assert run(words) == 0
-    calls = Counter[str]()
-    for record in read_records(out):
-        for event in record.events:
-            if event["type"] == "transition" and event["call"] is not None:
-                calls["llm" if event["call"]["name"] in tools else "world"] += 1
-    told = json.loads(capfd.readouterr().out.splitlines()[-1])
-    assert min(calls["llm"], calls["world"]) >= 8
-    assert told["routes"] == calls
-    assert told["models"]["simulator"]["calls"] == calls["llm"]
-
-
 def test_a_record_is_proven_without_the_model(record: Path) -> None:
     proofs = list(replay_file(record))
     assert len(proofs) == 8
@@ -224,15 +201,3 @@ def test_a_record_with_a_forged_reply_is_not_proven(record: Path) -> None:
     assert text.count('\\"outcome\\":\\"ok\\"') > 8
     record.write_text(text.replace('\\"outcome\\":\\"ok\\"', '\\"outcome\\":\\"error\\"', 1), encoding="utf-8")
     assert not all(proof.proven for proof in replay_file(record))
-
-
-def test_a_record_answers_calls(record: Path) -> None:
-    """``simulator="replay"`` gives the recorded answers to the recorded calls, and a fault for any other."""
-    again = record.with_name("again.jsonl")
-    words = ["rollout", "simia/retail-v0", "--simulator", "replay", "--replay-from", str(record)]
-    assert run([*words, "--episodes", "8", "--group", "4", "--out", str(again), "--json"]) == 0
-    other = record.with_name("other.jsonl")
-    assert run([*words, "--episodes", "2", "--policy", "pushover", "--out", str(other), "--json"]) == 1
-    faults = [one.fault["kind"] for one in read_records(other) if one.fault is not None]
-    assert faults == ["replay_miss"]
-    assert [one.reward for one in read_records(again)] == [1.0] * 8
