@@ -6,18 +6,13 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import Suite
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import make_nonce, outside_blocks
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.checking import LEDGER_REPLY
-from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall, Transition
 
 from .desk import Double, after, blocks, context_of, failed, kinds, ok, put
@@ -77,14 +72,6 @@ async def test_the_prompt_has_the_parts_in_their_order(domain: Domain, model: Do
 async def test_private_tables_never_reach_the_model(domain: Domain, model: Double) -> None:
     await answered(domain, model, ToolCall("wipe", {}), ok())
     assert "_clock" not in json.dumps(model.asked[0][1])
-
-
-async def test_a_write_is_applied_by_code(domain: Domain, model: Double) -> None:
-    transition = await answered(domain, model, RENAME, ok("renamed", put("/books/b1/copies", 2, "test"), LAKE))
-    assert transition.ops == (LAKE,)
-    assert transition.state is not None
-    assert transition.state.at("/books/b1/title") == "Lake"
-    assert domain.base.at("/books/b1/title") == "Sea"
 
 
 @pytest.mark.parametrize(
@@ -154,13 +141,9 @@ async def test_a_failing_endpoint_is_a_fault_and_no_escalation(domain: Domain, m
     ("call", "answer"),
     [
         (RENAME, failed("Error: no", "not_allowed", LAKE)),
-        (RENAME, {**failed(), "reveals": [put("/members/m9", {"id": "m9", "name": "B"}, "add")]}),
         (RENAME, ok("x", STRAY)),
-        (GET, ok("x", LAKE)),
         (ToolCall("wipe", {}), ok("x", put("/_clock/now/day", 1))),
         (RENAME, ok("x", put("/books/b1/title", 7))),
-        (GET, ok("x", reveals=(put("/books/b3", {"id": "b3"}, "add"),))),
-        (GET, failed(code="Not found!")),
         (ToolCall("show_book", {"book_id": "b9"}), ok("a book that is not there")),
     ],
 )
@@ -192,19 +175,6 @@ async def test_a_revealed_row_is_there_from_then_on(domain: Domain, model: Doubl
     seen = [blocks(messages[1])[0].value for messages in model.asked]
     assert seen[0] == {"tables": {"members": {}}, "missing": ["/members/m9"]}
     assert seen[1] == {"tables": {"members": {"m9": row["value"]}}, "missing": []}
-
-
-async def test_revealed_rows_belong_to_the_initial_state_of_an_episode(folder: Path) -> None:
-    row = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
-    suite = Suite(
-        EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m"),
-        Resources(models={"simulator": Double(ok("Bo", reveals=(row,)))}),
-    )
-    episode = suite.episode()
-    await episode.reset(suite.tasks[0], seed=1)
-    await episode.step('<tool_call>{"name": "find_member", "arguments": {"member_id": "m9"}}</tool_call>')
-    assert episode.initial.at("/members/m9/name") == "Bo"
-    assert episode.state.touched_since(episode.initial) == []
 
 
 async def test_only_a_terminal_tool_that_succeeds_ends_the_episode(domain: Domain, model: Double) -> None:
@@ -271,16 +241,6 @@ async def test_requests_of_an_episode_are_numbered_and_seeded(domain: Domain) ->
     assert len({seed for _, seed, _ in (*one, *other)}) == 4
     assert one[0][2] == context_of(domain, seed=1).scope
     assert [seed for _, seed, _ in await requests(1, "g")] == [seed for _, seed, _ in await requests(2, "g")]
-
-
-async def test_begin_forgets_the_episode_before(domain: Domain) -> None:
-    double = Double(ok("one"), ok("two"))
-    simulator = CheckedSimulator(domain, double, pins=MemoryPins(1))
-    for group in ("a", "b"):
-        context = context_of(domain, group=group)
-        simulator.begin(context)
-        assert (await simulator.call(GET, context)).meta == {"route": "llm"}
-    assert len(double.requests) == 2
 
 
 async def test_a_slice_that_is_too_large_is_a_fault(folder: Path, model: Double) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,11 +13,11 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.simulators.checked import CheckedSimulator
-from simia_gym.simulators.hybrid import HybridSimulator, Side, choose_routes
+from simia_gym.simulators.hybrid import HybridSimulator, choose_routes
 from simia_gym.simulators.pins import MemoryPins
-from simia_gym.types import JsonObject, ToolCall
+from simia_gym.types import ToolCall
 
-from .desk import Double, after, context_of, ok, put, write_domain
+from .desk import Double, after, context_of, failed, ok, put, write_domain
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
@@ -75,24 +74,8 @@ async def test_feedback_reaches_the_world(coded: Domain) -> None:
     assert "Why: The shelf has only listed books." in explained.observation
 
 
-@pytest.mark.parametrize("side", ["world", "llm"])
-async def test_arguments_are_checked_once(coded: Domain, side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, checked = coded.specs["rename"], list[JsonObject]()
-    valid = spec.validator.is_valid
-
-    def watched(arguments: JsonObject) -> bool:
-        checked.append(arguments)
-        return valid(arguments)
-
-    monkeypatch.setitem(vars(spec), "validator", SimpleNamespace(is_valid=watched))
-    model = CheckedSimulator(coded, Double(ok("renamed", put("/books/b1/title", "Lake"))))
-    answer = await HybridSimulator(coded, model, {spec.name: side}).call(RENAME, context_of(coded))
-    assert (answer.outcome, checked) == ("ok", [RENAME.arguments])
-
-
 async def test_the_shadow_compares_errors_as_they_are_told(tmp_path: Path) -> None:
     text = "Error: Book b99 not found. Why: The shelf has only listed books."
-    answer = {"outcome": "error", "error_code": "not_found", "reveals": [], "ops": [], "observation": text}
     config = EnvConfig(
         CUSTOM,
         domain=str(write_domain(tmp_path / "told", world=True)),
@@ -102,7 +85,7 @@ async def test_the_shadow_compares_errors_as_they_are_told(tmp_path: Path) -> No
         feedback="explain",
         pins=False,
     )
-    suite = Suite(config, Resources(models={"simulator": Double(answer)}))
+    suite = Suite(config, Resources(models={"simulator": Double(failed(text, "not_found"))}))
     given = await suite.make_simulator().call(ToolCall("get_book", {"book_id": "b99"}), context_of(suite.domain))
     assert given.observation == text
     assert given.meta["shadow"] == {

@@ -7,7 +7,8 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import RecordedModel
+from simia_gym.llm.types import ChatModel
 from simia_gym.record.ledger import first_divergence
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
+from simia_gym.state import State
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 from .desk import Double, after, context_of, failed, ok, put
@@ -29,6 +32,8 @@ from .desk import Double, after, context_of, failed, ok, put
 GET = ToolCall("get_book", {"book_id": "b1"})
 RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
 LAKE = put("/books/b1/title", "Lake")
+LEND = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
+LOAN = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -96,18 +101,14 @@ async def test_who_is_cancelled_stops_nobody_else(store: PinStore) -> None:
 
 def test_loops_of_several_threads_share_one_answer(store: PinStore) -> None:
     log: list[str] = []
-    found: list[JsonObject] = []
     ready = threading.Barrier(4)
 
-    def run(name: str) -> None:
+    def run(name: str) -> JsonObject:
         ready.wait()
-        found.append(asyncio.run(_first(store, maker(log, name, wait=0.1))))
+        return asyncio.run(_first(store, maker(log, name, wait=0.1)))
 
-    threads = [threading.Thread(target=run, args=(f"{i}",)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(run, "0123"))
     assert len(log) == 1
     assert found == [{"answer": log[0]}] * 4
 
@@ -187,8 +188,18 @@ def test_a_file_that_is_none_of_pins_is_named(tmp_path: Path) -> None:
 
 
 async def play(
-    simulator: CheckedSimulator, context: StepContext, calls: list[ToolCall]
+    domain: Domain,
+    model: ChatModel,
+    pins: PinStore,
+    calls: Sequence[ToolCall],
+    *,
+    state: State | None = None,
+    seed: int = 1,
+    group: str = "g",
+    **options: Any,
 ) -> tuple[StepContext, list[Transition]]:
+    simulator = CheckedSimulator(domain, model, pins=pins, **options)
+    context = context_of(domain, state=state, seed=seed, group=group)
     simulator.begin(context)
     made: list[Transition] = []
     for call in calls:
@@ -204,18 +215,13 @@ async def seeded(request: Any) -> Any:
 
 async def test_a_group_gets_one_answer_and_every_record_is_whole(domain: Domain, store: PinStore) -> None:
     double = Double(seeded)
-
-    def member(seed: int, group: str) -> Awaitable[tuple[StepContext, list[Transition]]]:
-        simulator = CheckedSimulator(domain, double, pins=store)
-        return play(simulator, context_of(domain, seed=seed, group=group), [GET])
-
-    played = await asyncio.gather(*(member(seed, "g") for seed in range(5)))
+    played = await asyncio.gather(*(play(domain, double, store, [GET], seed=seed) for seed in range(5)))
     assert len(double.requests) == 1
     records = [context.ledger for context, _ in played]
     assert {transition.observation for _, (transition,) in played} == {f"seed {double.requests[0].seed}"}
     assert all(first_divergence(records[0].events, record.events) is None for record in records)
     assert [event["type"] for event in records[3].events] == ["model", "transition"]
-    await member(0, "another group")
+    await play(domain, double, store, [GET], seed=0, group="another group")
     assert len(double.requests) == 2
     assert double.requests[0].seed != double.requests[1].seed
 
@@ -228,8 +234,7 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
         heads: dict[int, bytes] = {}
         for seed in order:
             calls = [ToolCall("get_book", {"book_id": "b2"})] * seed + [GET]
-            simulator = CheckedSimulator(domain, double, pins=pins)
-            context, _ = await play(simulator, context_of(domain, seed=seed, group="g"), calls)
+            context, _ = await play(domain, double, pins, calls, seed=seed)
             heads[seed] = context.ledger.head.encode()
         return [heads[seed] for seed in sorted(heads)]
 
@@ -237,9 +242,8 @@ async def test_who_asks_first_changes_no_byte(domain: Domain) -> None:
 
 
 async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain) -> None:
-    double, store = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake")), MemoryPins()
-    simulator = CheckedSimulator(domain, double, pins=store)
-    context, made = await play(simulator, context_of(domain, group="g"), [GET, GET, RENAME, GET, GET])
+    double = Double(ok("the sea"), ok("renamed", LAKE), ok("the lake"))
+    context, made = await play(domain, double, MemoryPins(), [GET, GET, RENAME, GET, GET])
     assert [transition.meta["route"] for transition in made] == ["llm", "pin", "llm", "llm", "pin"]
     assert [transition.observation for transition in made[-2:]] == ["the lake", "the lake"]
     assert len(double.requests) == 3
@@ -249,8 +253,7 @@ async def test_a_repeat_within_an_episode_is_a_pin(domain: Domain) -> None:
 async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain) -> None:
     double, store = Double(ok("bad", put("/books/b1/copies", 9)), ok("renamed", LAKE)), MemoryPins()
     for seed in (1, 2):
-        simulator = CheckedSimulator(domain, double, pins=store)
-        context, (transition,) = await play(simulator, context_of(domain, seed=seed, group="g"), [RENAME])
+        context, (transition,) = await play(domain, double, store, [RENAME], seed=seed)
         assert transition.ops == (LAKE,)
         assert transition.meta == {"route": "repaired"}
         assert context.state.at("/books/b1/title") == "Lake"
@@ -259,36 +262,29 @@ async def test_a_pinned_write_is_applied_in_each_episode(domain: Domain) -> None
 
 
 async def test_an_episode_in_which_the_answer_breaks_a_rule_goes_on_from_it(domain: Domain, store: PinStore) -> None:
-    loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
-    lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
-    double = Double(ok("lent", loan), failed("nobody", "not_found"))
-    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, seed=1, group="g"), [lend])
+    double = Double(ok("lent", LOAN), failed("nobody", "not_found"))
+    await play(domain, double, store, [LEND])
     gone = domain.base.apply([{"op": "remove", "path": "/loans/l1"}, {"op": "remove", "path": "/members/m1"}])
-
-    def other() -> StepContext:
-        return context_of(domain, state=gone, seed=2, group="g")
-
-    context, made = await play(CheckedSimulator(domain, double, pins=store), other(), [lend, lend])
+    context, made = await play(domain, double, store, [LEND, LEND], state=gone, seed=2)
     assert [transition.observation for transition in made] == ["Error: nobody"] * 2
     assert [transition.meta["route"] for transition in made] == ["repaired", "pin"]
     assert [event["type"] for event in context.ledger.events][:3] == ["model", "rejected", "model"]
     assert len(double.requests) == 2
     recorded = RecordedModel()
     recorded.load(context.ledger.events, None)
-    again, _ = await play(CheckedSimulator(domain, recorded, pins=MemoryPins()), other(), [lend, lend])
+    again, _ = await play(domain, recorded, MemoryPins(), [LEND, LEND], state=gone, seed=2)
     assert first_divergence(context.ledger.events, again.ledger.events) is None
 
 
 async def test_an_answer_that_fits_no_more_is_asked_anew(domain: Domain, store: PinStore) -> None:
     """What the slice of the tool does not show has changed since."""
-    loan = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
-    lend = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
-    double = Double(ok("lent", loan), failed("nobody", "not_found"))
+    double = Double(ok("lent", LOAN), failed("nobody", "not_found"))
     simulator = CheckedSimulator(domain, double, pins=store)
-    context, _ = await play(simulator, context_of(domain, group="g"), [lend])
+    context = context_of(domain, group="g")
+    context = after(context, await simulator.call(LEND, context), LEND)
     gone = [{"op": "remove", "path": f"/{place}"} for place in ("loans/l1", "loans/l2", "members/m1")]
     context = replace(context, state=context.state.apply(gone))
-    transition = await simulator.call(lend, context)
+    transition = await simulator.call(LEND, context)
     assert (transition.error_code, transition.meta) == ("not_found", {"route": "llm"})
     ordinals = [event["ordinal"] for event in context.ledger.events if event["type"] == "model"]
     assert len(set(ordinals)) == 2
@@ -298,20 +294,17 @@ async def test_every_record_of_a_group_can_be_replayed_alone(domain: Domain) -> 
     pins, double = MemoryPins(), Double(lambda request: ok(f"seed {request.seed}"))
     calls = [GET, GET, ToolCall("get_book", {"book_id": "b2"})]
     for seed in (1, 2):
-        simulator = CheckedSimulator(domain, double, pins=pins)
-        context, _ = await play(simulator, context_of(domain, seed=seed, group="g"), calls)
+        context, _ = await play(domain, double, pins, calls, seed=seed)
         recorded = RecordedModel()
         recorded.load(context.ledger.events, None)
-        again = CheckedSimulator(domain, recorded, pins=MemoryPins())
-        replayed, _ = await play(again, context_of(domain, seed=seed, group="g"), calls)
+        replayed, _ = await play(domain, recorded, MemoryPins(), calls, seed=seed)
         assert first_divergence(context.ledger.events, replayed.ledger.events) is None
 
 
 async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore) -> None:
     lost = Fault("server_error", "503", role="simulator")
-    bad = ok("x", put("/books/b1/title", "Lake"))
     records = []
-    double = Double(bad, lost, ok("sea"))
+    double = Double(ok("x", LAKE), lost, ok("sea"))
     for seed in (1, 2):
         simulator = CheckedSimulator(domain, double, pins=store, share_faults=True)
         context = context_of(domain, seed=seed, group="g")
@@ -323,17 +316,17 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     assert len(double.requests) == 2
     assert [event["type"] for event in records[1].events] == ["model", "rejected"]
     assert first_divergence(records[0].events, records[1].events) is None
-    simulator = CheckedSimulator(domain, Double(lost, ok("sea")), pins=store)
+    double = Double(lost, ok("sea"))
     with pytest.raises(Fault, match="503"):
-        await play(simulator, context_of(domain, seed=1, group="h"), [GET])
-    _, (transition,) = await play(simulator, context_of(domain, seed=2, group="h"), [GET])
+        await play(domain, double, store, [GET], group="h")
+    _, (transition,) = await play(domain, double, store, [GET], seed=2, group="h")
     assert transition.observation == "sea"
 
 
 @pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
 async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: str) -> None:
     double, store = Double(ok("one"), ok("two")), MemoryPins()
-    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
+    await play(domain, double, store, [GET])
     state = domain.base.apply([put("/books/b1/title", "Moor")]) if change == "state" else None
     call = ToolCall("get_book", {"book_id": "b2"}) if change == "arguments" else GET
     if change == "rules":
@@ -342,17 +335,18 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: s
         domain = load_domain(domain.folder, fresh=True)
     asked_as = {"simulator": {"model": "other"}} if change == "model" else None
     feedback: Feedback = "explain" if change == "feedback" else "terse"
-    simulator = CheckedSimulator(domain, double, pins=store, feedback=feedback, asked_as=asked_as)
     group = "h" if change == "group" else "g"
-    _, (transition,) = await play(simulator, context_of(domain, group=group, state=state), [call])
+    _, (transition,) = await play(
+        domain, double, store, [call], state=state, group=group, feedback=feedback, asked_as=asked_as
+    )
     assert transition.observation == "two"
 
 
 async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain) -> None:
     double, store = Double(ok("one")), MemoryPins()
-    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, group="g"), [GET])
+    await play(domain, double, store, [GET])
     elsewhere = domain.base.apply([put("/books/b2/title", "Moor"), put("/_clock/now/day", 9)])
-    await play(CheckedSimulator(domain, double, pins=store), context_of(domain, state=elsewhere, group="g"), [GET])
+    await play(domain, double, store, [GET], state=elsewhere)
     assert len(double.requests) == 1
 
 

@@ -29,14 +29,6 @@ def test_a_domains_own_file_takes_the_place(tmp_path: Path) -> None:
     assert prompt.digest != load_prompt("errors_terse").digest
 
 
-def test_an_unknown_placeholder_is_named_with_its_line() -> None:
-    prompt = PromptFile(Path("p/x.md"), "One {{policy}}\n{{ polciy }} {{policy}}")
-    with pytest.raises(InputError) as caught:
-        prompt.fill(policy="P")
-    assert caught.value.where == "p/x.md:2"
-    assert "{{polciy}}" in caught.value.what
-
-
 @pytest.mark.parametrize("name", ["simulator_leger", "../errors_terse", "errors_terse.md", ""])
 def test_an_unknown_prompt_is_named(name: str) -> None:
     with pytest.raises(InputError, match=re.escape(repr(name))):

@@ -151,14 +151,6 @@ async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> Non
     assert [kinds(message)[-1] for message in small.asked[2][1:]] == ["call", "answer", "violations", "answer", "call"]
 
 
-async def test_errors_are_marked_as_such(domain: Domain, model: Double) -> None:
-    context = context_of(domain)
-    simulator = begun(domain, model.say(said("no such book", code="not_found")), context)
-    transition = await simulator.call(GET, context)
-    assert (transition.observation, transition.error_code) == ("Error: no such book", "not_found")
-    assert transition.ops is None
-
-
 @pytest.mark.parametrize(
     ("call", "end", "endless"),
     [

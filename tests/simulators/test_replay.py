@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -99,16 +98,6 @@ async def test_another_call_is_a_fault(folder: Path, recorded: Path, actions: tu
     assert (episode.verdict.valid, episode.verdict.reward) == (False, None)
     with pytest.raises(Fault, match=words):
         raise episode.fault
-
-
-async def test_a_call_beyond_the_record_is_a_fault(folder: Path, recorded: Path, tmp_path: Path) -> None:
-    line: dict[str, Any] = json.loads(recorded.read_text())
-    line["events"] = [event for event in line["events"] if event["type"] != "transition"]
-    short = tmp_path / "short.jsonl"
-    short.write_bytes(encode(line) + b"\n")
-    episode = await play(suite_of(folder, short), ACTIONS, seed_of(short))
-    assert episode.fault is not None
-    assert episode.fault.kind == "replay_miss"
 
 
 async def test_another_seed_or_a_changed_task_is_a_fault(folder: Path, recorded: Path) -> None:
