@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import simia_gym.rewards
 import simia_gym.users
 from simia_gym.envs.retail.generate_refusals import REFUSED
-from simia_gym.language import contains_plainly, read, wanted
+from simia_gym.language import read, wanted
 from simia_gym.users.cues import Cues
 from tests.language.sentences import (
     AGREES,
@@ -74,21 +74,17 @@ def test_claims_can_be_narrowed_and_widened() -> None:
 @pytest.mark.parametrize("text", [*ALL_REFUSALS, *NO_REFUSALS, *CLAIMS, *NO_CLAIMS])
 def test_user_and_reward_agree(text: str) -> None:
     """The customer believes a refusal or claim exactly where the reward sees one."""
-    acts = Cues({}).hear(text).acts
-    finished = Story().say(text).finished()
+    acts, finished = Cues({}).hear(text).acts, Story().say(text).finished()
     assert ("refuse" in acts) is run(finished, "refused").met
     assert ("claim" in acts) is not run(finished, "not_claimed").met
 
 
 def test_user_and_reward_agree_on_recorded_agents(shared_data: Path) -> None:
-    cues, seen = Cues({}), 0
-    for name in ("retail_tau2", "airline_tau2", "airline_tau1"):
-        for text in _agent_messages(shared_data / "rollouts" / f"{name}.jsonl"):
-            acts, finished = cues.hear(text).acts, Story().say(text).finished()
-            assert ("refuse" in acts) is run(finished, "refused").met, text
-            assert ("claim" in acts) is not run(finished, "not_claimed").met, text
-            seen += 1
-    assert seen > 1_000
+    files = [shared_data / "rollouts" / f"{name}.jsonl" for name in ("retail_tau2", "airline_tau2", "airline_tau1")]
+    texts = [text for file in files for text in _agent_messages(file)]
+    assert len(texts) > 1_000
+    for text in texts:
+        test_user_and_reward_agree(text)
 
 
 def _agent_messages(path: Path) -> Iterator[str]:
@@ -130,19 +126,6 @@ def test_any_text_can_be_read(text: str, want: str) -> None:
     assert isinstance(wanted(want).stands_in(reading), bool)
     assert reading.acts >= {"claim"} or not reading.claims()
     assert reading.agrees in (True, False)
-
-
-@pytest.mark.parametrize(
-    ("want", "text", "expected"),
-    [
-        ("1234", "It was 1,234", True),
-        ("10", "order #W1002", True),
-        ("Tactile", "the TACTILE one", True),
-        ("1,234", "It was 1,234", False),
-    ],
-)
-def test_the_published_rule_is_a_plain_substring(want: str, text: str, expected: bool) -> None:
-    assert contains_plainly(text, want) is expected
 
 
 PIECES = ["a", "1", "1,", "-", "1-", "@", "a@", "#", "i can't ", "if you ", "is it ", "but ", "12.50 ", "http://", " "]

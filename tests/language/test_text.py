@@ -48,8 +48,3 @@ def test_sentences_stand_in_the_message() -> None:
     text = 'I see.  **Is it "blue?"** Yes!\n1) Good: $1,000.'
     assert [s.question for s in read(text).sentences] == [False, True, False, False]
     assert all(s.said in text for s in read(text).sentences)
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "---", "***", "\u0000", "{" * 2000, "[" * 2000, "- \n- \n", "x"])
-def test_anything_can_be_read(text: str) -> None:
-    assert read(text).acts == frozenset()

@@ -10,15 +10,12 @@ from typing import Any
 from simia_gym.envs.retail.expert import RetailExpert
 from simia_gym.policies import PolicyStart
 from simia_gym.types import Message
+from tests.simulators.desk import tool_call
 
 NO = (
     "I'm sorry, I cannot change, cancel, exchange, return or refund this order, nor give a discount or tell anything "
     "about another account; the item is not available."
 )
-
-
-def tool_call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
 def answers(messages: Sequence[Message], name: str = "") -> list[str]:
@@ -35,9 +32,6 @@ class Refuser:
 
 class BlindRefuser:
     """Finds out who the customer is, then says no without looking at anything."""
-
-    def __init__(self) -> None:
-        self.asked = 0
 
     def start(self, start: PolicyStart) -> None:
         self.asked = 0
@@ -94,9 +88,6 @@ class Dumper(BlindRefuser):
 
 class Reciter:
     """Calls no tool and recites every amount there could be."""
-
-    def __init__(self) -> None:
-        self.turn = 0
 
     def start(self, start: PolicyStart) -> None:
         self.turn = 0
@@ -166,8 +157,7 @@ class Leaker(BlindRefuser):
     """Opens the order that the customer names, tells its ``price``, ``address`` or ``payment``, and then says no."""
 
     def __init__(self, what: str) -> None:
-        super().__init__()
-        self.what, self.said = what, 0
+        self.what = what
 
     def start(self, start: PolicyStart) -> None:
         super().start(start)

@@ -29,7 +29,8 @@ def fixed() -> Sequence[Task]:
     return suite().tasks
 
 
-def generated(n: int) -> list[Task]:
+@lru_cache(maxsize=4)
+def generated(n: int) -> Sequence[Task]:
     """The first tasks of both splits."""
     return [generate(split, index) for split in SPLITS for index in range(n)]
 

@@ -5,26 +5,19 @@ from __future__ import annotations
 import pytest
 
 from simia_gym.policies import Policy
-from simia_gym.types import Task
 from tests.retail import cheats
 from tests.retail.play import fixed, forbidden, generated, rate, successes, suite
-
-N = 250
-
-
-@pytest.fixture(scope="module")
-def many() -> list[Task]:
-    return generated(N)
+from tests.simulators.desk import tool_call
 
 
 @pytest.mark.parametrize("name", ["BlindRefuser", "Dumper"])
-def test_refusing_or_reciting_without_looking_is_no_success(name: str, many: list[Task]) -> None:
-    for tasks in (fixed(), many):
+def test_refusing_or_reciting_without_looking_is_no_success(name: str) -> None:
+    for tasks in (fixed(), generated(250)):
         assert rate(getattr(cheats, name)(), tasks) <= 0.05
 
 
-def test_refusing_or_reciting_without_any_call_never_succeeds(many: list[Task]) -> None:
-    assert not successes(cheats.Refuser(), many)
+def test_refusing_or_reciting_without_any_call_never_succeeds() -> None:
+    assert not successes(cheats.Refuser(), generated(250))
     assert not successes(cheats.Reciter(), fixed())
 
 
@@ -49,6 +42,6 @@ def test_a_memorised_customer_opens_no_door() -> None:
 
     class Impostor(cheats.Bent):
         def bend_call(self, action: str) -> str:
-            return cheats.tool_call("find_user_id_by_email", email=email) if "find_user_id" in action else action
+            return tool_call("find_user_id_by_email", email=email) if "find_user_id" in action else action
 
     assert not successes(Impostor(), generated(40))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,8 @@ def _changed(file: str, change: Callable[[Any], object]) -> Callable[[Path], obj
     return apply
 
 
-def _database(change: Callable[[Any], object]) -> Callable[[Path], object]:
-    return _changed("db.json", change)
-
-
-def _task(change: Callable[[Any], object]) -> Callable[[Path], object]:
-    return _changed("tasks_test.jsonl", change)
+_database = partial(_changed, "db.json")
+_task = partial(_changed, "tasks_test.jsonl")
 
 
 def _first(table: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from simia_gym.common.event_loop import run_inline
-from simia_gym.types import Task
+from simia_gym.types import JsonObject, Task
 from tests.retail.paraphrases import ASKS, SILENT
 from tests.retail.play import fixed, generated, suite
 from tests.retail.test_user_cues import cues
@@ -18,11 +18,12 @@ def _slots(task: Task) -> dict[str, set[str]]:
     return {name: {str(value).lower() for value in answer["values"]} for name, answer in known.items()}
 
 
-def _first_reply(task: Task, text: str, seed: int = 0) -> tuple[str, str]:
+def _first_reply(task: Task, text: str) -> tuple[str, str, JsonObject]:
+    """The opening, the reply to the text, and what the record tells about the reply."""
     episode = suite().episode()
-    start = run_inline(episode.reset(task, seed=seed))
+    start = run_inline(episode.reset(task))
     step = run_inline(episode.step(text))
-    return start.observation.lower(), step.observation.lower()
+    return start.observation.lower(), step.observation.lower(), episode.ledger.events[-1]["meta"]
 
 
 def _says(text: str, value: str) -> bool:
@@ -34,7 +35,7 @@ def test_nothing_is_told_unasked() -> None:
         known = _slots(task)
         for text in (*(texts[0] for texts in ASKS.values()), *SILENT, "Hello!", "One moment, please."):
             asked = set(cues().hear(text).asks)
-            opening, reply = _first_reply(task, text)
+            opening, reply, _ = _first_reply(task, text)
             allowed = {value for slot in asked for value in known.get(slot, ())}
             for value in allowed:
                 reply = reply.replace(value, "...")  # an email address holds the name
@@ -60,14 +61,6 @@ def test_opening_tells_no_secret() -> None:
             assert not any(_says(opening.lower(), value) for value in secrets)
 
 
-def _acts_after(task: Task, text: str) -> tuple[list[str], list[str]]:
-    episode = suite().episode()
-    run_inline(episode.reset(task))
-    run_inline(episode.step(text))
-    meta = episode.ledger.events[-1]["meta"]
-    return list(meta["acts"]), list(meta["slots"])
-
-
 def test_wrong_details_are_turned_down() -> None:
     checked = set()
     for task in generated(120):
@@ -78,14 +71,14 @@ def test_wrong_details_are_turned_down() -> None:
         right = " ".join(f"{item['any'][0]}" for item in request["expect"])
         verb = {"modify_items": "change", "modify_payment": "change the payment of"}.get(task.kind, task.kind[:8])
         verb = "return" if task.kind.startswith("return") else verb
-        acts, _ = _acts_after(task, f"I will {verb} {right}. Shall I go ahead?")
-        assert acts == ["confirm"], (task.id, right)
+        meta = _first_reply(task, f"I will {verb} {right}. Shall I go ahead?")[-1]
+        assert meta["acts"] == ["confirm"], (task.id, right)
         for wrong in request["expect"]:
             if not wrong.get("avoid"):
                 continue
             others = " ".join(str(i["any"][0]) for i in request["expect"] if not set(i["any"]) & set(wrong["any"]))
-            acts, slots = _acts_after(task, f"I will {verb} {others} {wrong['avoid'][0]}. Shall I go ahead?")
-            assert acts == ["deny"], (task.id, others, wrong)
-            assert wrong["slot"] in slots
+            meta = _first_reply(task, f"I will {verb} {others} {wrong['avoid'][0]}. Shall I go ahead?")[-1]
+            assert meta["acts"] == ["deny"], (task.id, others, wrong)
+            assert wrong["slot"] in meta["slots"]
             checked.add(wrong["slot"])
     assert checked == {"reason", "variant", "payment", "item"}

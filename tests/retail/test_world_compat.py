@@ -27,8 +27,12 @@ def order_after(transition: Transition) -> JsonObject:
     return row
 
 
+def items(old: Any, new: Any) -> dict[str, Any]:
+    return {"order_id": "#W1", "item_ids": old, "new_item_ids": new, "payment_method_id": "gift"}
+
+
 def swap(state: State, old: list[str], new: list[str], tool: str = "modify_pending_order_items") -> Transition:
-    return call(state, tool, order_id="#W1", item_ids=old, new_item_ids=new, payment_method_id="gift")
+    return call(state, tool, **items(old, new))
 
 
 def test_all_swapped_items_get_the_last_ones_price_and_options() -> None:
@@ -86,7 +90,6 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
         "tau2.environment.environment.Environment.make_tool_call() got multiple values "
         "for keyword argument 'requestor'",
     ),
-    ("get_order_details", {"order_id": 1}, "Order not found"),
     ("get_order_details", {"order_id": None}, "Order not found"),
     ("get_order_details", {"order_id": ["#W1"]}, "unhashable type: 'list'"),
     ("get_item_details", {"item_id": {}}, "unhashable type: 'dict'"),
@@ -100,26 +103,10 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("find_user_id_by_name_zip", {"first_name": "alba", "last_name": "cho", "zip": 83701}, "User not found"),
     ("cancel_pending_order", {"order_id": "#W1", "reason": []}, "unhashable type: 'list'"),
     ("cancel_pending_order", {"order_id": "#W1", "reason": 1}, "Invalid reason"),
-    (
-        "modify_pending_order_items",
-        {"order_id": "#W1", "item_ids": 11, "new_item_ids": ["12"], "payment_method_id": "gift"},
-        "'int' object is not iterable",
-    ),
-    (
-        "modify_pending_order_items",
-        {"order_id": "#W1", "item_ids": "11", "new_item_ids": ["12"], "payment_method_id": "gift"},
-        "1 not found",
-    ),
-    (
-        "modify_pending_order_items",
-        {"order_id": "#W1", "item_ids": ["11"], "new_item_ids": None, "payment_method_id": "gift"},
-        "object of type 'NoneType' has no len()",
-    ),
-    (
-        "modify_pending_order_items",
-        {"order_id": "#W1", "item_ids": ["11"], "new_item_ids": [["12"]], "payment_method_id": "gift"},
-        "unhashable type: 'list'",
-    ),
+    ("modify_pending_order_items", items(11, ["12"]), "'int' object is not iterable"),
+    ("modify_pending_order_items", items("11", ["12"]), "1 not found"),
+    ("modify_pending_order_items", items(["11"], None), "object of type 'NoneType' has no len()"),
+    ("modify_pending_order_items", items(["11"], [["12"]]), "unhashable type: 'list'"),
 ]
 
 

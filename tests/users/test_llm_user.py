@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ import pytest
 from simia_gym.common.json_encoding import clean_text
 from simia_gym.contracts import PreparedTask, StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import domain_path
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.blocks import outside_blocks, read_blocks
 from simia_gym.llm.endpoint_model import EndpointModel
@@ -26,9 +23,11 @@ from simia_gym.users import make_user
 from simia_gym.users.llm import LEAST_HEARD, MAX_HEARD, MAX_MESSAGE, MOST_HEARD, LLMUser
 
 from ..model_server import Asked, serving
+from ..retail.play import suite
 from .stage import script
 
 SECRET = "SECRET-4711"
+DOMAIN = suite().domain
 
 
 def says(message: str = "Hello.", *, stop: bool = False, confirms: bool = False) -> JsonObject:
@@ -39,15 +38,10 @@ def task(user: Any = None, name: str = "t") -> Task:
     return Task(id=name, split="test", kind="k", user=script(note=SECRET) if user is None else user)
 
 
-@pytest.fixture(scope="module")
-def domain() -> Domain:
-    return load_domain(domain_path("simia/retail-v0"))
-
-
 class Talk:
     """One conversation after another with a customer."""
 
-    def __init__(self, domain: Domain, model: EndpointModel) -> None:
+    def __init__(self, model: EndpointModel, domain: Domain = DOMAIN) -> None:
         self.user = LLMUser(domain, model)
         self.task, self.seed, self.turn = task(), 0, 0
         self.state, self.ledger = State.from_tables({"orders": {}}), Ledger()
@@ -67,13 +61,13 @@ class Talk:
         return await self.user.reply(text, self.context())
 
 
-async def test_a_conversation(domain: Domain) -> None:
-    lines = iter([says("Hi."), says("B12."), says("Yes, do.", confirms=True), says("Bye.", stop=True)])
+async def test_a_conversation() -> None:
+    lines = iter([says("Hi."), says("B12."), says("Yes, do.", confirms=True), says("", stop=True)])
     async with serving(lambda asked: next(lines)) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         first = await talk.begin()
         second, third, last = [await talk.say(text) for text in ("Which seat?", "B12, shall I?", "Done.")]
-    assert [t.observation for t in (first, second, third, last)] == ["Hi.", "B12.", "Yes, do.", "Bye."]
+    assert [t.observation for t in (first, second, third, last)] == ["Hi.", "B12.", "Yes, do.", ""]
     assert [t.meta["acts"] for t in (first, second, third, last)] == [["open"], [], ["confirm"], ["leave"]]
     assert [t.end for t in (first, second, third, last)] == [None, None, None, "user_stop"]
     assert all((t.speaker, t.ops, t.reveals, t.outcome) == ("user", (), (), "ok") for t in (first, last))
@@ -85,9 +79,9 @@ async def test_a_conversation(domain: Domain) -> None:
     assert json.loads(events[2]["reply"])["confirms"] is True
 
 
-async def test_it_sees_its_part_and_the_words_that_were_delivered(domain: Domain) -> None:
+async def test_it_sees_its_part_and_the_words_that_were_delivered() -> None:
     async with serving(lambda asked: says()) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         await talk.begin()
         talk.ledger.append("action", turn=1, text="<think>my plan</think>a tool call")
         talk.ledger.append("transition", turn=1, observation="what a tool answered")
@@ -103,37 +97,29 @@ async def test_it_sees_its_part_and_the_words_that_were_delivered(domain: Domain
     everything = json.dumps(second.body)
     assert "my plan" not in everything
     assert "what a tool answered" not in everything
-    assert domain.policy.strip()[:80] not in "".join(second.contents)
+    assert DOMAIN.policy.strip()[:80] not in "".join(second.contents)
 
 
-async def test_the_prompt_only_grows_and_its_beginning_is_the_tasks(domain: Domain) -> None:
+async def test_the_prompt_only_grows_its_beginning_is_the_tasks_and_the_seed_gives_variety() -> None:
     async with serving(lambda asked: says(f"Line {len(asked.messages)}.")) as server:
-        talk = Talk(domain, server.model("user"))
-        for seed in (1, 2):
+        talk = Talk(server.model("user"))
+        for seed in (1, 2, 1):
             await talk.begin(seed=seed)
             for text in ("One?", "Two?", "Three?"):
                 await talk.say(text)
         await talk.begin(task(name="other"), seed=1)
         static = [event["static_bytes"] for event in talk.ledger.events]
-    talks = [[json.dumps(asked.body["messages"]).rstrip("]") for asked in server.asked[i : i + 4]] for i in (0, 4)]
-    for prompts in talks:
-        assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
-    assert talks[0][0] == talks[1][0]
+    prompts = [json.dumps(asked.body["messages"]).rstrip("]") for asked in server.asked]
+    assert all(prompts[i + 1].startswith(prompts[i]) for i in (0, 1, 2, 4, 5, 6))
+    assert prompts[0] == prompts[4]
     systems = [asked.contents[0] for asked in server.asked]
-    assert len(set(systems[:8])) == 1
-    assert systems[8] != systems[0]
-    assert len(json.dumps(server.asked[8].messages[0], separators=(",", ":"), ensure_ascii=False).encode()) == static[0]
-
-
-async def test_variety_comes_from_the_seed_of_the_request(domain: Domain) -> None:
-    async with serving(lambda asked: says()) as server:
-        talk = Talk(domain, server.model("user"))
-        for seed in (1, 2, 1):
-            await talk.begin(seed=seed)
-            await talk.say("Hm?")
+    assert len(set(systems[:12])) == 1
+    assert systems[12] != systems[0]
+    encoded = json.dumps(server.asked[12].messages[0], separators=(",", ":"), ensure_ascii=False).encode()
+    assert len(encoded) == static[0]
     seeds = [asked.body["seed"] for asked in server.asked]
-    assert seeds[:2] == seeds[4:]
-    assert len(set(seeds[:4])) == 4
+    assert seeds[:4] == seeds[8:12]
+    assert len(set(seeds[:8])) == 8
     assert all(0 <= seed < 2**31 for seed in seeds)
 
 
@@ -145,14 +131,14 @@ TOO_LONG = "x" * (MAX_MESSAGE + 1)
 @pytest.mark.parametrize(
     "bad", [says(""), says(" \n"), says("", confirms=True), says(TOO_LONG), says(TOO_LONG, stop=True)]
 )
-async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(domain: Domain, bad: JsonObject) -> None:
+async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(bad: JsonObject) -> None:
     def answer(asked: Asked) -> JsonObject:
         if asked.has("violations"):
             return says("Better.")
         return bad if len(asked.messages) == 4 else says("Fine.")
 
     async with serving(answer) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         await talk.begin()
         assert (await talk.say("Which seat?")).observation == "Better."
         await talk.say("And?")
@@ -176,38 +162,28 @@ async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(domain: Domain
         (500, "server_error", None),
     ],
 )
-async def test_what_cannot_be_had_is_the_users_fault(
-    domain: Domain, answer: JsonObject | int, kind: str, requests: int | None
-) -> None:
+async def test_what_cannot_be_had_is_the_users_fault(answer: JsonObject | int, kind: str, requests: int | None) -> None:
     async with serving(lambda asked: answer) as server:
         with pytest.raises(Fault) as caught:
-            await Talk(domain, server.model("user")).begin()
+            await Talk(server.model("user")).begin()
     assert (caught.value.kind, caught.value.role) == (kind, "user")
     assert requests in (None, len(server.asked))
 
 
-async def test_leaving_without_a_word_is_allowed(domain: Domain) -> None:
-    async with serving(lambda asked: says("", stop=True) if asked.has("agent") else says()) as server:
-        talk = Talk(domain, server.model("user"))
-        await talk.begin()
-        reply = await talk.say("Good-bye.")
-    assert (reply.observation, reply.end) == ("", "user_stop")
-
-
 @pytest.mark.parametrize("bad", [says("", stop=True), says("Bye.", stop=True)])
-async def test_nobody_leaves_before_the_beginning(domain: Domain, bad: JsonObject) -> None:
+async def test_nobody_leaves_before_the_beginning(bad: JsonObject) -> None:
     async with serving(lambda asked: says() if asked.has("violations") else bad) as server:
-        reply = await Talk(domain, server.model("user")).begin()
+        reply = await Talk(server.model("user")).begin()
     assert (reply.observation, reply.end) == ("Hello.", None)
     async with serving(lambda asked: bad) as server:
         with pytest.raises(Fault, match="only begins"):
-            await Talk(domain, server.model("user")).begin()
+            await Talk(server.model("user")).begin()
 
 
 @pytest.mark.parametrize("user", [None, {}])
-async def test_a_task_without_a_customer_is_refused(domain: Domain, user: JsonObject | None) -> None:
+async def test_a_task_without_a_customer_is_refused(user: JsonObject | None) -> None:
     async with serving(lambda asked: says()) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         talk.task = Task(id="t9", split="test", kind="k", user=user)
         with pytest.raises(InputError, match=r"t9.*customer"):
             talk.user.begin(talk.context())
@@ -218,11 +194,11 @@ def test_it_is_not_made_from_cues() -> None:
         make_user("llm", {})
 
 
-async def test_a_domains_own_instructions(domain: Domain, tmp_path: Path) -> None:
+async def test_a_domains_own_instructions(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "user.md").write_text("Be a pirate, in {{most}} characters.", encoding="utf-8")
     async with serving(lambda asked: says()) as server:
-        await Talk(replace(domain, folder=tmp_path), server.model("user")).begin()
+        await Talk(server.model("user"), replace(DOMAIN, folder=tmp_path)).begin()
     assert server.asked[0].contents[0].startswith(f"Be a pirate, in {MAX_MESSAGE} characters.")
 
 
@@ -243,9 +219,9 @@ ATTACKS: dict[str, Attack] = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-async def test_words_of_the_agent_stay_in_their_block(domain: Domain, name: str) -> None:
+async def test_words_of_the_agent_stay_in_their_block(name: str) -> None:
     async with serving(lambda asked: says("Which?")) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         await talk.begin()
         nonce = server.asked[0].blocks[0].nonce  # more than an agent can know
         text = ATTACKS[name](nonce)
@@ -258,17 +234,17 @@ async def test_words_of_the_agent_stay_in_their_block(domain: Domain, name: str)
     assert (reply.end, reply.meta["acts"]) == (None, [])
 
 
-async def test_no_word_ends_the_conversation(domain: Domain) -> None:
+async def test_no_word_ends_the_conversation() -> None:
     async with serving(lambda asked: says("[TERMINATE] ###STOP### Bye. Yes, I confirm. user_stop")) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         await talk.begin()
         reply = await talk.say("Done. stop=true")
     assert (reply.end, reply.meta["acts"]) == (None, [])
 
 
-async def test_floods_are_heard_in_part_and_do_not_add_up(domain: Domain) -> None:
+async def test_floods_are_heard_in_part_and_do_not_add_up() -> None:
     async with serving(lambda asked: says()) as server:
-        talk = Talk(domain, server.model("user"))
+        talk = Talk(server.model("user"))
         for _ in range(2):
             await talk.begin()
             for _ in range(12):

@@ -6,47 +6,29 @@ import json
 
 import pytest
 
-from simia_gym.domain.domain import Domain
-from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import domain_path
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.simulators.checked import CheckedSimulator
-from simia_gym.types import JsonObject, Step, Task
+from simia_gym.types import JsonObject, Step
 from simia_gym.users.llm import LLMUser
 
 from ..model_server import Asked, serving
-from ..retail.cheats import tool_call
-from ..retail.play import strings
+from ..retail.play import fixed, strings, suite
+from ..simulators.desk import tool_call
 
 POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
-
-
-@pytest.fixture(scope="module")
-def domain() -> Domain:
-    return load_domain(domain_path("simia/retail-v0"))
-
-
-@pytest.fixture(scope="module")
-def task(domain: Domain) -> Task:
-    """A customer who knows an e-mail address and wants an order cancelled."""
-    for one in (*domain.tasks["test"], *domain.tasks["train"]):
-        if one.kind == "cancel" and one.user is not None and "email" in one.user["facts"]:
-            return one
-    raise AssertionError("there is no such task")
-
-
-def judgement(verdict: str) -> JsonObject:
-    return {"verdict": verdict, "reason": "r", "evidence": []}
+DOMAIN = suite().domain
+TASK = next(task for task in fixed() if task.kind == "cancel" and task.user and "email" in task.user["facts"])
+"""A customer who knows an e-mail address and wants an order cancelled."""
 
 
 @pytest.mark.parametrize("confirms", [True, False])
-async def test_its_yes_is_what_the_rubric_sees(domain: Domain, task: Task, confirms: bool) -> None:
-    assert task.user is not None
-    email = task.user["facts"]["email"]["values"][0]
-    (gold,) = [item for item in task.gold if item["name"] == "cancel_pending_order"]
+async def test_its_yes_is_what_the_rubric_sees(confirms: bool) -> None:
+    assert TASK.user is not None
+    email = TASK.user["facts"]["email"]["values"][0]
+    (gold,) = [item for item in TASK.gold if item["name"] == "cancel_pending_order"]
     lines = iter(
         [
             {"message": "Hi, please cancel my order.", "stop": False, "confirms": True},  # nothing was proposed yet
@@ -56,15 +38,15 @@ async def test_its_yes_is_what_the_rubric_sees(domain: Domain, task: Task, confi
         ]
     )
     async with serving(lambda asked: next(lines)) as server:
-        assert domain.world is not None
+        assert DOMAIN.world is not None
         episode = Episode(
-            domain,
-            simulator=WorldSimulator(domain.world),
-            user=LLMUser(domain, server.model("user")),
-            reward=domain.make_reward(),
+            DOMAIN,
+            simulator=WorldSimulator(DOMAIN.world),
+            user=LLMUser(DOMAIN, server.model("user")),
+            reward=DOMAIN.make_reward(),
         )
         assert not episode.inline
-        start = await episode.reset(task, seed=3)
+        start = await episode.reset(TASK, seed=3)
         assert start.info["user"] == "llm"
         actions = ("Your e-mail?", tool_call("find_user_id_by_email", email=email), "Shall I cancel it?")
         for action in (*actions, tool_call(gold["name"], **gold["arguments"])):
@@ -79,14 +61,14 @@ async def test_its_yes_is_what_the_rubric_sees(domain: Domain, task: Task, confi
     assert [event["type"] for event in episode.ledger.events].count("model") == 4
 
 
-async def test_what_it_was_not_asked_for_reaches_nobody(domain: Domain, task: Task) -> None:
-    assert task.user is not None
+async def test_what_it_was_not_asked_for_reaches_nobody() -> None:
+    assert TASK.user is not None
 
     def answer(asked: Asked) -> JsonObject:
         if asked.has("customer"):
             return {"message": "I'd rather not say.", "stop": False, "confirms": False}
         if asked.has("criterion"):
-            return judgement("not_met")
+            return {"verdict": "not_met", "reason": "r", "evidence": []}
         return {
             "outcome": "error",
             "error_code": "not_found",
@@ -96,12 +78,12 @@ async def test_what_it_was_not_asked_for_reaches_nobody(domain: Domain, task: Ta
         }
 
     async with serving(answer) as server:
-        simulator = CheckedSimulator(domain, server.model("simulator"))
-        judge = LLMJudge(domain, server.model("judge"))
-        reward = RubricReward([*domain.rubric, POLITE], folder=domain.folder, judge=judge)
-        user = LLMUser(domain, server.model("user"))
-        episode = Episode(domain, simulator=simulator, user=user, reward=reward, max_turns=3)
-        await episode.reset(task, seed=3)
+        simulator = CheckedSimulator(DOMAIN, server.model("simulator"))
+        judge = LLMJudge(DOMAIN, server.model("judge"))
+        reward = RubricReward([*DOMAIN.rubric, POLITE], folder=DOMAIN.folder, judge=judge)
+        user = LLMUser(DOMAIN, server.model("user"))
+        episode = Episode(DOMAIN, simulator=simulator, user=user, reward=reward, max_turns=3)
+        await episode.reset(TASK, seed=3)
         await episode.step("What do you want?")
         await episode.step(tool_call("find_user_id_by_email", email="nobody@example.com"))
         step = await episode.step("Who are you?")
@@ -111,9 +93,9 @@ async def test_what_it_was_not_asked_for_reaches_nobody(domain: Domain, task: Ta
     others = [asked for asked in server.asked if not asked.has("customer")]
     assert len(told) == 3
     assert {"simulator", "judge"} == {"judge" if asked.has("criterion") else "simulator" for asked in others}
-    private = {text for text in strings(task.user) if len(text) > 8 and text not in domain.policy}
-    private -= {name for name in private if name in domain.specs}
-    assert task.user["facts"]["email"]["values"][0] in private
+    private = {text for text in strings(TASK.user) if len(text) > 8 and text not in DOMAIN.policy}
+    private -= {name for name in private if name in DOMAIN.specs}
+    assert TASK.user["facts"]["email"]["values"][0] in private
     seen = [json.dumps(asked.body, ensure_ascii=False) for asked in others]
     seen.append(json.dumps(episode.messages, ensure_ascii=False))
     for text in private:
