@@ -27,6 +27,13 @@ class Slow:
         await asyncio.sleep(0.1)
         return self.expert.act(messages)
 
+class Held(Slow):
+    """Waits as long as there is a file of that name."""
+    async def act(self, messages):
+        while Path("held.txt").exists():
+            await asyncio.sleep(0.05)
+        return await super().act(messages)
+
 class Deadly(Slow):
     """Kills its process in one of the episodes, whenever that is played."""
     def start(self, start):

@@ -20,33 +20,34 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.policies import PolicyOptions, policy_hash
-from simia_gym.record.records import Record
 from simia_gym.rl.cluster.pool import RayPool
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pools import Elsewhere
 from simia_gym.rollout.store import create_store
 
-CPUS, GROUP = 2, 150
-"""Processors of each node, and episodes of each task: enough for a node to come and go meanwhile."""
+CPUS, GROUP = 2, 10
+"""Processors of each node, and episodes of each task."""
+HELD = Path("held.txt")
+"""While there is such a file, no episode of the policy goes on."""
 
 
-class Watch:
-    """Adds a node once episodes are played, and takes it away again once its workers play, too."""
+async def come_and_go(pool: RayPool, nodes: Any) -> int:
+    """Add a node once workers are ready, and take it away when its workers have episodes; give the number of those."""
+    while len(pool.workers) < CPUS:
+        await asyncio.sleep(0.05)
+    second = nodes.add_node(num_cpus=CPUS, wait=False)
+    while not all(counts := [pool._assignments.count(f"{number}.0") for number in range(CPUS, 2 * CPUS)]):
+        await asyncio.sleep(0.05)
+    nodes.remove_node(second, allow_graceful=False)
+    HELD.unlink()
+    return sum(counts)
 
-    def __init__(self, nodes: Any) -> None:
-        self._nodes = nodes
-        self._second: Any = None
-        self.most = 0
-        self.died_at: int | None = None
 
-    def __call__(self, pool: RayPool) -> None:
-        ready = len(pool.workers)
-        self.most = max(self.most, ready)
-        if self._second is None and ready == CPUS:
-            self._second = self._nodes.add_node(num_cpus=CPUS, wait=False)
-        elif self.died_at is None and ready == 2 * CPUS:
-            self._nodes.remove_node(self._second, allow_graceful=False)
-            self.died_at = pool.summary.all.episodes
+async def play(pool: RayPool, nodes: Any, record: Path) -> int:
+    """Play all episodes while a node comes and goes."""
+    with create_store(record) as store:
+        taken, _ = await asyncio.gather(come_and_go(pool, nodes), pool.run(store))
+    return taken
 
 
 def main(record: Path) -> dict[str, Any]:
@@ -54,27 +55,19 @@ def main(record: Path) -> dict[str, Any]:
     import ray
     from ray.cluster_utils import Cluster
 
+    HELD.touch()
     suite = load_suite(EnvConfig(CUSTOM, domain="desk", split="all"))
-    source = policy_hash("mine.py:Slow", suite.domain.config.policies, folder=suite.domain.folder)
-    plan = Plan(suite.config, suite.domain.hash, "mine.py:Slow", policy_hash=source, group=GROUP)
+    source = policy_hash("mine.py:Held", suite.domain.config.policies, folder=suite.domain.folder)
+    plan = Plan(suite.config, suite.domain.hash, "mine.py:Held", policy_hash=source, group=GROUP)
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": CPUS, "include_dashboard": False})
     ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
     try:
-        watch = Watch(nodes)
-        made: list[RayPool] = []
-
-        def done(one: Record) -> None:
-            watch(made[0])
-
-        elsewhere = Elsewhere(policy="mine.py:Slow", options=PolicyOptions())
-        pool = RayPool(suite, plan, elsewhere, concurrency=8, on_done=done)
-        made.append(pool)
-        with create_store(record) as store:
-            asyncio.run(pool.run(store))
+        pool = RayPool(suite, plan, Elsewhere(policy="mine.py:Held", options=PolicyOptions()), concurrency=8)
+        taken = asyncio.run(play(pool, nodes, record))
     finally:
         ray.shutdown()
         nodes.shutdown()
-    return {"most": watch.most, "died_at": watch.died_at, "lost": pool.lost, "total": pool.total, "group": GROUP}
+    return {"taken": taken, "lost": pool.lost, "total": pool.total, "group": GROUP}
 
 
 if __name__ == "__main__":

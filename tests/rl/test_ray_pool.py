@@ -110,10 +110,9 @@ def test_a_node_joins_and_dies_and_nothing_is_lost(desk: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout.strip().splitlines()[-1])
-    assert seen["most"] == 4
-    assert 0 < seen["died_at"] < seen["total"]
+    assert 2 <= seen["taken"] < seen["total"] == 60
     assert seen["lost"] >= 2  # and whoever was begun there before its death was noticed
-    runs = Runs(load_suite(EnvConfig(CUSTOM, domain="desk", split="all")), "mine.py:Slow", group=seen["group"])
+    runs = Runs(load_suite(EnvConfig(CUSTOM, domain="desk", split="all")), "mine.py:Held", group=seen["group"])
     runs.here(desk / "here.jsonl", concurrency=64)
     assert lines(desk / "ray.jsonl") == lines(desk / "here.jsonl")
 
