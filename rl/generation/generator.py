@@ -166,7 +166,6 @@ class Generator:
     def stale(self) -> None:
         """Drop what was computed with the old weights; must run within `call`."""
         self._scheduler.stale()
-        self._scheduler.statistics.weights += 1
 
     def forget(self, request_id: str) -> None:
         """Free the slot of a finished conversation. Returns at once and needs no running loop."""

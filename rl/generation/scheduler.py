@@ -54,21 +54,17 @@ class Statistics:
 
     Attributes:
         requests: Finished turns.
-        steps: Forward passes.
         sampled: Sampled tokens.
         prefilled: Prompt tokens that were computed.
         reused: Prompt tokens whose keys and values were in the slot already.
         copied: Prompt tokens whose keys and values were copied from another slot.
-        weights: Number of weight updates.
     """
 
     requests: int = 0
-    steps: int = 0
     sampled: int = 0
     prefilled: int = 0
     reused: int = 0
     copied: int = 0
-    weights: int = 0
 
 
 class Scheduler:
@@ -111,7 +107,6 @@ class Scheduler:
         if not segments:
             return
         logits = self.runner.forward(segments)
-        self.statistics.steps += 1
         wanted = []
         for segment, request in zip(segments, requests, strict=True):
             self.table.advance(segment.slot, len(segment.ids))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -214,10 +213,6 @@ class HFServer:
         """Nothing to do: memory is allocated when it is needed, and there is no profiler."""
 
     resume_kv_cache = start_profile = stop_profile = wake_up
-
-    async def statistics(self) -> dict[str, int]:
-        """Counts of the generator."""
-        return dataclasses.asdict(self.generator.statistics)
 
     async def close(self) -> None:
         """Close the generator."""

@@ -14,12 +14,14 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.policies import PolicyOptions, load_policy
+from simia_gym.record.records import Record, read_records
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, write_dataset
 from simia_gym.rl.grpo.episodes import Purpose, training_job
 from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rollout.jobs import world_group
 from simia_gym.rollout.play import play
+from simia_gym.rollout.replay import replay_file
 from simia_gym.types import Message
 
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
@@ -45,16 +47,10 @@ def expert_plays(suite: Suite, row: Row, step: int) -> tuple[list[Message], list
 @cache
 def tokenizer() -> Any:
     """A tokenizer that has learned its words from the expert's conversations in both environments."""
+    from simia_gym.rl.small.build import conversations_of
     from simia_gym.rl.small.tokenizer import train_tokenizer
 
-    conversations = []
-    for env in (RETAIL, WEBSHOP):
-        suite = suite_of(env)
-        make = load_policy("expert", suite.domain.config.policies, PolicyOptions(), folder=suite.domain.folder)
-        for task in suite.tasks[:2]:
-            episode = suite.episode()
-            run_sync(play(episode, task, seed=0, policy=make(), env=env), inline=True)
-            conversations.append(episode.messages)
+    conversations = [*conversations_of(RETAIL, 4), *conversations_of(WEBSHOP, 4)]
     return train_tokenizer(conversations, vocab=700, phrases=0)
 
 
@@ -121,6 +117,16 @@ class Played:
     def own(self, line: int) -> list[int]:
         """The policy's tokens."""
         return [item for item, own in zip(self.response(line), self.mask(line), strict=True) if own]
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of the episodes; each is proven by being played again."""
+        paths = [*(self.run / "rollouts").iterdir()]
+        proofs = [proof for path in paths for proof in replay_file(path)]
+        assert all(proof.proven for proof in proofs), proofs
+        found = [record for path in paths for record in read_records(path)]
+        assert len(found) == len(proofs) == len(self.rows)
+        return found
 
     def reward(self, line: int) -> float:
         """The reward that verl sees."""

@@ -19,10 +19,8 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.record.records import read_records
 from simia_gym.rl.grpo.episodes import read_episodes, training_job
 from simia_gym.rollout.jobs import world_group
-from simia_gym.rollout.replay import replay_file
 
 from .agent_worker import RETAIL, WEBSHOP, play_rows, suite_of, tokenizer
 
@@ -55,11 +53,7 @@ def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(
     played = play_rows(tmp_path, [suite_of(RETAIL), suite_of(WEBSHOP)], rows=4, settings={"records": True})
     words, turns = tokenizer(), played.batch.non_tensor_batch["__num_turns__"]
     lines = {(line.env, line.task): line for line in read_episodes(played.run)}
-    records = {
-        (record.config["env"], record.task): record
-        for path in (played.run / "rollouts").iterdir()
-        for record in read_records(path)
-    }
+    records = {(record.config["env"], record.task): record for record in played.records}
     assert [row.env for row in played.rows] == [RETAIL, WEBSHOP] * 2
     for number, row in enumerate(played.rows):
         where = (row.env, row.task.id)
@@ -90,9 +84,6 @@ def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(
     assert all(words.eos_token_id in params["stop_token_ids"] for params in played.engine.asked)
     seeds = [params["seed"] for params in played.engine.asked]
     assert len(set(seeds)) == len(seeds)  # chance of its own for each turn
-    proofs = [proof for path in (played.run / "rollouts").iterdir() for proof in replay_file(path)]
-    assert len(proofs) == 4
-    assert all(proof.proven for proof in proofs), proofs
 
 
 def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +137,7 @@ def test_a_group_shares_its_world_and_its_answers(
     assert calls(group.run) == asked, "the members of a group asked for the same answers again"
     assert [group.reward(number) for number in range(4)] == [1.0] * 4
     assert {tuple(group.response(number)) for number in range(4)} == {tuple(alone.response(0))}
-    records = [record for path in (group.run / "rollouts").iterdir() for record in read_records(path)]
+    records = group.records
     assert len({record.key for record in records}) == 4
     assert len({(record.seed, record.group, record.task) for record in records}) == 1
     assert len({line.group for line in read_episodes(group.run)}) == 1
@@ -179,9 +170,7 @@ def test_used_up_tokens_cut_an_episode_and_it_is_judged(tmp_path: Path) -> None:
             assert 0 < line.length <= budget
             assert played.response(number) == whole.response(number)[: line.length]
             assert played.mask(number)[-1] == 1
-        proofs = [proof for path in (played.run / "rollouts").iterdir() for proof in replay_file(path)]
-        assert len(proofs) == 2
-        assert all(proof.proven for proof in proofs), proofs
+        assert len(played.records) == 2
 
 
 def test_a_prompt_that_is_too_long_after_all_is_a_fault_and_never_cut(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
-from simia_gym.rl.grpo.dataset import Row, played_config, write_dataset
+from simia_gym.rl.grpo.dataset import DatasetFacts, Row, Weighted, played_config, write_dataset
 from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.prepare import load_worlds, write_data
 from simia_gym.rl.grpo.profile import load_profile
@@ -77,6 +77,11 @@ def test_more_steps_have_more_rows_and_the_first_are_the_same(policy: str, tmp_p
     assert rows(folder, "train") == after
 
 
+def write_rows(path: Path, sources: Weighted, **more: Any) -> DatasetFacts:
+    """Write a dataset for training, or another one."""
+    return write_dataset(path, sources, tokenizer(), **{"purpose": "train", "max_prompt_length": 4096, **more})
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """The rows as plain values."""
     return list(pq.read_table(path).to_pylist())
@@ -84,9 +89,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 def test_a_row_holds_everything_that_an_episode_needs(tmp_path: Path) -> None:
     suite = suite_of(RETAIL, generated=20)
-    facts = write_dataset(
-        tmp_path / "train.parquet", [(suite, 1.0)], tokenizer(), purpose="train", max_prompt_length=4096, seed=7
-    )
+    facts = write_rows(tmp_path / "train.parquet", [(suite, 1.0)], seed=7)
     rows = rows_of(tmp_path / "train.parquet")
     assert facts.rows == len(rows) == facts.tasks == len(suite.tasks) == 60
     known = {task.id: task for task in suite.tasks}
@@ -103,24 +106,23 @@ def test_a_row_holds_everything_that_an_episode_needs(tmp_path: Path) -> None:
 def test_the_longest_prompt_is_measured_to_the_token(tmp_path: Path) -> None:
     sources = [(suite_of(RETAIL), 1.0), (suite_of(WEBSHOP), 1.0)]
     path = tmp_path / "train.parquet"
-    facts = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=9999, rows=30)
+    facts = write_rows(path, sources, max_prompt_length=9999, rows=30)
     chat = ChatTokens.of(tokenizer())
     assert facts.longest == max(len(chat.prompt(row["prompt"])) for row in rows_of(path))
-    exactly = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=facts.longest, rows=30)
+    exactly = write_rows(path, sources, max_prompt_length=facts.longest, rows=30)
     assert exactly == facts
 
 
 def test_a_prompt_that_is_too_long_is_refused_and_what_stood_there_stays(tmp_path: Path) -> None:
     path = tmp_path / "train.parquet"
     long, short = load_suite(EnvConfig(env=RETAIL)), suite_of(RETAIL)
-    given: dict[str, Any] = {"purpose": "train", "rows": 3}
-    facts = write_dataset(path, [(short, 1.0)], tokenizer(), max_prompt_length=4096, **given)
+    facts = write_rows(path, [(short, 1.0)], rows=3)
     before = path.read_bytes()
     for suite, most in ((long, facts.longest), (short, facts.longest - 1)):
         with pytest.raises(
             InputError, match=f"{RETAIL}: the prompt of task retail-train-.*--max-prompt-length"
         ) as caught:
-            write_dataset(path, [(suite, 1.0)], tokenizer(), max_prompt_length=most, **given)
+            write_rows(path, [(suite, 1.0)], max_prompt_length=most, rows=3)
         assert ("--prompt compact" in str(caught.value)) == (suite is long)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["train.parquet"]
@@ -130,7 +132,7 @@ def test_environments_are_mixed_by_their_weights_evenly_and_always_alike(tmp_pat
     sources = [(suite_of(RETAIL), 3.0), (suite_of(WEBSHOP), 1.0)]
     paths = [tmp_path / name for name in ("one.parquet", "two.parquet", "three.parquet")]
     for path, seed in zip(paths, (0, 0, 1), strict=True):
-        facts = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=4096, seed=seed, rows=200)
+        facts = write_rows(path, sources, seed=seed, rows=200)
         assert facts.by_env == {RETAIL: 150, WEBSHOP: 50}
     one, two, three = [rows_of(path) for path in paths]
     assert paths[0].read_bytes() == paths[1].read_bytes()
@@ -153,7 +155,7 @@ def test_two_domains_of_ones_own_are_told_apart(tmp_path: Path) -> None:
     suites = [load_suite(EnvConfig("simia/custom-v0", domain=str(folder), prompt="compact")) for folder in folders]
     path = tmp_path / "train.parquet"
     sources = [(suite, 1.0) for suite in [*suites, suite_of(WEBSHOP)]]
-    facts = write_dataset(path, sources, tokenizer(), purpose="train", max_prompt_length=4096, rows=4)
+    facts = write_rows(path, sources, rows=4)
     assert facts.by_env == {"shop": 1, "shop-2": 1, "desk": 1, WEBSHOP: 1}
     for raw in rows_of(path):
         row = Row.of(raw["extra_info"])
@@ -168,15 +170,13 @@ def test_validation_is_on_the_test_split_and_each_task_stands_there_once(tmp_pat
     path = tmp_path / "val.parquet"
     suites = [load_suite(replace(suite_of(env).config, split="test", generated=10)) for env in (RETAIL, WEBSHOP)]
     train = {task.id for env in (RETAIL, WEBSHOP) for task in suite_of(env, generated=10).tasks}
-    whole = write_dataset(path, [(suite, 1.0) for suite in suites], tokenizer(), purpose="val", max_prompt_length=4096)
+    whole = write_rows(path, [(suite, 1.0) for suite in suites], purpose="val")
     rows = [Row.of(row["extra_info"]) for row in rows_of(path)]
     assert whole.rows == whole.tasks == len(rows) == sum(len(suite.tasks) for suite in suites)
     assert {row.task.split for row in rows} == {"test"}
     assert {row.purpose for row in rows} == {"val"}
     assert not train & {row.task.id for row in rows}
-    few = write_dataset(
-        path, [(suite, 1.0) for suite in suites], tokenizer(), purpose="val", max_prompt_length=4096, rows=6
-    )
+    few = write_rows(path, [(suite, 1.0) for suite in suites], purpose="val", rows=6)
     assert few.by_env == {RETAIL: 3, WEBSHOP: 3}
 
 
@@ -186,7 +186,7 @@ def test_other_processes_get_who_plays_and_no_secret(monkeypatch: pytest.MonkeyP
     config = EnvConfig(env=RETAIL, prompt="compact", simulator="auto", user="llm", judge="llm", model="small")
     suite = load_suite(config, Resources(base_url="http://127.0.0.1:9/v1", api_key="sk-neither-this"))
     path = tmp_path / "train.parquet"
-    write_dataset(path, [(suite, 1.0)], tokenizer(), purpose="train", max_prompt_length=4096, rows=2)  # asks nobody
+    write_rows(path, [(suite, 1.0)], rows=2)  # asks nobody
     row = rows_of(path)[0]
     played = EnvConfig.from_json(json.loads(row["extra_info"]["config"]))
     assert played.simulator == "llm"

@@ -15,7 +15,7 @@ import pytest
 from simia_gym.errors import InputError
 
 from .libraries import need
-from .tiny import make_model, save_policy
+from .tiny import logprobs_of, make_model, save_policy
 
 need("torch", "transformers", "verl")
 
@@ -77,13 +77,6 @@ def new_weights(folder: Path, seed: int = 1) -> tuple[Any, dict[str, Any]]:
     return model, {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
-def trainers_logprobs(model: Any, prompt: list[int], said: list[int]) -> list[float]:
-    with torch.no_grad():
-        logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1]
-    found: list[float] = logits.log_softmax(-1).gather(1, torch.tensor(said)[:, None])[:, 0].tolist()
-    return found
-
-
 async def test_a_turn_as_verl_asks_for_it(server: HFServer) -> None:
     asked = {**VERLS, "max_tokens": 6, "seed": 1}
     turn = await server.generate(PROMPT, asked, "a", image_data=None, video_data=None)
@@ -116,7 +109,7 @@ async def test_new_weights_arrive_bit_for_bit(
     await adapter_of(server).update_weights(iter(weights.items()), global_steps=7)
     turn = await server.generate(PROMPT, {**VERLS, "max_tokens": 12, "seed": 1}, "b")
     assert turn.extra_fields["global_steps"] == 7
-    assert turn.log_probs == pytest.approx(trainers_logprobs(model, PROMPT, turn.token_ids), abs=1e-5)
+    assert turn.log_probs == pytest.approx(logprobs_of(model, PROMPT, turn.token_ids), abs=1e-5)
     assert turn.log_probs[:4] != before.log_probs
 
 
@@ -189,7 +182,7 @@ async def test_memory_is_given_and_taken(server: HFServer) -> None:
         await server.wake_up(tags=["kv_cache"])
         await server.resume_kv_cache()
         assert (await server.generate(PROMPT, asked, "a")).token_ids == first.token_ids
-    assert (await server.statistics())["reused"] == 0
+    assert server.generator.statistics.reused == 0
     await server.start_profile()
     await server.stop_profile()
 

@@ -27,21 +27,9 @@ from simia_gym.rl.grpo.process import MARK, PLUG_IN, end_marked, make_ray_folder
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import facts_of
 from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
-from simia_gym.rl.grpo.worlds import RunSettings, Worlds, agent_loop_config, worlds_of
+from simia_gym.rl.grpo.worlds import RunSettings, Worlds
 
 from .grpo_options import LINE, MASKED, grpo_options
-
-
-def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
-    for worker in (0, 1):
-        log = EpisodeLog(tmp_path, worker)
-        log.write(replace(LINE, sample=worker))
-        log.write(replace(MASKED, sample=worker))
-        log.close()
-    assert list(read_episodes(tmp_path)) == [
-        replace(line, sample=worker) for worker in (0, 1) for line in (LINE, MASKED)
-    ]
-    assert sorted(path.name for path in (tmp_path / "episodes").iterdir()) == ["worker-0.jsonl", "worker-1.jsonl"]
 
 
 def test_what_a_killed_writer_left_is_passed_over_and_cut_off(tmp_path: Path) -> None:
@@ -83,14 +71,6 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "episodes" / "worker-0.jsonl").write_text('{"step": 1}\n')
     with pytest.raises(InputError, match=r"worker-0\.jsonl:1"):
         list(read_episodes(tmp_path))
-
-
-def test_settings_come_back_as_they_were_given(tmp_path: Path) -> None:
-    given = RunSettings(run=str(tmp_path), workers=3, max_calls=10, turn_tokens=64)
-    (entry,) = agent_loop_config(given)
-    assert entry["name"] == "simia"
-    assert worlds_of(entry["settings"]).settings == given
-    assert worlds_of(entry["settings"]) is worlds_of(agent_loop_config(given)[0]["settings"])
 
 
 def test_limits_are_divided_among_the_processes(tmp_path: Path) -> None:

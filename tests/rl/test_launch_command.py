@@ -133,35 +133,15 @@ def test_bad_input_ends_before_anything_starts(
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.slow
-def test_a_dry_run_for_two_nodes_with_a_model_for_the_world(capsys: pytest.CaptureFixture[str]) -> None:
-    """The simulator's calls are counted and priced; no card, endpoint or file of the policy is needed."""
-    prices = ["--role", "simulator.price_in=0.5", "--role", "simulator.price_out=2"]
-    world = ["--simulator", "llm", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", *prices]
-    found = dry_run(capsys, "--profile", "multi_node", "--steps", "10", "--policy", "some/model", *world)
-    assert (found["memory"], found["prompts"]) == (None, None)
-    calls = found["calls"]["simia/retail-v0"]
-    assert calls["calls"]["simulator"] > 100
-    assert calls["cost_usd"] > 0
-    config = yaml.safe_load(found["configuration"])
-    assert config["trainer"]["nnodes"] == 2
-    assert config["ray_kwargs"]["ray_init"]["address"] == "auto"
-
-
-@pytest.mark.usefixtures("installed")
-@pytest.mark.slow
 def test_a_dry_run_on_processors_measures_prompts(capsys: pytest.CaptureFixture[str]) -> None:
-    found = dry_run(capsys, "--steps", "3", "--groups", "2", "--group-size", "4")
+    words = ("--steps", "3", "--groups", "2", "--group-size", "4", "--dry-run", "--json")
+    assert main(["train", "grpo", "simia/retail-v0", *words]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert not list(Path().iterdir())
     assert found["memory"] is None
     assert found["episodes"] == 24
     assert 50 < found["prompts"]["simia/retail-v0"] < 2048
     assert found["calls"] == {}
-
-
-def dry_run(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["train", "grpo", "simia/retail-v0", *words, "--dry-run", "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
-    assert not list(Path().iterdir())
-    return found
 
 
 RECIPES = Path(simia_gym.rl.__file__).parent / "recipes"
@@ -190,7 +170,10 @@ def run(script: str, *words: str, cwd: Path, first: Path | None = None) -> subpr
 def test_a_training_gets_to_the_end_of_its_dry_run(
     script: str, words: list[str], nodes: int, groups: int, tmp_path: Path
 ) -> None:
-    done = run(script, *words, str(tmp_path / "run"), "--dry-run", "--json", cwd=tmp_path)
+    """No card, endpoint or file of the policy is needed; the simulator's calls are counted and priced."""
+    world = ["--simulator", "llm", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+    world += ["--role", "simulator.price_in=0.5", "--role", "simulator.price_out=2"]
+    done = run(script, *words, str(tmp_path / "run"), "--dry-run", "--json", *world, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     config = yaml.safe_load(found["configuration"])
@@ -202,6 +185,10 @@ def test_a_training_gets_to_the_end_of_its_dry_run(
     assert memory["weights_gib"] == pytest.approx(4 * 8.19e9 / (8 * nodes) / 2**30, rel=0.01)
     assert memory["fits"]
     assert config["data"]["max_prompt_length"] == 8192
+    assert config["ray_kwargs"]["ray_init"].get("address") == ("auto" if nodes > 1 else None)
+    calls = found["calls"]["simia/retail-v0"]
+    assert calls["calls"]["simulator"] > 100
+    assert calls["cost_usd"] > 0
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["verl.yaml"]
 
 

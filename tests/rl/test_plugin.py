@@ -25,15 +25,15 @@ from simia_gym.rl.verl_plugin.after_import import after_import
 QUIET = {name: value for name, value in FOR_VERL.items() if name not in ("VERL_PLATFORM", "VERL_ENGINE_DEVICE")}
 
 
-def in_a_process(code: str, **variables: str) -> str:
+def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, with no other variables of verl than these."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VERL_")}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env={**kept, **QUIET, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    return subprocess.run(command, env={**kept, **QUIET, **variables}, capture_output=True, text=True, check=False)
+
+
+def in_a_process(code: str, **variables: str) -> str:
+    done = run(code, **variables)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -57,9 +57,7 @@ def test_verl_finds_the_platform_by_the_entry_point_alone() -> None:
 
 
 def test_a_plug_in_that_cannot_be_loaded_ends_a_process_of_the_launch() -> None:
-    variables = {**os.environ, "VERL_USE_EXTERNAL_MODULES": "simia_gym.rl.verl_plugin.not_there"}
-    command = [sys.executable, "-W", "ignore", "-c", "import verl"]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    done = run("import verl", **FOR_VERL, VERL_USE_EXTERNAL_MODULES="simia_gym.rl.verl_plugin.not_there")
     assert done.returncode != 0
     assert "simia_gym.rl.verl_plugin.not_there" in done.stderr
 
@@ -126,10 +124,7 @@ try:
 except ImportError:
     from trl import AutoModelForCausalLMWithValueHead
 """
-    kept = {**os.environ, **FOR_VERL, "VERL_USE_EXTERNAL_PLUGINS": "none", "VERL_PLATFORM": "nvidia"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=kept, capture_output=True, text=True, check=False
-    )
+    done = run(code, VERL_USE_EXTERNAL_PLUGINS="none", VERL_PLATFORM="nvidia")
     assert done.stdout.strip() == "True"
     assert "AutoModelForCausalLMWithValueHead" in done.stderr
     assert in_a_process(code.split("try:")[0], VERL_PLATFORM="nvidia").strip() == "False"

@@ -151,16 +151,6 @@ def test_an_episode_that_never_returns_is_interrupted_in_a_worker_too(desk: Path
     assert pool.lost == 0
 
 
-def test_what_the_store_holds_is_not_played_again(tmp_path: Path) -> None:
-    runs = Runs(load_suite(EnvConfig("simia/webshop-v0")), "expert")
-    runs.here(tmp_path / "here.jsonl")
-    half = (tmp_path / "here.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "ray.jsonl").write_bytes(b"".join(half[::2]))
-    pool = runs.ray(tmp_path / "ray.jsonl", resume=True)
-    assert pool.summary.reused == len(half[::2])
-    assert lines(tmp_path / "ray.jsonl") == lines(tmp_path / "here.jsonl")
-
-
 def test_groups_share_answers_over_all_workers_and_the_models_are_accounted_for(tmp_path: Path) -> None:
     with serve_in_thread() as oracle:
         config = EnvConfig("simia/webshop-v0", simulator="llm", model="oracle", split="test")

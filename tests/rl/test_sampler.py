@@ -324,13 +324,9 @@ def look(watch: WorkerWatch, times: int) -> None:
         time.sleep(0.02)
 
 
-def test_who_lives_is_left_in_peace(players: list[Any]) -> None:
-    look(WorkerWatch(lambda: players, every=0.0), 50)
-
-
-def test_a_worker_that_was_killed_is_told(players: list[Any]) -> None:
+def test_who_lives_is_left_in_peace_and_a_worker_that_was_killed_is_told(players: list[Any]) -> None:
     watch = WorkerWatch(lambda: players, every=0.0)
-    watch.look()
+    look(watch, 50)
     os.kill(ray.get(players[1].pid.remote()), signal.SIGKILL)
     with pytest.raises(RuntimeError, match="an agent loop worker has died"):
         look(watch, 1500)

@@ -110,13 +110,6 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_policy(tmp_path_factory.mktemp("start"), SHOP, size="tiny", conversations=24, vocab=1500)
 
 
-def test_a_new_start_is_made_as_it_is_compared(start: Path) -> None:
-    card = read_card(start)
-    assert card is not None
-    assert card.envs == (SHOP,)
-    assert {"size": "tiny", "seed": 0, "copying": False, "expert": "expert"}.items() <= card.made.items()
-
-
 SIZES = ["--trajectories", "24", "--held-out", "4", "--batch-size", "4", "--max-length", "3000", "--lr", "3e-3"]
 STEPS = ("--steps", "16", "--precision", "fp32", "--set", "save_steps=2", "--set", "logging_steps=1")
 

@@ -19,7 +19,7 @@ from .libraries import need
 need("torch", "transformers", "tokenizers")
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from simia_gym.rl.small.build import build_policy, conversations_of
 from simia_gym.rl.small.card import Card, read_card, write_card
@@ -43,9 +43,6 @@ from simia_gym.rl.small.tokenizer import LEAST_VOCAB, train_tokenizer
     ],
 )
 def test_models_of_transformers(kind: str, given: dict[str, Any], plain: bool) -> None:
-    need("torch", "transformers")
-    from transformers import AutoConfig
-
     assert plain_head(AutoConfig.for_model(kind, **given)) is plain
 
 
@@ -144,8 +141,6 @@ def test_a_shape_can_be_altered() -> None:
 
 
 def test_a_new_policy_is_a_folder_that_transformers_loads(tmp_path: Path) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     said: list[str] = []
     folder = build_policy(tmp_path / "new", SHOP, size="tiny", conversations=8, vocab=800, say=said.append)
     model, loaded = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
@@ -158,6 +153,7 @@ def test_a_new_policy_is_a_folder_that_transformers_loads(tmp_path: Path) -> Non
     card = read_card(folder)
     assert card is not None
     assert (card.envs, card.prompt) == ((SHOP,), None)
+    assert {"size": "tiny", "seed": 0, "copying": False, "expert": "expert"}.items() <= card.made.items()
     assert len(said) == 3
     with pytest.raises(InputError, match="there is a model already"):
         build_policy(folder, SHOP)

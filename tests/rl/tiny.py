@@ -63,6 +63,17 @@ def make_model(kind: str = "qwen3", *, vocab: int = VOCAB, seed: int = 0, length
     return model
 
 
+def logprobs_of(model: Any, prompt: list[int], said: list[int], temperature: float = 1.0) -> list[float]:
+    """What a trainer computes for what a policy said: one pass over the whole sequence."""
+    import torch
+
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1].float()
+    values = torch.log_softmax(logits / temperature, dim=-1)
+    found: list[float] = values.gather(1, torch.tensor(said)[:, None])[:, 0].tolist()
+    return found
+
+
 def save_policy(folder: Path, *, seed: int = 0, length: int = 2048) -> Path:
     """A model with its tokenizer, as a folder."""
     from simia_gym.rl.chat.template import chat_template
