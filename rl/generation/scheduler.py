@@ -54,6 +54,7 @@ class Statistics:
 
     Attributes:
         requests: Finished turns.
+        steps: Forward passes.
         sampled: Sampled tokens.
         prefilled: Prompt tokens that were computed.
         reused: Prompt tokens whose keys and values were in the slot already.
@@ -61,6 +62,7 @@ class Statistics:
     """
 
     requests: int = 0
+    steps: int = 0
     sampled: int = 0
     prefilled: int = 0
     reused: int = 0
@@ -107,6 +109,7 @@ class Scheduler:
         if not segments:
             return
         logits = self.runner.forward(segments)
+        self.statistics.steps += 1
         wanted = []
         for segment, request in zip(segments, requests, strict=True):
             self.table.advance(segment.slot, len(segment.ids))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from .libraries import need
 need("torch", "ray", "pyarrow", "verl")
 need("verl.experimental.agent_loop.agent_loop")
 
+from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.llm.accounts import accounts
@@ -35,15 +37,8 @@ def _own_loop() -> Iterator[None]:
     asyncio.set_event_loop(None)
 
 
-def chain(*turns: list[int]) -> list[int]:
-    """Several turns as one."""
-    return [item for turn in turns for item in turn]
-
-
 def simulated(base_url: str, env: str = RETAIL, simulator: str = "llm", **settings: object) -> Suite:
     """An environment whose tools are played by a model."""
-    from simia_gym.assembly.resources import Resources
-
     roles = {"simulator": {"model": "oracle", "retries": 0}}
     config = EnvConfig(env=env, prompt="compact", simulator=simulator, roles=roles, **settings)  # type: ignore[arg-type]
     return load_suite(config, Resources(base_url=base_url))
@@ -57,7 +52,7 @@ def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(
     assert [row.env for row in played.rows] == [RETAIL, WEBSHOP] * 2
     for number, row in enumerate(played.rows):
         where = (row.env, row.task.id)
-        said = [ids for ids in played.engine.said.values() if chain(*ids) == played.own(number)]
+        said = [ids for ids in played.engine.said.values() if [*chain(*ids)] == played.own(number)]
         assert len(said) == 1, "the policy's tokens are not those that were sampled"
         texts = words.decode(played.own(number)).split("<|im_end|>")
         assert texts == [*records[where].actions, ""]

@@ -21,10 +21,14 @@ from .libraries import need
 need("torch", "transformers", "trl", "datasets")
 
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig, GraniteForCausalLM
+from trl import SFTTrainer
 
 import simia_gym.rl.sft.run as run
+from simia_gym.rl.sft.gather import from_experts
 from simia_gym.rl.sft.metrics import forget_after, read_lines, write_line
-from simia_gym.rl.sft.trainer import last_checkpoint
+from simia_gym.rl.sft.settings import SFTSettings
+from simia_gym.rl.sft.trainer import encode_sets, last_checkpoint, last_evaluation, load, make_trainer
 from simia_gym.rl.small.build import build_policy
 from simia_gym.rl.small.card import Card, read_card, write_card
 
@@ -147,8 +151,6 @@ def test_training_lowers_the_loss_and_leaves_a_policy(whole: Path) -> None:
     assert card is not None
     assert (card.prompt, card.envs, card.trained[-1]["steps"]) == ("compact", (SHOP,), 16)
     assert len((whole / "rows.jsonl").read_text().splitlines()) == 24
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     model = AutoModelForCausalLM.from_pretrained(out / "policy")
     assert model.config.vocab_size == len(AutoTokenizer.from_pretrained(out / "policy"))
 
@@ -179,19 +181,14 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint(start: Path, whole: 
 def make(
     start: Path,
     folder: Path,
+    *,
     kind: str = "qwen3",
     number: int = 3,
     held_out: int = 0,
-    at_once: int | None = 3,
+    at_once: int = 3,
     **extra: Any,
 ) -> Any:
     """A trainer on a few trajectories of the shop; of kind ``granite`` its model divides what it says by 8."""
-    from transformers import GraniteConfig, GraniteForCausalLM
-
-    from simia_gym.rl.sft.gather import from_experts
-    from simia_gym.rl.sft.settings import SFTSettings
-    from simia_gym.rl.sft.trainer import encode_sets, load, make_trainer
-
     settings = SFTSettings(
         envs=(SHOP,),
         policy=str(start),
@@ -217,10 +214,7 @@ def make(
 @pytest.mark.filterwarnings("ignore")
 def test_the_loss_is_that_of_trl_and_of_the_model(kind: str, start: Path, tmp_path: Path) -> None:
     """Computed at the learned positions alone, without a mask over the padding, it is the same number and gradient."""
-    import torch
-    from trl import SFTTrainer
-
-    trainer = make(start, tmp_path, kind)
+    trainer = make(start, tmp_path, kind=kind)
     batch = next(iter(trainer.get_train_dataloader()))
     assert len({int(row.sum()) for row in batch["attention_mask"]}) == 3, "there is padding"
     trainer.model.train()
@@ -254,8 +248,6 @@ def test_conversations_may_share_a_row(extra: dict[str, Any], start: Path, tmp_p
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_held_out_is_looked_at_once_after_the_last_step(start: Path, tmp_path: Path) -> None:
-    from simia_gym.rl.sft.trainer import last_evaluation
-
     for every in (1, 10):
         trainer = make(start, tmp_path / str(every), held_out=2, eval_steps=every)
         trainer.train()

@@ -54,7 +54,6 @@ def test_marks_are_text_and_control_tokens_are_not(tokenizer: Any) -> None:
     assert [tokenizer.convert_tokens_to_ids(token) for token in CONTROL] == [0, 1, 2]
 
 
-HAS_VERL = importlib.util.find_spec("verl") is not None
 OPENING = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": "Guess the digit."}]
 TOOL = {"role": "tool", "content": "too low", "name": "guess", "tool_call_id": "a", "error_code": None}
 TURNS: list[list[dict[str, Any]]] = [
@@ -71,10 +70,6 @@ def trl_template(name: str) -> str:
     if spec is None or spec.origin is None:
         pytest.skip("trl, whose chat templates these are, is not installed")
     return (Path(spec.origin).parent / "chat_templates" / f"{name}.jinja").read_text()
-
-
-def tokenizer_of(name: str) -> Any:
-    return make_tokenizer(chat_template() if name == "ours" else trl_template(name))
 
 
 def test_what_was_sampled_is_kept_token_for_token() -> None:
@@ -113,14 +108,13 @@ def test_canonical_turns_give_what_the_template_gives_for_the_whole() -> None:
         assert talk.ids == whole
 
 
-@pytest.mark.skipif(not HAS_VERL, reason="verl is not installed")
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "cut off"])
 @pytest.mark.parametrize("name", ["ours", "qwen3", "qwen2_5", "qwen3_instruct_2507"])
 def test_the_ids_are_those_of_verl(name: str, closed: bool) -> None:
     need("verl")
     from verl.utils.tokenizer.continuous_token import QwenContinuousTokenBuilder
 
-    tokenizer = tokenizer_of(name)
+    tokenizer = make_tokenizer(chat_template() if name == "ours" else trl_template(name))
     builder = QwenContinuousTokenBuilder(tokenizer)
     messages = [dict(message) for message in OPENING]
     ids = builder.build_initial_tokens(messages)
