@@ -16,7 +16,7 @@ from benchmarks.model_calls.scripts import TURNS
 from benchmarks.model_calls.workload import config, endpoint, policy_options
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import new_loop
-from simia_gym.policies.llm import LLMPolicy
+from simia_gym.policies.llm import LLMPolicy, policy_model
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan
 from simia_gym.rollout.pool import Pool
@@ -56,10 +56,10 @@ class Tally:
 
 async def roll(suite: Suite, port: int, concurrency: int, episodes: int, folder: Path, seed: int = 0) -> Tally:
     """Run a rollout."""
-    options = policy_options(port)
+    model = policy_model(policy_options(port))  # as `load_policy` makes policies that ask a model
     plan = Plan(config=suite.config, domain_hash=suite.domain.hash, policy="llm", seed=seed, episodes=episodes)
     tally = Tally()
-    pool = Pool(suite, plan, lambda: Timed(options), concurrency=concurrency, on_done=tally.add)
+    pool = Pool(suite, plan, lambda: Timed(model=model), concurrency=concurrency, on_done=tally.add)
     with create_store(folder / f"{episodes}.jsonl") as store:
         await pool.run(store)
     if tally.bad:

@@ -29,6 +29,7 @@ class LLMPolicy:
 
     Args:
         options: Settings; missing ones are read from environment variables.
+        model: The model, if it is made already; `policy_model` makes one that many policies share.
         accounts: Counts calls, tokens and cost; by default the accounts of the process.
         budget: Limit on calls, tokens and cost; by default none.
         cassette: Records or replays the model's replies.
@@ -41,19 +42,14 @@ class LLMPolicy:
         self,
         options: PolicyOptions | None = None,
         *,
+        model: ChatModel | None = None,
         accounts: Accounts | None = None,
         budget: Budget | None = None,
         cassette: Cassette | None = None,
     ) -> None:
         given = options or PolicyOptions()
-        if cassette is not None and cassette.mode == "replay":  # sends no request, so it needs no endpoint
-            given = given.resolved(replaying=True)
-            self._model = cassette.wrap(None, "policy", name=given.model)
-        else:
-            given = given.resolved()
-            model: ChatModel = EndpointModel("policy", given, given.endpoint(), accounts=accounts, budget=budget)
-            self._model = model if cassette is None else cassette.wrap(model, "policy")
-        self._options = given
+        self._model = model or policy_model(given, accounts=accounts, budget=budget, cassette=cassette)
+        self._native_tools = given.native_tools
         self._scope = ""
         self._transcript = EncodedTranscript()
         self._body: JsonObject = {}
@@ -61,7 +57,7 @@ class LLMPolicy:
 
     def start(self, start: PolicyStart) -> None:
         """Begin an episode. Requests carry the tools only if observations have the role ``tool``."""
-        native = self._options.native_tools and start.grammar.observation_role == "tool" and start.tools
+        native = self._native_tools and start.grammar.observation_role == "tool" and start.tools
         self._body = {"tools": [public_schema(tool) for tool in start.tools]} if native else {}
         self._transcript = EncodedTranscript()
         self._asked = 0
@@ -84,6 +80,21 @@ class LLMPolicy:
             if fault.kind == _SILENT:
                 return ""
             raise
+
+
+def policy_model(
+    options: PolicyOptions,
+    *,
+    accounts: Accounts | None = None,
+    budget: Budget | None = None,
+    cassette: Cassette | None = None,
+) -> ChatModel:
+    """The model of a policy's settings; arguments and errors as for `LLMPolicy`."""
+    if cassette is not None and cassette.mode == "replay":  # sends no request, so it needs no endpoint
+        return cassette.wrap(None, "policy", name=options.resolved(replaying=True).model)
+    given = options.resolved()
+    model = EndpointModel("policy", given, given.endpoint(), accounts=accounts, budget=budget)
+    return model if cassette is None else cassette.wrap(model, "policy")
 
 
 def action_of(reply: Reply) -> PolicyAction:

@@ -79,10 +79,9 @@ def load_policy(
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
     if spec == "llm":
-        from simia_gym.policies.llm import LLMPolicy
+        from simia_gym.policies.llm import LLMPolicy, policy_model
 
-        options = options.resolved(replaying=cassette is not None and cassette.mode == "replay")
-        return partial(LLMPolicy, options, budget=budget, cassette=cassette)
+        return partial(LLMPolicy, options, model=policy_model(options, budget=budget, cassette=cassette))
     if spec in extra_policies():
         return _load_extra(spec, options)
     known = ", ".join(sorted({*policy_names(own), *extra_policies()}))

@@ -73,11 +73,7 @@ def _text(message: Message) -> Any:
 
 
 class EncodedTranscript:
-    """Encodes a growing transcript without encoding its beginning at every call.
-
-    The messages before the last assistant message are final and their encoding is kept; the rest, the last turn, is
-    encoded at each call. A transcript that does not extend the previous one is encoded from the start.
-    """
+    """Encodes a growing transcript; messages that an earlier prompt had are not encoded again."""
 
     def __init__(self) -> None:
         self._seen: list[Message] = []
@@ -87,28 +83,12 @@ class EncodedTranscript:
         """Encode the whole transcript so far, in the form that servers accept."""
         done = len(self._seen)
         goes_on = (messages if type(messages) is list else [*messages])[:done] == self._seen
-        # The kept part ends before an assistant message; a tool message there would belong to the kept turn.
+        # A tool message that comes later changes the turn that it belongs to.
         if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
             self._seen, self._prompt, done = [], Prompt(), 0
-        last = _last_turn(messages, done)
-        if last > done:
-            ended = list(messages[done:last])
-            _add(self._prompt, ended)
-            self._prompt.mark_static()
-            self._seen += ended
-        whole = self._prompt.fork()
-        _add(whole, messages[last:])
-        return whole
-
-
-def _add(prompt: Prompt, messages: Sequence[Message]) -> None:
-    for message in openai_messages(messages):
-        prompt.add_encoded(encode(message))
-
-
-def _last_turn(messages: Sequence[Message], start: int) -> int:
-    """The index of the last assistant message after ``start``; ``start`` if there is none."""
-    at = len(messages) - 1
-    while at > start and messages[at].get("role") != "assistant":
-        at -= 1
-    return max(at, start)
+        new = messages[done:]
+        self._prompt.mark_static()
+        for message in openai_messages(new):
+            self._prompt.add_encoded(encode(message))
+        self._seen += new
+        return self._prompt.fork()

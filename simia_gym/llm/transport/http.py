@@ -125,7 +125,10 @@ def _address(url: str) -> Address:
 
 
 def _pool(address: Address) -> Pool:
-    pools = _pools.setdefault(asyncio.get_running_loop(), {})
+    loop = asyncio.get_running_loop()
+    pools = _pools.get(loop)
+    if pools is None:
+        pools = _pools[loop] = {}
     pool = pools.get(address[:3])
     if pool is None:
         _allow_many_connections()
