@@ -1,21 +1,15 @@
-"""The benchmark of model calls: its server answers what was prepared, and its runs take the turns that they count."""
+"""The benchmark of model calls: its runs take the turns that they count, from answers that were prepared."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
-from benchmarks.model_calls import server
 from benchmarks.model_calls.plan import Cell, cells
 from benchmarks.model_calls.running import run_cell
-from benchmarks.model_calls.server_limit import stats
 from benchmarks.model_calls.summary import goals, summarise
 from benchmarks.model_calls.workload import prepare
 
@@ -27,30 +21,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def prepared(answers: Path) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(answers.read_text(encoding="utf-8"))
-    return read
-
-
-@pytest.fixture(scope="module")
-def port(answers: Path) -> Iterator[int]:
-    command = [sys.executable, server.__file__, f"--answers={answers}", "--latency=0.01"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["port"]
-        process.kill()
-
-
-def ask(port: int, role: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
-    body = json.dumps({"model": role, "messages": messages}).encode()
-    url = f"http://127.0.0.1:{port}/{role}/v1/chat/completions"
-    with urlopen(Request(url, body, {"Content-Type": "application/json"}), timeout=10) as answer:
-        message: dict[str, Any] = json.load(answer)["choices"][0]["message"]
-    return message
-
-
-def test_every_opening_has_a_script_of_ten_calls(prepared: dict[str, Any]) -> None:
+def test_every_opening_has_a_script_of_ten_calls(answers: Path) -> None:
+    prepared = json.loads(answers.read_text(encoding="utf-8"))
     assert set(prepared["openings"].values()) == set(prepared["scripts"])
     assert {len(messages) for messages in prepared["scripts"].values()} == {10}
     ids = [message["tool_calls"][0]["id"] for messages in prepared["scripts"].values() for message in messages]
@@ -60,31 +32,12 @@ def test_every_opening_has_a_script_of_ten_calls(prepared: dict[str, Any]) -> No
         assert [asked in prepared["replies"] for asked in episode["asks"]] == [True] * 10
 
 
-def test_the_server_plays_a_whole_episode_from_what_it_is_sent(port: int, prepared: dict[str, Any]) -> None:
-    start = prepared["episodes"][0]
-    script = prepared["scripts"][prepared["openings"][start["opening"]]]
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": start["system"]},
-        {"role": "user", "content": start["opening"]},
-    ]
-    before = stats(port)
-    for expected, asked in zip(script, start["asks"], strict=True):
-        said = ask(port, "policy", messages)
-        assert said == expected
-        world = [{"role": "system", "content": start["simulator"]}, {"role": "user", "content": asked}]
-        reply = json.loads(ask(port, "simulator", world)["content"])
-        assert reply["outcome"] == "ok"
-        messages += [said, {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "..."}]
-    after = stats(port)
-    assert (after["requests"] - before["requests"], after["misses"] - before["misses"]) == (20, 0)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("what", "turns"), [("product", 20), ("naive", 20), ("lockstep", 20)])
-def test_a_run_takes_every_turn_over_the_server(answers: Path, what: str, turns: int) -> None:
+@pytest.mark.parametrize("what", ["product", "naive", "lockstep"])
+def test_a_run_takes_every_turn_over_the_server(answers: Path, what: str) -> None:
     options = {"concurrency": 2, "episodes": 2, "seconds": 60}
     result = run_cell(Cell(what, what, options, latency=0.02), {"episodes": answers}, None)
-    assert result["turns"] == turns
+    assert result["turns"] == 20
     assert 0 < result["of_ideal"] <= 1.0
     assert result["cpu_ms_per_turn"] > 0
     assert result["server"]["misses"] == 0

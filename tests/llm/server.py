@@ -53,15 +53,6 @@ async def resets(asked: Asked) -> web.Response:
     return completion("lost")
 
 
-async def truncates(asked: Asked) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
-    await response.prepare(asked.request)
-    await response.write(b'{"choices": [')
-    assert asked.request.transport is not None
-    asked.request.transport.close()
-    return response
-
-
 async def drips(asked: Asked) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(asked.request)

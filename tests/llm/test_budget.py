@@ -18,23 +18,15 @@ from ..model_server import Answer, ModelServer
 from .server import error, model, request, says, waits
 
 
-async def test_calls_are_limited_hard(server: ModelServer) -> None:
-    server.answers = [waits(0.02, says("Hello"))]
+async def test_tries_are_limited_hard(server: ModelServer) -> None:
+    server.answers = [error(500), waits(0.02, says("Hello"))]
     one = model(server, budget=Budget(max_calls=5), concurrency=4)
     results = await asyncio.gather(*(one.complete(request()) for _ in range(20)), return_exceptions=True)
     faults = [result for result in results if isinstance(result, Fault)]
     assert len(server.bodies) == 5
     assert {fault.kind for fault in faults} == {"budget"}
-    assert len(faults) == 15
+    assert len(faults) == 16
     assert "5 calls" in str(faults[0])
-
-
-async def test_tries_count_as_calls(server: ModelServer) -> None:
-    server.answers = [error(500)]
-    with pytest.raises(Fault) as caught:
-        await model(server, budget=Budget(max_calls=3)).complete(request())
-    assert caught.value.kind == "budget"
-    assert len(server.bodies) == 3
 
 
 async def test_tokens_and_cost_are_settled_with_what_was_taken(server: ModelServer) -> None:
@@ -58,31 +50,24 @@ async def test_tokens_and_cost_are_settled_with_what_was_taken(server: ModelServ
     assert counted.snapshot()["simulator"]["faults"] == {"budget": 1}
 
 
-async def test_what_is_in_flight_is_reserved(server: ModelServer) -> None:
-    server.answers = [waits(0.1, says("Hello"))]
-    one = model(server, budget=Budget(max_tokens=250), max_tokens=100)
-    results = await asyncio.gather(*(one.complete(request()) for _ in range(10)), return_exceptions=True)
-    assert server.most == 1
-    assert len(server.bodies) == 2
-    assert sum(isinstance(result, Fault) for result in results) == 8
-
-
 def long_reply(tokens: int) -> Answer:
     return waits(0.2, says("Hello", usage={"prompt_tokens": 10, "completion_tokens": tokens}))
 
 
+@pytest.mark.parametrize("longest", [None, FIRST_REPLY])
 @pytest.mark.parametrize("limits", [{"max_tokens": 2500}, {"max_cost": 2.5}])
-async def test_replies_without_a_limit_do_not_pass_the_budget_together(
-    limits: dict[str, Any], server: ModelServer
+async def test_requests_in_flight_do_not_pass_the_budget_together(
+    limits: dict[str, Any], longest: int | None, server: ModelServer
 ) -> None:
     server.answers = [long_reply(FIRST_REPLY)]
     budget = Budget(**limits)
-    one = model(server, budget=budget, price_in=1000.0, price_out=1000.0)
+    one = model(server, budget=budget, price_in=1000.0, price_out=1000.0, max_tokens=longest)
     results = await asyncio.gather(*(one.complete(request()) for _ in range(10)), return_exceptions=True)
-    # Two fit; the third is sent alone, for how long its reply becomes is only guessed; then nothing is left.
-    assert (server.most, len(server.bodies)) == (2, 3)
-    assert sum(isinstance(result, Fault) and result.kind == "budget" for result in results) == 7
-    assert budget.snapshot()["tokens"] == 3 * (FIRST_REPLY + 10)
+    # Two fit. Where how long a reply becomes is only guessed, the third is sent alone; then nothing is left.
+    sent = 2 if longest else 3
+    assert (server.most, len(server.bodies)) == (2, sent)
+    assert sum(isinstance(result, Fault) and result.kind == "budget" for result in results) == 10 - sent
+    assert budget.snapshot()["tokens"] == sent * (FIRST_REPLY + 10)
     assert budget.idle
 
 

@@ -9,21 +9,23 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport import http
+from simia_gym.llm.transport.failures import Failure
 
-from ..model_server import Asked, ModelServer, serving
-from .server import SECRET, model, request, says
+from ..model_server import ModelServer, serving
+from .server import SECRET, model, raw, request, says
 
 OPENSSL = shutil.which("openssl")
+HEADERS = {"Content-Type": "application/json"}
+Say = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +52,71 @@ def tls_of(authority: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority, authority.with_name("key.pem"))
     return context
+
+
+class RawServer:
+    """Answers each request with the next of its answers; keeps the requests."""
+
+    def __init__(self, answers: Sequence[bytes | Say]) -> None:
+        self.answers, self.asked, self.connections = list(answers), list[bytes](), 0
+        self.root = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while self.answers:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next((int(x[15:]) for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")), 0)
+                self.asked.append(head + await reader.readexactly(length))
+                answer = self.answers.pop(0)
+                if not isinstance(answer, bytes):
+                    await answer(writer)
+                    continue
+                writer.write(answer)
+                await writer.drain()
+                if b"Connection: close" in answer or answer.startswith(b"HTTP/1.0"):
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def writing(*answers: bytes | Say) -> AsyncIterator[RawServer]:
+    """A server that writes exactly these bytes."""
+    told = RawServer(answers)
+    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
+    told.root = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield told
+    finally:
+        await http.close_connections()
+        server.close()
+
+
+async def ask(server: RawServer, timeout: float = 5.0) -> tuple[int, bytes]:
+    status, said, _ = await http.send(http.Target(f"{server.root}/v1/x?y=z", HEADERS), [b"{", b"}"], timeout)
+    return status, said
+
+
+def ok(body: bytes, *headers: bytes) -> bytes:
+    return b"\r\n".join([b"HTTP/1.1 200 OK", b"Content-Length: %d" % len(body), *headers, b"", b""]) + body
+
+
+def closes(said: bytes) -> Say:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    return answer
+
+
+async def slowly(writer: asyncio.StreamWriter) -> None:
+    for byte in ok(b"hello"):
+        writer.write(bytes([byte]))
+        await writer.drain()
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
@@ -117,43 +184,19 @@ async def test_addresses_that_need_no_proxy(server: ModelServer, monkeypatch: py
     assert (await model(server).complete(request())).text == "Hello"
 
 
-@asynccontextmanager
-async def tunnel() -> AsyncIterator[tuple[str, list[str]]]:
-    """A proxy that knows CONNECT alone."""
-    asked: list[str] = []
-    open_ones: set[asyncio.Task[None] | None] = set()
-
-    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        while data := await source.read(1 << 16):
-            sink.write(data)
-            await sink.drain()
-        sink.close()
-        await sink.wait_closed()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        asked.append(head.split("\r\n", 1)[0])
-        open_ones.add(asyncio.current_task())
-        host, _, port = head.split()[1].rpartition(":")
-        far_reader, far_writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
-
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", asked
-    finally:
-        await http.close_connections()
-        await asyncio.gather(*filter(None, open_ones))
-        listening.close()
-
-
 async def test_a_proxy_for_tls(authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def tunnel(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await writer.start_tls(tls_of(authority))
+
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-    async with tunnel() as (address, asked), serving(says("Hello"), tls=tls_of(authority)) as server:
-        monkeypatch.setenv("HTTPS_PROXY", address)
-        assert (await model(server).complete(request())).text == "Hello"
-        assert asked == [f"CONNECT {server.url.split('/')[2]} HTTP/1.1"]
+    async with writing(tunnel, ok(b'{"choices": [{"message": {"content": "Hello"}}]}')) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.root)
+        assert (await model(Endpoint("https://localhost/v1", SECRET)).complete(request())).text == "Hello"
+    connect, asked = proxy.asked
+    assert connect.startswith(b"CONNECT localhost:443 HTTP/1.1\r\n")
+    assert SECRET.encode() not in connect
+    assert asked.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize(
@@ -166,42 +209,20 @@ async def test_a_proxy_for_tls(authority: Path, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 async def test_a_proxy_that_opens_no_tunnel(monkeypatch: pytest.MonkeyPatch, answer: bytes, tries: int) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        writer.close()
-
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
-    with pytest.raises(Fault, match=f"{tries} (try|tries)") as caught:
-        await model(Endpoint("https://model.invalid/v1", SECRET), retries=1).complete(request())
+    async with writing(*[closes(answer)] * tries) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.root)
+        with pytest.raises(Fault, match=f"{tries} (try|tries)") as caught:
+            await model(Endpoint("https://model.invalid/v1", SECRET), retries=1).complete(request())
     assert caught.value.kind == "connection"
-    listening.close()
-
-
-async def test_redirects_are_not_followed(server: ModelServer) -> None:
-    headers = {"Location": f"{server.url}/elsewhere"}
-    server.answers = [lambda asked: web.Response(status=307, headers=headers)]
-    with pytest.raises(Fault, match="redirects are not followed") as caught:
-        await model(server).complete(request())
-    assert (caught.value.kind, len(server.asked)) == ("bad_request", 1)
 
 
 async def test_an_answer_without_end_is_cut(server: ModelServer) -> None:
-    async def flood(asked: Asked) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(asked.request)
-        block = b" " * (1 << 20)
-        for _ in range(14):
-            await response.write(block)
-        return response
-
-    server.answers = [flood]
+    server.answers = [raw(b" " * 14_000_000), says("Hello")]
+    one = model(server, retries=0)
     with pytest.raises(Fault, match="longer than 10 MB") as caught:
-        await model(server, retries=0).complete(request())
+        await one.complete(request())
     assert caught.value.kind == "bad_reply"
-    server.answers = [says("Hello")]
-    assert (await model(server).complete(request())).text == "Hello"
+    assert (await one.complete(request())).text == "Hello"
 
 
 async def test_long_prompts_arrive_whole(server: ModelServer) -> None:
@@ -262,12 +283,116 @@ async def test_a_forked_process_starts_afresh(server: ModelServer) -> None:
 
 
 async def test_no_address_shows_where_nobody_answers() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    endpoint = Endpoint(f"http://127.0.0.1:{port}/hidden-place/v1?key=hidden-word", SECRET)
+    endpoint = Endpoint("http://127.0.0.1:9/hidden-place/v1?key=hidden-word", SECRET)
     with pytest.raises(Fault) as caught:
         await model(endpoint, retries=0).complete(request())
     assert caught.value.kind == "connection"
     assert "refused" in caught.value.message
-    assert f"127.0.0.1:{port}" in caught.value.message
+    assert "127.0.0.1:9" in caught.value.message
     assert "hidden" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ok(b"hello"),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+        b"HTTP/1.1 100 Continue\r\n\r\n" + ok(b"hello"),
+        ok(b"hello", b"Connection: close", b"Retry-After: \xff"),
+        slowly,
+        closes(ok(b"hello")),
+    ],
+    ids=["length", "chunked", "HTTP/1.0", "until it closes", "100", "close", "byte by byte", "closed meanwhile"],
+)
+async def test_every_way_to_end_an_answer(answer: bytes | Say) -> None:
+    async with writing(answer, answer) as server:
+        assert await ask(server) == (200, b"hello")
+        await asyncio.sleep(0.05)
+        assert await ask(server) == (200, b"hello")
+    head, _, body = server.asked[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/x?y=z HTTP/1.1\r\n")
+    assert b"content-type: application/json" in head.lower()
+    assert body == b"{}"
+
+
+async def test_a_connection_is_used_again_and_several_are_opened_at_once() -> None:
+    gate = asyncio.Event()
+
+    async def held(writer: asyncio.StreamWriter) -> None:
+        await gate.wait()
+        writer.write(ok(b"late"))
+
+    async with writing(ok(b"a"), ok(b"b"), held, ok(b"c")) as server:
+        assert [await ask(server), await ask(server)] == [(200, b"a"), (200, b"b")]
+        assert server.connections == 1
+        waiting = asyncio.create_task(ask(server))
+        while len(server.asked) < 3:
+            await asyncio.sleep(0.01)
+        assert await ask(server) == (200, b"c")
+        gate.set()
+        assert await waiting == (200, b"late")
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (closes(b"SSH-2.0-OpenSSH_9.6\r\n"), "bad_reply"),
+        (closes(b"HTTP/1.1 abc OK\r\n\r\n"), "bad_reply"),
+        (closes(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"), "bad_reply"),
+        (closes(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhel"), "bad_reply"),
+        (closes(b"HTTP/1.1 200 OK\r\nX: " + b"a" * 3_000_000 + b"\r\n\r\n"), "bad_reply"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\nConnection: close\r\n\r\nshort", "connection"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhel", "connection"),
+        (closes(b""), "connection"),
+        (closes(b"HTTP/1.1 2"), "connection"),
+        (closes(b"HTTP/1.1 200 OK\r\nContent-Ty"), "connection"),
+        (closes(b"HTTP/1.1 100 Continue\r\n\r\n"), "connection"),
+        (closes(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2"), "connection"),
+    ],
+)
+async def test_what_is_no_answer_is_a_failure_that_may_pass(answer: bytes | Say, kind: str) -> None:
+    async with writing(answer, ok(b"after")) as server:
+        with pytest.raises(Failure) as caught:
+            await ask(server)
+        assert (caught.value.kind, caught.value.again) == (kind, True)
+        assert await ask(server) == (200, b"after")  # on another connection
+        assert server.connections == 2
+
+
+async def test_a_cancelled_request_leaves_no_answer_behind() -> None:
+    async def late(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.1)
+        writer.write(ok(b"for the first"))
+
+    async with writing(late, ok(b"for the second")) as server:
+        first = asyncio.create_task(ask(server))
+        while not server.asked:
+            await asyncio.sleep(0.01)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        await asyncio.sleep(0.1)
+        assert await ask(server) == (200, b"for the second")
+
+
+async def test_an_answer_that_nobody_asked_for_is_never_the_next_one() -> None:
+    async with writing(ok(b"a") + ok(b"smuggled"), ok(b"b")) as server:
+        assert await ask(server) == (200, b"a")
+        assert await ask(server) == (200, b"b")
+
+
+async def test_a_server_that_accepts_no_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        target = http.Target(f"http://127.0.0.1:{full.getsockname()[1]}/v1", {})
+        with pytest.raises(Failure, match=r"no answer within 0\.2 s") as caught:
+            await http.send(target, None, 0.2)
+        for one in waiting:
+            one.close()
+    assert (caught.value.kind, caught.value.again) == ("timeout", True)

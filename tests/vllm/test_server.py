@@ -116,14 +116,6 @@ async def test_a_prompt_that_leaves_no_room_is_too_long(server: VllmServer) -> N
     assert kinds == {"context_length"}
 
 
-async def test_a_reply_that_is_cut_is_no_reply(server: VllmServer) -> None:
-    accounts = Accounts()
-    fault = await fault_of(model_of(server, max_tokens=3, accounts=accounts), request(_FORM, seed=1))
-    assert fault.kind == "bad_reply"
-    assert "max_tokens (3) is too small" in fault.message
-    assert accounts.snapshot()["simulator"]["tries"] == 3, "asked again twice"
-
-
 async def test_a_form_that_the_server_cannot_enforce_is_asked_for_plainly(server: VllmServer) -> None:
     """Its grammar knows no `uniqueItems`; the reply is checked here, so that the answer counts all the same."""
     form = {
