@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import simia_gym.rl
+
+from ..test_dependency_rule import imported
 
 FLOORS = ("recipes", "verl_plugin", "for_trl grpo", "sft generation", "small cluster", "chat")
 """From the top; packages on one floor do not import each other."""
@@ -18,11 +19,8 @@ def test_imports_point_down() -> None:
     upward = []
     for path in folder.glob("*/**/*.py"):
         own = path.relative_to(folder).parts[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            for name in names:
-                other = name.removeprefix("simia_gym.rl.").split(".")[0] if name.startswith("simia_gym.rl.") else own
-                if other in floor and other != own and floor[other] <= floor[own]:
-                    upward.append(f"{path.name}: {name}")
+        for name in imported(path):
+            other = name.removeprefix("simia_gym.rl.").split(".")[0] if name.startswith("simia_gym.rl.") else own
+            if other in floor and other != own and floor[other] <= floor[own]:
+                upward.append(f"{path.name}: {name}")
     assert not upward

@@ -25,6 +25,9 @@ from .libraries import need
 
 need("torch", "verl", "ray", "transfer_queue", "hydra")
 
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.app import run as main
@@ -207,9 +210,6 @@ def test_several_environments_killed_interrupted_and_resumed(
 
 
 def _loads_and_differs(trained_policy: Path, start: Path) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     tokenizer = AutoTokenizer.from_pretrained(trained_policy)
     after = AutoModelForCausalLM.from_pretrained(trained_policy).state_dict()
     before = AutoModelForCausalLM.from_pretrained(start).state_dict()
@@ -253,9 +253,6 @@ IMITATED = 320
 
 def taught(policy: Path, domain: Path) -> Path:
     """Let a policy with random weights imitate the actions above: two calls of three, and the two words alike often."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     tokenizer = AutoTokenizer.from_pretrained(policy)
     model = AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32).train()
     suite = load_suite(EnvConfig("simia/custom-v0", domain=str(domain), prompt="compact", split="train"))

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from simia_gym.assembly.sources import ModelSources
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import cores
@@ -23,6 +24,7 @@ from simia_gym.rl.grpo.episodes import ROLLOUTS, EpisodeLine, EpisodeLog, forget
 from simia_gym.rl.grpo.launch import failed, last_error, run_grpo
 from simia_gym.rl.grpo.metrics import Metrics, draw, go_back, make_up, read_metrics, summed, totals
 from simia_gym.rl.grpo.options import make_plan
+from simia_gym.rl.grpo.prepare import addresses, check_policy
 from simia_gym.rl.grpo.process import MARK, PLUG_IN, end_marked, make_ray_folder, mark_of, marked, variables
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import facts_of
@@ -30,18 +32,22 @@ from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, wr
 from simia_gym.rl.grpo.worlds import RunSettings, Worlds
 
 from .grpo_options import LINE, MASKED, grpo_options
+from .libraries import need
+
+
+def write_episodes(run: Path, *lines: EpisodeLine, worker: int = 0) -> None:
+    log = EpisodeLog(run, worker)
+    for line in lines:
+        log.write(line)
+    log.close()
 
 
 def test_what_a_killed_writer_left_is_passed_over_and_cut_off(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path)
-    log.write(LINE)
-    log.close()
+    write_episodes(tmp_path, LINE)
     path = tmp_path / "episodes" / "worker-0.jsonl"
     path.write_bytes(path.read_bytes() + b'{"step":2,"purp')
     assert list(read_episodes(tmp_path)) == [LINE]
-    log = EpisodeLog(tmp_path)
-    log.write(MASKED)
-    log.close()
+    write_episodes(tmp_path, MASKED)
     assert list(read_episodes(tmp_path)) == [LINE, MASKED]
 
 
@@ -57,10 +63,7 @@ def test_two_writers_never_write_to_one_file(tmp_path: Path) -> None:
 
 
 def test_steps_that_are_played_again_are_forgotten(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path)
-    for step in (1, 2, 3, 2):
-        log.write(replace(LINE, step=step))
-    log.close()
+    write_episodes(tmp_path, *(replace(LINE, step=step) for step in (1, 2, 3, 2)))
     forget_after(tmp_path, 2)
     assert [line.step for line in read_episodes(tmp_path)] == [1, 2, 2]
     forget_after(tmp_path / "nowhere", 2)
@@ -90,13 +93,6 @@ def test_limits_are_divided_among_the_processes(tmp_path: Path) -> None:
 def folder(tmp_path: Path) -> RunFolder:
     """The folder of a run."""
     return RunFolder(tmp_path)
-
-
-def write_episodes(run: Path, *lines: EpisodeLine, worker: int = 0) -> None:
-    log = EpisodeLog(run, worker)
-    for line in lines:
-        log.write(line)
-    log.close()
 
 
 def write_verl(path: Path, *steps: int, **data: float) -> None:
@@ -305,8 +301,6 @@ def test_a_start_that_came_to_nothing_leaves_the_folder_free(
 
 
 def test_a_dry_run_writes_into_no_run(folder: RunFolder) -> None:
-    from .libraries import need
-
     need("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
     write_settings(folder, plan_of().to_json())
     (folder.path / "verl.yaml").write_text("mine", encoding="utf-8")
@@ -317,8 +311,6 @@ def test_a_dry_run_writes_into_no_run(folder: RunFolder) -> None:
 
 
 def test_settings_hold_no_address_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.assembly.sources import ModelSources
-
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     models = ModelSources(base_url="http://user:pass@host/v1")
     text = json.dumps(plan_of(models=models, model="m", simulator="llm").to_json())
@@ -413,8 +405,6 @@ def test_variables_of_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_policy_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    from simia_gym.rl.grpo.prepare import check_policy
-
     with pytest.raises(InputError, match=r"no config\.json"):
         check_policy(tmp_path, plan_of())
     shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16, "vocab_size": 10}
@@ -428,9 +418,6 @@ def test_a_policy_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_addresses_of_models_reach_the_processes_by_variables_alone() -> None:
-    from simia_gym.assembly.sources import ModelSources
-    from simia_gym.rl.grpo.prepare import addresses
-
     models = ModelSources(base_url="http://a/v1", judge_base_url="http://b/v1")
     asked = grpo_options(env=("simia/retail-v0",), models=models)
     found = addresses(asked, make_plan(asked, load_profile("cpu")))

@@ -128,29 +128,25 @@ def test_faults_are_masked_and_have_no_reward(tokenizer: Any) -> None:
     assert ("episodes/faults/timeout", 0.0) in logged  # a mean over batches counts those without it, too
 
 
-class _BrokenVllm(ScriptedVllm):
-    """Fails from a round on."""
-
-    def __init__(self, tokenizer: Any, scripts: Any, *, after: int) -> None:
-        super().__init__(tokenizer, scripts)
-        self._after = after
-
-    def generate(self, prompts: list[list[int]], images: None, num_generations: int) -> tuple[Any, Any, Any, Any]:
-        if len(self.rounds) >= self._after:
+def script_of_a_dying_engine(*texts: str) -> Callable[[int], str]:
+    def say(turn: int) -> str:
+        if turn == len(texts):
             raise ConnectionError("vLLM is gone")
-        return super().generate(prompts, images, num_generations)
+        return texts[turn]
+
+    return say
 
 
 def test_where_vllm_fails_every_episode_that_waits_is_told(tokenizer: Any) -> None:
     rollout = desk()
-    vllm = _BrokenVllm(tokenizer, [script(CLOSE), script(LOOK), script(LOOK)], after=1)
+    vllm = ScriptedVllm(tokenizer, [script(CLOSE), *[script_of_a_dying_engine(LOOK)] * 2])
     out = rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))
     assert out["fault"] == [None, "bug", "bug"]
     assert vllm.max_completion_length == 10_000
 
 
 def test_an_engine_that_fails_in_every_episode_ends_the_training(tokenizer: Any) -> None:
-    vllm = _BrokenVllm(tokenizer, [], after=0)
+    vllm = ScriptedVllm(tokenizer, [script_of_a_dying_engine()] * 3)
     rollout = desk()
     with pytest.raises(RuntimeError, match=r"policy:bug 3\): ConnectionError: vLLM is gone"):
         rollout(prompts_of(rollout, 1, 3), trainer_with(vllm))

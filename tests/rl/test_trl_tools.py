@@ -175,9 +175,8 @@ def test_wrong_calls_are_answered_by_the_environment_and_count() -> None:
 
 
 def test_a_fault_leaves_no_reward_and_raises_nothing() -> None:
-    simulator = breaking("", "reset", "", "call", "")
-    made = environments("simia/custom-v0", domain=str(LIBRARY), simulator=simulator)
-    one, other, good = _three(made)
+    made = environments("simia/custom-v0", domain=str(LIBRARY), simulator=breaking("reset", "call", ""))
+    one, other, good = [made() for _ in range(3)]
     row = rows_of(made, 1)[0]
     assert one.reset(**row) == UNREACHABLE
     assert one.get_reward() is None
@@ -195,17 +194,6 @@ def test_a_fault_leaves_no_reward_and_raises_nothing() -> None:
     assert logged.count(("episodes/valid", 0.0)) == 2
     assert ("episodes/faults/timeout", 2 / 3) in logged
     assert [value for name, value in logged if name == "episodes/success"] == [0.0]
-
-
-def _three(made: ToolEnvironments) -> list[Any]:
-    """Three environments: the first breaks at its beginning, the second at a call."""
-    found: list[Any] = []
-    while len(found) < 3:
-        environment = made()
-        at = getattr(environment.episode.simulator, "at", "")
-        if at == ["reset", "call", ""][len(found)]:
-            found.append(environment)
-    return found
 
 
 def test_the_policy_is_told_to_call_and_not_how_others_write() -> None:
