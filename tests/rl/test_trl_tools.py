@@ -176,7 +176,8 @@ def test_wrong_calls_are_answered_by_the_environment_and_count() -> None:
 
 def test_a_fault_leaves_no_reward_and_raises_nothing() -> None:
     made = environments("simia/custom-v0", domain=str(LIBRARY), simulator=breaking("reset", "call", ""))
-    one, other, good = [made() for _ in range(3)]
+    three: list[Any] = [made() for _ in range(3)]
+    one, other, good = three
     row = rows_of(made, 1)[0]
     assert one.reset(**row) == UNREACHABLE
     assert one.get_reward() is None
