@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +40,11 @@ def test_builds_for_cards_are_never_asked_for(packages: dict[str, str]) -> None:
     assert setup_vllm.missing_requirements() == ["transformers==5.10.4", "numba==0.65.0", "lark==1.2.2"]
 
 
-def test_what_is_there_is_not_done_again(
-    packages: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_there_is_not_done_again(packages: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     packages.update({**DONE, "lark": "1.2.2"})
     monkeypatch.setattr(setup_vllm, "check", lambda: "0.27.1")
     monkeypatch.setattr(setup_vllm, "_pip", lambda *words: pytest.fail(f"pip {words}"))
     assert setup_vllm.set_up(output=Output(False)) == 0
-    assert capsys.readouterr().out.count("there already") == 5
 
 
 def test_the_metadata_are_a_wheel_that_pip_takes(tmp_path: Path) -> None:
@@ -62,18 +58,9 @@ def test_the_metadata_are_a_wheel_that_pip_takes(tmp_path: Path) -> None:
     assert not list(target.glob("vllm/**/*.py"))
 
 
-@pytest.mark.parametrize(
-    ("there", "what"),
-    [({"nvidia-smi": "/usr/bin/nvidia-smi"}, "is for GPUs"), ({}, "verl is not installed")],
-)
-def test_it_refuses_elsewhere(there: Mapping[str, str], what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", there.get)
-    monkeypatch.setattr(setup_vllm, "find_spec", lambda name: None)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    if not there and Path("/dev/nvidia0").exists():
-        pytest.skip("there is a graphics card here")
-    with pytest.raises(InputError, match=what):
+def test_it_refuses_where_there_are_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", {"nvidia-smi": "/usr/bin/nvidia-smi"}.get)
+    with pytest.raises(InputError, match="is for GPUs"):
         setup_vllm.refuse_elsewhere()
 
 
