@@ -10,10 +10,10 @@ from tests.retail.play import fixed, forbidden, generated, rate, successes, suit
 from tests.simulators.desk import tool_call
 
 
-@pytest.mark.parametrize("name", ["BlindRefuser", "Dumper"])
-def test_refusing_or_reciting_without_looking_is_no_success(name: str) -> None:
+@pytest.mark.parametrize("policy", ["null", "claimer", "random", cheats.BlindRefuser(), cheats.Dumper()])
+def test_idling_refusing_or_reciting_without_looking_is_no_success(policy: str | Policy) -> None:
     for tasks in (fixed(), generated(250)):
-        assert rate(getattr(cheats, name)(), tasks) <= 0.05
+        assert rate(policy, tasks) <= 0.05
 
 
 def test_refusing_or_reciting_without_any_call_never_succeeds() -> None:

@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 
-import pytest
-
 from simia_gym.types import Calls, Message, Say
 from tests.retail.play import Play, fixed, forbidden, generated, rate, strings, suite
 
@@ -46,11 +44,6 @@ def test_the_expert_succeeds_on_what_it_was_told_and_the_thinker_adds_a_note_to_
         assert noted == said
         assert "think>" not in json.dumps(other.episode.messages)
     assert checked > 3000
-
-
-@pytest.mark.parametrize("name", ["null", "claimer", "random"])
-def test_idlers_fail(name: str) -> None:
-    assert rate(name, [*fixed(), *generated(250)]) <= 0.05
 
 
 def test_pushover_fails_what_policy_forbids_and_succeeds_on_the_rest() -> None:

@@ -57,23 +57,17 @@ def test_fixed_tasks_rebuild_to_the_same_bytes(tmp_path: Path, monkeypatch: pyte
         assert (shipped / f"{split}.jsonl").read_bytes() == (tmp_path / "tasks" / f"{split}.jsonl").read_bytes()
 
 
-def test_gold_actions_reach_the_goal() -> None:
+def test_gold_actions_reach_the_goal_and_criteria_are_sound() -> None:
+    """Where nothing changes, the criteria ask for words or a call."""
     domain = suite().domain
     world = domain.world
     assert world is not None
-    for task in [*fixed(), *generated(80)]:
-        initial = domain.base.apply(task.setup)
-        final = world.replay(initial, task.gold)
-        assert task.goal is not None
-        assert first_difference(task.goal, initial, final) is None
-        writes = [item for item in task.gold if world.tools[item["name"]].effect == "write"]
-        assert bool(task.goal) == bool(writes)
-
-
-def test_criteria_are_sound_and_ask_for_words_or_a_call_where_nothing_changes() -> None:
-    domain = suite().domain
     rubric = Rubric(domain.rubric, folder=domain.folder)
     for task in [*fixed(), *generated(80)]:
+        initial = domain.base.apply(task.setup)
+        assert task.goal is not None
+        assert first_difference(task.goal, initial, world.replay(initial, task.gold)) is None
+        assert bool(task.goal) is any(world.tools[item["name"]].effect == "write" for item in task.gold)
         assert rubric.for_task(task.id, task.criteria)
         programs = {item["check"]["program"] for item in task.criteria if item.get("required")}
         assert task.goal or programs & {"says", "refused", "called"}

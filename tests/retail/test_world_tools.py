@@ -98,14 +98,6 @@ def test_transfer_ends_the_episode() -> None:
     assert (transition.observation, transition.end) == ("Transfer successful", "terminal_tool")
 
 
-def test_unknown_tool_and_arguments() -> None:
-    fails("get_shoe_size", "Tool 'get_shoe_size' not found.")
-    for arguments in ({}, {"order_id": 1}, {"order_id": "#W1", "verbose": True}):
-        transition = call("get_order_details", **arguments)
-        assert transition.error_code == "invalid_arguments"
-        assert transition.observation.startswith("Error: Invalid arguments for get_order_details")
-
-
 def test_cancel_refunds_to_where_the_money_came_from() -> None:
     row = order_of(call("cancel_pending_order", order_id="#W1", reason="no longer needed"), "#W1")
     assert (row["status"], row["cancel_reason"]) == ("cancelled", "no longer needed")

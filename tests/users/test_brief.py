@@ -4,7 +4,7 @@ import pytest
 
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
-from simia_gym.users.brief import BriefUser, first_person
+from simia_gym.users.brief import BriefUser
 from tests.users.stage import CUES, Stage
 
 USER: JsonObject = {"type": "brief", "reason": "You want to return your lamp.", "known": "You are Ada, code 4711."}
@@ -16,6 +16,9 @@ def stage(user: JsonObject = USER) -> Stage:
 
 def test_opening_states_reason_and_facts() -> None:
     assert stage().opening.observation == "Hi. I want to return my lamp. I am Ada, code 4711."
+    known = "You want it sent to you. If your card fails, you'd pay yourself."
+    told = stage({**USER, "known": known}).opening.observation
+    assert told.endswith("I want it sent to me. If my card fails, I would pay myself.")
 
 
 def test_answers_with_known_facts() -> None:
@@ -47,18 +50,6 @@ def test_accepts_the_second_refusal() -> None:
 def test_never_talks_forever(text: str) -> None:
     talk = stage()
     assert any(talk.say(text).end == "user_stop" for _ in range(40))
-
-
-@pytest.mark.parametrize(
-    ("text", "spoken"),
-    [
-        ("You are Ada in zip code 4711.", "I am Ada in zip code 4711."),
-        ("You want it sent to you.", "I want it sent to me."),
-        ("If your card fails, you'd pay yourself.", "If my card fails, I would pay myself."),
-    ],
-)
-def test_first_person(text: str, spoken: str) -> None:
-    assert first_person(text) == spoken
 
 
 def test_task_without_a_brief_is_named() -> None:

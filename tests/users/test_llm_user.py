@@ -26,7 +26,6 @@ from ..model_server import Asked, serving
 from ..retail.play import suite
 from .stage import script
 
-SECRET = "SECRET-4711"
 DOMAIN = suite().domain
 
 
@@ -35,7 +34,7 @@ def says(message: str = "Hello.", *, stop: bool = False, confirms: bool = False)
 
 
 def task(user: Any = None, name: str = "t") -> Task:
-    return Task(id=name, split="test", kind="k", user=script(note=SECRET) if user is None else user)
+    return Task(id=name, split="test", kind="k", user=script() if user is None else user)
 
 
 class Talk:

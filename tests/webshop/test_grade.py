@@ -67,16 +67,12 @@ def test_what_is_missing_is_named(suite: Suite, task: Task) -> None:
 
 
 def test_the_type_factor_weighs_on_every_part(suite: Suite, task: Task) -> None:
-    other = next(one for one in fixed_tasks("train") if one.options["goal"]["query"] != task.options["goal"]["query"])
     strange = replace(task, options={"goal": {**task.options["goal"], "name": "Qwertz Asdf"}})
     _, step = finish(suite, strange, bought(task))
     assert step.reward == 0.0
     assert step.verdict is not None
     assert step.verdict.parts["r_type"] == 0.0
     assert all(item.value == 0.0 for item in step.verdict.criteria if item.weight)
-    _, step = finish(suite, task, bought(other))
-    assert step.verdict is not None
-    assert step.reward == pytest.approx(step.verdict.score)
 
 
 def test_no_purchase_no_reward(suite: Suite, task: Task) -> None:

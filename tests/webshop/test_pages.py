@@ -10,7 +10,7 @@ from simia_gym.envs.webshop.world import WebShopWorld
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 
-Step = tuple[str, str]
+Step = tuple[str, str] | str
 HEAD = "Instruction: [SEP] find me a red lamp [SEP] "
 
 
@@ -54,12 +54,14 @@ def shop() -> State:
 
 
 def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObject, str | None]:
-    """Take steps from the start page; give the last page's text, its actions and the last error code."""
+    """Take steps from the start page, a text being a click; give the last page's text, actions and error code."""
     world, state = WebShopWorld(options), shop()
     text, code = screen.render(state), None
     info: Any = world.info(state)
-    for name, argument in steps:
-        call = ToolCall(name, {"keywords" if name == "search" else "value": argument})
+    for step in steps:
+        call = (
+            ToolCall("click", {"value": step}) if isinstance(step, str) else ToolCall("search", {"keywords": step[1]})
+        )
         transition = world.call(state, call)
         text, code, info = transition.observation, transition.error_code, transition.info
         state = state if transition.state is None else transition.state
@@ -69,7 +71,7 @@ def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObje
 
 
 SEARCH: Step = ("search", "red lamp")
-ITEM: Step = ("click", "b01")
+ITEM = "b01"
 FIRST_PAGE = (
     HEAD + "Back to Search [SEP] Page 1 (Total results: 12) [SEP] Next > [SEP] B01 [SEP] Red Lamp [SEP] "
     "$9.99 to $12.5" + "".join(f" [SEP] B{n:02d} [SEP] Lamp {n} [SEP] $100.0" for n in range(2, 11))
@@ -83,6 +85,8 @@ ITEM_PAGE = HEAD + (
     "Red Lamp [SEP] Price: $9.99 to $12.5 [SEP] Rating: 4.5 [SEP] "
     "Description [SEP] Features [SEP] Reviews [SEP] Buy Now"
 )
+SUB_PAGE = HEAD + "Back to Search [SEP] < Prev"
+SUB_ACTIONS = ["back to search", "< prev"]
 BUTTONS = ["back to search", "< prev", "description", "features", "reviews", "buy now"]
 ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
 
@@ -92,9 +96,9 @@ ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
     [
         ([], f"WebShop [SEP] {HEAD}Search", ["search"]),
         ([SEARCH], FIRST_PAGE, ["back to search", "next >", *(f"b{n:02d}" for n in range(1, 11))]),
-        ([SEARCH, ("click", "next >")], LAST_PAGE, ["back to search", "< prev", "next >", "b11", "b12"]),
+        ([SEARCH, "next >"], LAST_PAGE, ["back to search", "< prev", "next >", "b11", "b12"]),
         (
-            [SEARCH, ("click", "next >"), ("click", "Next >")],
+            [SEARCH, "next >", "Next >"],
             HEAD + "Back to Search [SEP] Page 3 (Total results: 12) [SEP] < Prev [SEP] Next >",
             ["back to search", "< prev", "next >"],
         ),
@@ -104,45 +108,29 @@ ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
             ["back to search", "next >"],
         ),
         ([SEARCH, ITEM], ITEM_PAGE, ITEM_ACTIONS),
-        ([SEARCH, ITEM, ("click", "small")], ITEM_PAGE, ITEM_ACTIONS),
+        ([SEARCH, ITEM, "small"], ITEM_PAGE, ITEM_ACTIONS),
         (
-            [SEARCH, ("click", "B02")],
+            [SEARCH, "B02"],
             HEAD + "Back to Search [SEP] < Prev [SEP] Lamp 2 [SEP] Price: $100.0 [SEP] Rating: N.A. [SEP] Description "
             "[SEP] Features [SEP] Reviews [SEP] Buy Now",
             BUTTONS,
         ),
+        ([SEARCH, ITEM, "Description"], SUB_PAGE + " [SEP] Glows. Lamp lamp lamp.", SUB_ACTIONS),
+        ([SEARCH, ITEM, "features"], SUB_PAGE + " [SEP] Red lamp. [SEP] Warm.", SUB_ACTIONS),
+        ([SEARCH, ITEM, "reviews"], SUB_PAGE + ' [SEP] "Good" [SEP] 5 [SEP] Yes. [SEP] "So so" [SEP] 3', SUB_ACTIONS),
+        ([SEARCH, "b02", "description"], SUB_PAGE, SUB_ACTIONS),
+        ([SEARCH, ITEM, "reviews", "< prev"], ITEM_PAGE, ITEM_ACTIONS),
+        ([SEARCH, "next >", "b11", "< prev"], LAST_PAGE, None),
+        ([SEARCH, "next >", "< prev"], FIRST_PAGE, None),
+        ([SEARCH, ITEM, "back to search"], f"WebShop [SEP] {HEAD}Search", ["search"]),
         (
-            [SEARCH, ITEM, ("click", "Description")],
-            HEAD + "Back to Search [SEP] < Prev [SEP] Glows. Lamp lamp lamp.",
-            ["back to search", "< prev"],
-        ),
-        (
-            [SEARCH, ITEM, ("click", "features")],
-            HEAD + "Back to Search [SEP] < Prev [SEP] Red lamp. [SEP] Warm.",
-            ["back to search", "< prev"],
-        ),
-        (
-            [SEARCH, ITEM, ("click", "reviews")],
-            HEAD + 'Back to Search [SEP] < Prev [SEP] "Good" [SEP] 5 [SEP] Yes. [SEP] "So so" [SEP] 3',
-            ["back to search", "< prev"],
-        ),
-        (
-            [SEARCH, ("click", "b02"), ("click", "description")],
-            HEAD + "Back to Search [SEP] < Prev",
-            ["back to search", "< prev"],
-        ),
-        ([SEARCH, ITEM, ("click", "reviews"), ("click", "< prev")], ITEM_PAGE, ITEM_ACTIONS),
-        ([SEARCH, ("click", "next >"), ("click", "b11"), ("click", "< prev")], LAST_PAGE, None),
-        ([SEARCH, ("click", "next >"), ("click", "< prev")], FIRST_PAGE, None),
-        ([SEARCH, ITEM, ("click", "back to search")], f"WebShop [SEP] {HEAD}Search", ["search"]),
-        (
-            [SEARCH, ITEM, ("click", "black | white"), ("click", "buy now")],
+            [SEARCH, ITEM, "black | white", "buy now"],
             "Thank you for shopping with us! [SEP] Your code: [SEP] None [SEP] Purchased [SEP] asin [SEP] B01 [SEP] "
             'options [SEP] {"color": "black | white"}',
             [],
         ),
         (
-            [SEARCH, ITEM, *(("click", name) for name in ("red", "small", "features", "< prev", "BUY NOW"))],
+            [SEARCH, ITEM, "red", "small", "features", "< prev", "BUY NOW"],
             "Thank you for shopping with us! [SEP] Your code: [SEP] None [SEP] Purchased [SEP] asin [SEP] B01 [SEP] "
             'options [SEP] {"size": "small"}',
             [],
@@ -160,17 +148,17 @@ def test_pages(steps: list[Step], page: str, clickables: list[str] | None) -> No
 @pytest.mark.parametrize(
     ("steps", "code"),
     [
-        ([("click", "search")], "not_clickable"),
-        ([("click", "buy now")], "not_clickable"),
+        (["search"], "not_clickable"),
+        (["buy now"], "not_clickable"),
         ([("search", "  ")], "empty_keywords"),
-        ([SEARCH, ("click", "buy now")], "not_clickable"),
-        ([SEARCH, ("click", "b11")], "not_clickable"),
+        ([SEARCH, "buy now"], "not_clickable"),
+        ([SEARCH, "b11"], "not_clickable"),
         ([SEARCH, ("search", "tea")], "no_search_bar"),
-        ([SEARCH, ITEM, ("click", "blue")], "not_clickable"),
-        ([SEARCH, ITEM, ("click", "color")], "not_clickable"),
-        ([SEARCH, ITEM, ("click", "features"), ("click", "buy now")], "not_clickable"),
-        ([SEARCH, ITEM, ("click", "buy now"), ("click", "buy now")], "not_clickable"),
-        ([SEARCH, ITEM, ("click", "buy now"), ("search", "tea")], "no_search_bar"),
+        ([SEARCH, ITEM, "blue"], "not_clickable"),
+        ([SEARCH, ITEM, "color"], "not_clickable"),
+        ([SEARCH, ITEM, "features", "buy now"], "not_clickable"),
+        ([SEARCH, ITEM, "buy now", "buy now"], "not_clickable"),
+        ([SEARCH, ITEM, "buy now", ("search", "tea")], "no_search_bar"),
     ],
 )
 def test_what_cannot_be_done_shows_the_same_page(steps: list[Step], code: str) -> None:
@@ -183,19 +171,19 @@ def test_what_cannot_be_done_shows_the_same_page(steps: list[Step], code: str) -
 @pytest.mark.parametrize(
     ("steps", "options"),
     [
-        ([ITEM, ("click", "small"), ("click", "< prev"), ITEM], "{}"),  # the list forgets what was chosen
-        ([ITEM, ("click", "red")], '{"size": "red"}'),  # of two options with this value, the later one
+        ([ITEM, "small", "< prev", ITEM], "{}"),  # the list forgets what was chosen
+        ([ITEM, "red"], '{"size": "red"}'),  # of two options with this value, the later one
     ],
 )
 def test_what_was_chosen_is_bought(steps: list[Step], options: str) -> None:
-    assert walk(SEARCH, *steps, ("click", "buy now"))[0].endswith(f"options [SEP] {options}")
+    assert walk(SEARCH, *steps, "buy now")[0].endswith(f"options [SEP] {options}")
 
 
 def test_search_anywhere_is_an_option() -> None:
     options: JsonObject = {"search_anywhere": True}
     page, _, code = walk(SEARCH, ITEM, ("search", "red lamp"), options=options)
     assert (page, code) == (FIRST_PAGE, None)
-    bought = [SEARCH, ITEM, ("click", "buy now"), ("search", "red lamp")]
+    bought = [SEARCH, ITEM, "buy now", ("search", "red lamp")]
     assert walk(*bought, options=options)[2] == "no_search_bar"
 
 

@@ -20,15 +20,12 @@ def reward(episode: Episode) -> float:
     return episode.verdict.reward
 
 
-def test_expert_gets_the_highest_reward(suite: Suite, play: Play) -> None:
-    for task in suite.tasks:
-        assert reward(play("expert", task, 0)) == 1.0, task.id
-
-
-def test_expert_is_causal(suite: Suite, play: Play) -> None:
+def test_expert_gets_the_highest_reward_by_what_it_was_told(suite: Suite, play: Play) -> None:
     """Clicks name what the last page lists; searches use words of the request."""
-    for task in list(suite.tasks)[:120]:
-        messages = play("expert", task, 0).messages
+    for task in suite.tasks:
+        episode = play("expert", task, 0)
+        assert reward(episode) == 1.0, task.id
+        messages = episode.messages
         known = set(re.split(r"[\s.,:]+", messages[1]["content"]))
         for before, message in itertools.pairwise(messages):
             if message["role"] == "assistant":

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from simia_gym.envs.webshop.catalogue.request_reading import Request, read_request
 from simia_gym.envs.webshop.catalogue.requests import KINDS, fixed_tasks, generate
 from simia_gym.envs.webshop.goals import BOUNDS, NO_BOUND, Goal, bounds_above, price_words
-from simia_gym.envs.webshop.scoring import best_reward
 from simia_gym.errors import InputError
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import Split, Task
 
 SPLITS: tuple[Split, ...] = ("train", "test")
 N = 300
@@ -49,12 +48,6 @@ def test_generated_tasks_are_many_and_of_every_kind() -> None:
 def test_index_out_of_range(index: int) -> None:
     with pytest.raises(InputError, match="out of range"):
         generate("train", index)
-
-
-def test_every_goal_can_be_met_in_full(products: Mapping[str, JsonObject]) -> None:
-    for split in SPLITS:
-        for goal in goals([*fixed_tasks(split), *(generate(split, index) for index in range(N))]):
-            assert best_reward(products[goal.asin], goal) == 1.0
 
 
 def test_a_request_says_what_its_goal_wants() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.common.event_loop import run_sync
 from simia_gym.envs.webshop.goals import Goal
 from simia_gym.envs.webshop.scoring import best_reward
 from simia_gym.envs.webshop.user_data import load, read_products
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Row, Task
 
+from .test_grade import finish
 from .test_products import entry as product
 
 
@@ -23,7 +23,7 @@ def entry(number: int, **changes: Any) -> JsonObject:
     return product(asin=f"B{number:09d}", name="Desk Clock", query="desk clock", pricing="$10.99 to $14.99", **changes)
 
 
-def wish(text: str, attributes: list[str], options: list[str]) -> JsonObject:
+def wish(text: str, attributes: list[Any], options: list[str]) -> JsonObject:
     return {"instruction": text, "instruction_attributes": attributes, "instruction_options": options}
 
 
@@ -52,14 +52,7 @@ def test_goals_from_human_instructions(tmp_path: Path) -> None:
     instructions = {"B000000002": {"attributes": ["quiet"], **wish("x", ["quiet"], [])}}
     write(tmp_path, "items_ins_v2_1000.json", instructions)
     human = {
-        "B000000001": [
-            {
-                "instruction": "i want a red desk clock.",
-                "instruction_attributes": ["quiet"],
-                "instruction_options": ["red"],
-            },
-            wish("no attributes", [], []),
-        ],
+        "B000000001": [wish("i want a red desk clock.", ["quiet"], ["red"]), wish("no attributes", [], [])],
         "B999999999": [wish("another shop", ["a"], [])],
     }
     write(tmp_path, "items_human_ins.json", human)
@@ -109,13 +102,9 @@ def test_goals_from_nothing_but_products(tmp_path: Path) -> None:
 def test_it_plays(tmp_path: Path) -> None:
     write(tmp_path, "items_shuffle_1000.json", [entry(n, Attributes=["quiet"]) for n in range(1, 13)])
     suite = load_suite(EnvConfig(env="simia/webshop-v0", split="all", data=str(tmp_path)))
-    task = suite.tasks[0]
-    goal = task.options["goal"]
-    episode = suite.episode()
-    run_sync(episode.reset(task), inline=True)
-    for action in ("search[desk clock]", f"click[{goal['asin']}]", f"click[{goal['goal_options'][0]}]"):
-        run_sync(episode.step(action), inline=True)
-    assert run_sync(episode.step("click[buy now]"), inline=True).reward == 1.0
+    goal = suite.tasks[0].options["goal"]
+    clicks = [f"click[{name}]" for name in (goal["asin"], goal["goal_options"][0], "buy now")]
+    assert finish(suite, suite.tasks[0], ["search[desk clock]", *clicks])[1].reward == 1.0
     assert suite.domain.hash != load_suite(EnvConfig(env="simia/webshop-v0")).domain.hash
     with pytest.raises(InputError, match="no task generator"):
         load_suite(EnvConfig(env="simia/webshop-v0", data=str(tmp_path), generated=1))
@@ -152,10 +141,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixtu
             ["items_human_ins.json: B000000001[0].instruction"],
         ),
         (
-            {
-                "a.json": [entry(1)],
-                "items_ins_v2.json": {"B000000001": {"instruction": "x", "instruction_attributes": [1]}},
-            },
+            {"a.json": [entry(1)], "items_ins_v2.json": {"B000000001": wish("x", [1], [])}},
             ["items_ins_v2.json: B000000001.instruction_attributes[0]"],
         ),
     ],
