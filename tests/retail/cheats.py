@@ -103,11 +103,6 @@ class Reciter:
 class Bent(RetailExpert):
     """The expert with one thing bent."""
 
-    @property
-    def proposing(self) -> bool:
-        """Whether its last words proposed something."""
-        return self.intent is not None and self.intent.proposal is not None
-
     def act(self, messages: Sequence[Message]) -> str:
         action = self._grammar.render(self._decide(messages))
         return self.bend_call(action) if action.startswith("<tool_call>") else self.bend_words(action)
@@ -123,7 +118,7 @@ class Vague(Bent):
     """Proposes without saying what."""
 
     def bend_words(self, action: str) -> str:
-        if not self.proposing:
+        if self.intent is None or self.intent.proposal is None:
             return action
         return "Shall I go ahead and cancel / exchange / return / change the address / payment / items (yes/no)?"
 

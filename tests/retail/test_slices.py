@@ -148,7 +148,6 @@ def test_any_run_of_calls(compat: str | None) -> None:
     names += [name for name in names if "items" in name or "payment" in name or name.startswith("cancel")] * 6
     for number in range(6_000):
         if number % 300 == 0:
-            assert compat or wealth(state) == wealth(base)
             state = base
         name = rng.choice(names)
         call = ToolCall(name, arguments_for(rng, domain, name, state))
@@ -167,7 +166,9 @@ def test_any_run_of_calls(compat: str | None) -> None:
         assert told == transition.observation
         after = transition.state or state
         assert state.apply(transition.ops or ()).touched_since(after) == []
-        assert compat or list(schema.problems(after, after.touched_since(base))) == []
+        if compat is None:
+            assert list(schema.problems(after, after.touched_since(base))) == []
+            assert wealth(after) == wealth(base)
         state = after
     assert codes >= KNOWN[compat]
     assert min(done.values()) > 30

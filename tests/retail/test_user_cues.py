@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pytest
-import yaml
 
-import simia_gym.envs.retail
 from simia_gym.users.cues import Cues
 from tests.retail.paraphrases import ACTS, ASKS, SILENT
+from tests.retail.play import suite
 
-
-@lru_cache(maxsize=1)
-def cues() -> Cues:
-    path = f"{simia_gym.envs.retail.__path__[0]}/user.yaml"
-    with open(path, encoding="utf-8") as file:
-        return Cues(yaml.safe_load(file), path)
+CUES = Cues(suite().domain.cues)
 
 
 @pytest.mark.parametrize(("slots", "text"), [(slots, text) for slots, texts in ASKS.items() for text in texts])
 def test_question_is_understood(slots: tuple[str, ...], text: str) -> None:
-    heard = cues().hear(text)
+    heard = CUES.hear(text)
     assert set(slots) <= set(heard.asks)
     allowed = {"variant": {"payment", "item"}, "item": {"variant", "name"}, "address": {"zip"}, "payment": set()}
     extra = set(heard.asks) - set(slots) - allowed.get(slots[0], set())
@@ -31,7 +23,7 @@ def test_question_is_understood(slots: tuple[str, ...], text: str) -> None:
 
 @pytest.mark.parametrize(("act", "text"), [(act, text) for act, texts in ACTS.items() for text in texts])
 def test_act_is_understood(act: str, text: str) -> None:
-    heard = cues().hear(text)
+    heard = CUES.hear(text)
     assert act in heard.acts
     assert not set(heard.asks) & {"email", "name", "zip", "payment", "address", "order"}
     if act == "confirm":
@@ -40,7 +32,7 @@ def test_act_is_understood(act: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", SILENT)
 def test_statement_asks_for_nothing(text: str) -> None:
-    assert cues().hear(text).asks == ()
+    assert CUES.hear(text).asks == ()
 
 
 @pytest.mark.parametrize(
@@ -49,11 +41,11 @@ def test_statement_asks_for_nothing(text: str) -> None:
 @pytest.mark.parametrize("slots", list(ASKS))
 def test_wrapping_does_not_matter(slots: tuple[str, ...], wrap: str) -> None:
     text = ASKS[slots][0]
-    assert set(slots) <= set(cues().hear(wrap.format(text)).asks)
+    assert set(slots) <= set(CUES.hear(wrap.format(text)).asks)
 
 
 def test_proposal_and_question_at_once() -> None:
-    heard = cues().hear("I will return the lamp. Do you confirm? And which payment method should get the refund?")
+    heard = CUES.hear("I will return the lamp. Do you confirm? And which payment method should get the refund?")
     assert "confirm" in heard.acts
     assert heard.asks == ("payment",)
 
@@ -63,6 +55,6 @@ def test_proposal_names_details_without_asking_for_them() -> None:
         "Order #W1234567: exchange the Trackball for the one with 3 buttons. The price difference goes to your PayPal "
         "account (payment method paypal_1234567). Can you confirm the details are correct?"
     )
-    heard = cues().hear(text)
+    heard = CUES.hear(text)
     assert heard.asks == ()
     assert "confirm" in heard.acts

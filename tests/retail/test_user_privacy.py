@@ -8,7 +8,7 @@ from simia_gym.common.event_loop import run_inline
 from simia_gym.types import JsonObject, Task
 from tests.retail.paraphrases import ASKS, SILENT
 from tests.retail.play import fixed, generated, suite
-from tests.retail.test_user_cues import cues
+from tests.retail.test_user_cues import CUES
 
 
 def _slots(task: Task) -> dict[str, set[str]]:
@@ -34,7 +34,7 @@ def test_nothing_is_told_unasked() -> None:
     for task in [*fixed(), *generated(20)]:
         known = _slots(task)
         for text in (*(texts[0] for texts in ASKS.values()), *SILENT, "Hello!", "One moment, please."):
-            asked = set(cues().hear(text).asks)
+            asked = set(CUES.hear(text).asks)
             opening, reply, _ = _first_reply(task, text)
             allowed = {value for slot in asked for value in known.get(slot, ())}
             for value in allowed:

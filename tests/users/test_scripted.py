@@ -211,7 +211,7 @@ def test_a_script_is_its_tasks_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [{"oops": 1}, {"slots": {"a": {"ask": ["("]}}}, {"slots": {"a": 1}}, {"conversation": {"oops": []}}]
+    "config", [{"oops": 1}, {"slots": {"a": {"ask": ["("]}}}, {"actions": {"a": [1]}}, {"conversation": {"oops": []}}]
 )
 def test_mistakes_in_cues_are_named(config: dict[str, object]) -> None:
     with pytest.raises(InputError, match="cues"):
