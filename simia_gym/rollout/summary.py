@@ -15,9 +15,7 @@ _Z95 = 1.959963984540054
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95% Wilson score interval of a proportion: lower and upper bound; (0, 1) without trials."""
-    if not trials:
-        return 0.0, 1.0
+    """The 95% Wilson score interval of a proportion: lower and upper bound."""
     rate, square = successes / trials, _Z95**2
     centre = (rate + square / (2 * trials)) / (1 + square / trials)
     half = _Z95 / (1 + square / trials) * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))

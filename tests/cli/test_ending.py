@@ -17,7 +17,6 @@ from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.transport.failures import of_status
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.record.records import Record, read_records
-from simia_gym.rollout.store import TakenError, create_store
 from simia_gym.rollout.watch import EndpointLostError, Watch
 
 from ..work import wait_until
@@ -121,15 +120,6 @@ def test_a_warning_is_said_once(finish: Simia, oracle: OracleServer) -> None:
     words = ("--simulator", "llm", "--strategy", "reference", "--model", "oracle", "--base-url", oracle.base_url)
     result = finish("rollout", RETAIL, *words, "--episodes", 1)
     assert (result.out + result.err).count("no episode will have a reward") == 1
-
-
-def test_a_taken_file_is_never_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("mine\n")
-    monkeypatch.setattr(Path, "exists", lambda self: False)  # as it was a moment ago
-    with pytest.raises(TakenError, match="exists already"):
-        create_store(path)
-    assert path.read_text() == "mine\n"
 
 
 def test_two_recordings_never_write_to_one_cassette(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.oracle import OracleServer
 from simia_gym.record.records import read_records
 
 from .conftest import HALF, Simia, tables_of
@@ -90,21 +89,13 @@ def test_faults_are_counted_and_never_failures(desk: str, simia: Simia) -> None:
 
 def test_more_trials_continue_the_record(desk: str, simia: Simia) -> None:
     words = ("evaluate", desk, "--split", "all", "--out", "r.jsonl", "--json")
-    first = simia(*words, "--trials", 2).json
+    first = simia(*words, "--trials", 2, "--resume").json  # there is none yet, so it begins one
+    before = Path("r.jsonl").read_bytes()
     assert simia(*words, "--trials", 2).code == 2
     more = simia(*words, "--trials", 4, "--resume").json
     assert more["run"]["reused"] == first["series"][0]["episodes"]
     assert more["series"][0]["episodes"] == 2 * first["series"][0]["episodes"]
-
-
-def test_a_model_plays_and_a_budget_stops_it(oracle: OracleServer, simia: Simia) -> None:
-    words = ("evaluate", "webshop", "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
-    result = simia(*words, "--max-calls", 40, "--json")
-    assert result.code == 1
-    assert result.json["run"]["stopped"] == "budget"
-    assert result.json["series"][0]["simulator"] == "llm"
-    assert result.json["run"]["models"]["simulator"]["calls"] <= 41
-    assert "--out" in result.err
+    assert Path("r.jsonl").read_bytes().startswith(before)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")

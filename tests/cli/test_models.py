@@ -91,11 +91,7 @@ def test_what_cannot_work_is_one_line_before_any_episode(
     url = place if "://" in place else strict.base_url.replace("http:", f"{place or 'http'}:")
     monkeypatch.setenv("SIMIA_BASE_URL", url)
     monkeypatch.setenv("SIMIA_POLICY_BASE_URL", url)
-    words = (
-        "--simulator",
-        "llm" if role == "simulator" else "world",
-        *(() if role == "simulator" else (f"--{role}", "llm")),
-    )
+    words = ("--simulator", "llm") if role == "simulator" else ("--simulator", "world", f"--{role}", "llm")
     result = simia("rollout", RETAIL, *words, "--record-cassette", "c.jsonl")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result.err
     assert result.err.startswith(f"simia: error: the {role}'s model: ")
@@ -170,20 +166,8 @@ def lines(name: str) -> list[str]:
 
 def test_a_cassette_gives_the_same_bytes_faults_included(simia: Simia) -> None:
     """A fifth of all requests meet a fault, and one retry is too little; `tests/proof/test_faults.py` has the rest."""
-    words = [
-        "rollout",
-        RETAIL,
-        "--simulator",
-        "llm",
-        "--user",
-        "llm",
-        "--judge",
-        "llm-all",
-        "--model",
-        "oracle",
-        "--json",
-    ]
-    words += ["--episodes", "12", "--group", "2"]
+    words = ["rollout", RETAIL, "--simulator", "llm", "--user", "llm", "--judge", "llm-all", "--model", "oracle"]
+    words += ["--json", "--episodes", "12", "--group", "2"]
     for role in ("simulator", "user", "judge"):
         for patience in ("retries=1", "timeout=0.4", "backoff=0.01"):
             words += ["--role", f"{role}.{patience}"]

@@ -16,7 +16,6 @@ from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 
 from .conftest import Simia
-from .servers import answering
 
 RETAIL = "simia/retail-v0"
 PLACE = ("--base-url", "http://127.0.0.1:9/v1")
@@ -79,12 +78,3 @@ def test_a_domain_without_code_has_no_expert(desk: str, simia: Simia) -> None:
     result = simia("rollout", desk)
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "--policy: desk has no expert" in result.err
-
-
-def test_another_user_than_the_domains_own_is_named_so(simia: Simia) -> None:
-    words = ("rollout", RETAIL, "--episodes", 1, "--out", "a.jsonl")
-    assert simia(*words).code == 0
-    with answering(503, b"{}") as address:
-        user = ("--simulator", "world", "--user", "llm", "--model", "m", "--role", "user.retries=0")
-        result = simia(*words, *user, "--base-url", f"http://{address}/v1", "--resume")
-    assert "was written with the domain's own user, and this run has user='llm'" in result.err

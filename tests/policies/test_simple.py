@@ -11,7 +11,7 @@ import pytest
 
 from simia_gym.actions import get_grammar
 from simia_gym.errors import ActionError, InputError
-from simia_gym.policies import Policy, PolicyOptions, PolicyStart, RandomPolicy, load_policy, policy_hash
+from simia_gym.policies import Policy, PolicyStart, RandomPolicy, load_policy
 from simia_gym.types import Calls, JsonObject, Message, Say
 
 WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
@@ -95,8 +95,6 @@ def test_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("exprt", "unknown policy 'exprt'"),
-        ("no_such_module:X", "no module 'no_such_module'"),
         ("my_agents_b:Dumb", "has no method 'act'"),
         ("my_agents_b:function", "not a class but a function"),
         ("my_agents_b:Greedy", "without arguments.*model"),
@@ -111,35 +109,6 @@ def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spe
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=words):
         load_policy(spec, {"expert": "a:B"})
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (PolicyOptions(), "no model"),
-        (PolicyOptions(model="m"), "neither an endpoint nor a key"),
-        (PolicyOptions(model="m", base_url="localhost:8000"), "not the URL"),
-    ],
-)
-def test_llm_says_what_is_missing(options: PolicyOptions, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        load_policy("llm", options=options)
-
-
-def test_hash_of_a_policy_follows_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    code = "class Mine:\n    def act(self, messages):\n        return ''\n"
-    Path("my_agents_c.py").write_text(code)
-    Path("my_agents_d.py").write_text("from my_agents_c import Mine\nclass Other(Mine):\n    pass\n")
-    assert policy_hash("null") is None
-    assert policy_hash("llm") is None
-    one, other = policy_hash("my_agents_c:Mine"), policy_hash("my_agents_d:Other")
-    assert one is not None
-    assert policy_hash("my_agents_c.py:Mine") == policy_hash("x", {"x": "my_agents_c:Mine"}) == one != other
-    Path("my_agents_c.py").write_text(code + "# changed\n")
-    assert policy_hash("my_agents_c:Mine") != one
-    assert policy_hash("my_agents_d:Other") != other
 
 
 def test_importing_policies_does_not_import_openai() -> None:

@@ -196,21 +196,6 @@ def test_bug_of_the_engine_is_recorded_with_its_text(roll: Roll, expert: Make, m
     assert "the floor is gone" in roll.path.with_name("r.times.jsonl").read_text()
 
 
-@pytest.mark.parametrize("error", [KeyError("conf"), SystemExit(0)])
-def test_policy_that_cannot_be_made(roll: Roll, error: BaseException) -> None:
-    numbers = iter(range(100))
-
-    class Fourth(NullPolicy):
-        def __init__(self) -> None:
-            if next(numbers) == 3:
-                raise error
-
-    summary = roll(Fourth)
-    assert summary.all.episodes == 6
-    assert summary.faults == {"policy:bug": 1}
-    assert [record.valid for record in roll.records] == [True, True, True, False, True, True]
-
-
 class Tasks(list[Task]):
     """The tasks of a suite with some spoilt."""
 

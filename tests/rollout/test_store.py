@@ -20,29 +20,6 @@ from .conftest import Roll
 Make = Callable[[], Policy]
 
 
-class Never:
-    def act(self, messages: Any) -> str:
-        raise AssertionError("nothing should run again")
-
-
-def test_finished_episodes_do_not_run_again(roll: Roll, expert: Make) -> None:
-    first = roll(expert, group=2)
-    before = roll.path.read_bytes()
-    second = roll(Never, group=2, resume=True)
-    assert roll.path.read_bytes() == before
-    assert second.reused == 12
-    assert second.all == first.all
-
-
-def test_more_episodes_extend_a_record(roll: Roll, expert: Make) -> None:
-    roll(expert, episodes=4, resume=True)  # there is none yet, so it begins one
-    before = roll.path.read_bytes()
-    summary = roll(expert, episodes=9, resume=True)
-    assert (summary.all.episodes, summary.reused) == (9, 4)
-    assert roll.path.read_bytes().startswith(before)
-    assert len(roll.records) == 9
-
-
 @pytest.mark.parametrize("cut", [1, 5, 400])
 def test_torn_line_is_redone(roll: Roll, expert: Make, cut: int) -> None:
     roll(expert)
@@ -78,6 +55,7 @@ def test_faulted_episodes_are_redone(roll: Roll, expert: Make) -> None:
         ({"policy": "q"}, "policy='q'"),
         ({"group": 2}, "group=2"),
         ({"domain_hash": "other"}, "domain_hash='other'"),
+        ({"user": "llm"}, "was written with the domain's own user, and this run has user='llm'"),
         ({"prompt": "compact"}, "was written with prompt='full', and this run has prompt='compact'"),
         ({"data": "mine", "domain_hash": "other"}, "with no data, and this run has data='mine'"),  # not the consequence
     ],
@@ -85,20 +63,11 @@ def test_faulted_episodes_are_redone(roll: Roll, expert: Make) -> None:
 def test_other_settings_are_named(roll: Roll, expert: Make, changed: dict[str, Any], says: str) -> None:
     roll(expert)
     before = roll.path.read_bytes()
-    ours = {name: value for name, value in changed.items() if name in ("prompt", "data")}
+    ours = {name: value for name, value in changed.items() if name in ("user", "prompt", "data")}
     others = {name: value for name, value in changed.items() if name not in ours}
     with pytest.raises(InputError, match=says):
         resume_store(roll.path, roll.plan(config=replace(roll.suite.config, **ours), **others))
     assert roll.path.read_bytes() == before
-
-
-@pytest.mark.parametrize("content", [b"dear diary", b'{"name": "mine"}', b"x"])
-def test_file_of_somebody_else_survives_resume(roll: Roll, content: bytes) -> None:
-    roll.path.write_bytes(content)
-    with pytest.raises(InputError, match="is no record"):
-        resume_store(roll.path, roll.plan())
-    assert roll.path.read_bytes() == content
-    assert not list(roll.path.parent.glob(".*"))
 
 
 def tamper(roll: Roll, number: int, name: str, value: Any) -> None:
@@ -119,9 +88,10 @@ def test_existing_file_is_refused(roll: Roll, tmp_path: Path, link: bool) -> Non
     if link:
         roll.path.symlink_to(tmp_path / "nowhere")
     else:
-        roll.path.touch()
+        roll.path.write_text("mine\n")
     with pytest.raises(TakenError):
         create_store(roll.path)
+    assert link or roll.path.read_text() == "mine\n"
 
 
 @pytest.mark.parametrize("torn", [True, False])
