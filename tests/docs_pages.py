@@ -33,13 +33,7 @@ RECIPES = "simia_gym.rl.recipes."
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code.
-
-    Attributes:
-        language: What stands after the three ticks.
-        code: Its text.
-        note: The comment above it.
-    """
+    """A block of code; its note is the comment above it."""
 
     language: str
     code: str
@@ -93,11 +87,7 @@ def commands(code: str) -> list[list[str]]:
 
 
 def read_simia(words: Sequence[str]) -> Any:
-    """Read the words after ``simia`` as it does, and run nothing.
-
-    Raises:
-        Exception: There is no such command or option, or a value is impossible.
-    """
+    """Read the words after ``simia`` as it does, and run nothing; what cannot be read raises."""
     context: Any = typer.main.get_command(app).make_context("simia", list(words))
     while hasattr(context.command, "resolve_command"):
         rest = [*context._protected_args, *context.args]
@@ -107,12 +97,7 @@ def read_simia(words: Sequence[str]) -> Any:
 
 
 def read_command(words: Sequence[str]) -> None:
-    """Make sure that a command of ours exists, with all of its options; those of others are left alone.
-
-    Raises:
-        Exception: It does not.
-        SystemExit: A script has no such option.
-    """
+    """Raise if a command of ours does not exist, with all of its options; those of others are left alone."""
     if words[0] == "simia":
         read_simia(words[1:])
     elif list(words[:2]) == ["python", "-m"] and words[2].startswith(("simia_gym", "benchmarks")):

@@ -51,22 +51,6 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
 
 
-def test_doctor_begins_with_the_problems(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simia_gym.cli import doctor
-
-    monkeypatch.setattr(doctor, "_requirements", lambda: iter([("no-such-package", "test")]))
-    monkeypatch.setenv("COLUMNS", "80")
-    words = ("doctor", "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-    findings = simia(*words, "--json").json["findings"]
-    wrong = [item for item in findings if item["ok"] is False]
-    assert any("pip install 'simia-gym[test]'" in item["says"] for item in findings)
-    result = simia(*words)
-    begun, rest = result.out.split("\n\n", 1)
-    assert (result.code, len(begun.splitlines())) == (1, 1 + len(wrong))
-    assert all(item["says"] in begun for item in wrong)
-    assert all(len(line.rstrip()) <= 80 for line in rest.splitlines())
-
-
 def test_new_domain_is_sound_and_runs_at_once(simia: Simia) -> None:
     Path("my desk").mkdir()
     made = simia("new-domain", "my desk")

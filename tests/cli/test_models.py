@@ -23,7 +23,6 @@ from simia_gym.evaluation.estimate import estimate
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.policies import PolicyOptions
 from simia_gym.record.records import read_records
 from simia_gym.simulators.pins import MemoryPins
 
@@ -288,12 +287,6 @@ def test_prices_that_are_missing_are_asked_for(priced: str, host: str, unpriced:
     assert expected is not None
     assert (expected.unpriced, expected.cost is None) == (unpriced, len(roles) < 2)
     assert ("cost unknown" in str(expected)) is bool(unpriced)
-
-
-def test_the_price_of_a_policy_is_asked_for(desk: str) -> None:
-    policy = PolicyOptions(model="m", base_url="https://models.example/v1")
-    suite = load_suite(EnvConfig("simia/custom-v0", domain=desk))
-    assert str(estimate(suite, 4, player="llm", policy=policy)).endswith("policy.price_in=... and policy.price_out=...")
 
 
 def test_no_estimate_where_the_domain_breaks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,14 +84,6 @@ def test_the_domains_own(tmp_path: Path) -> None:
         load_policy("lost", own, folder=tmp_path)
 
 
-def test_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my_agents_a.py").write_text("class Mine:\n    def act(self, messages):\n        return 'mine'\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
-    assert act(load_policy("my_agents_a:Mine")(), TALK) == "mine"
-    assert act(load_policy("my_agents_a.py:Mine")(), TALK) == "mine"
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [

@@ -1,10 +1,8 @@
-"""A small environment and policies of every temper."""
+"""A small environment, and a policy that waits."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,19 +91,3 @@ class Roll:
 @pytest.fixture
 def roll(suite: Suite, tmp_path: Path) -> Roll:
     return Roll(suite, tmp_path / "r.jsonl")
-
-
-class Stuck:
-    """Never answers and never yields."""
-
-    def act(self, messages: Sequence[Message]) -> str:
-        while True:
-            time.sleep(0)
-
-
-class Hanging:
-    """Never answers, but yields."""
-
-    async def act(self, messages: Sequence[Message]) -> str:
-        await asyncio.sleep(3600)
-        sys.exit("unreachable")
