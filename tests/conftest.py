@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SHARED = CHECKOUT.parent / "shared" / "data"
@@ -44,3 +47,17 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the real benchmark data (../shared/data) is not on this machine")
     return SHARED
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[OracleServer]:
+    """Models that make no mistakes, and have the domains' tasks and states."""
+    with serve_in_thread() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def blind() -> Iterator[OracleServer]:
+    """Models that make no mistakes, and are given neither tasks nor states: the prompt alone must do."""
+    with serve_in_thread(OracleOptions(data_free=True)) as server:
+        yield server

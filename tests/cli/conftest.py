@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ import pytest
 
 from simia_gym.cli.app import run
 from simia_gym.llm.accounts import accounts
-from simia_gym.oracle import OracleServer, serve_in_thread
 
 HALF = """\
 class Half:
@@ -33,13 +32,6 @@ PROGRAM = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
 def _new_accounts() -> None:
     """Commands are processes of their own; here they share one."""
     accounts().after_fork()
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[OracleServer]:
-    """An endpoint that knows the truth."""
-    with serve_in_thread() as server:
-        yield server
 
 
 @dataclass

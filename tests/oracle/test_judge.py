@@ -72,23 +72,6 @@ def an_episode() -> tuple[Task, list[JsonObject], tuple[CriterionResult, ...]]:
     return task, judge_record(trace_of(episode, task)), episode.verdict.criteria
 
 
-def test_what_the_tools_said_does_not_count_but_what_the_calls_do(oracle: OracleServer) -> None:
-    task, record, _ = an_episode()
-    writes = [
-        entry
-        for entry in record
-        if not (entry["by"] in ("agent", "tool") and entry["event"] in _events_of_writes(record))
-    ]
-    assert len(writes) < len(record)
-    reply = ask(oracle, prompt(retail(), task, writes, {"id": "goal", "kind": "goal"})).reply
-    assert reply["verdict"] == "not_met"
-
-
-def _events_of_writes(record: list[JsonObject]) -> set[int]:
-    specs = retail().specs
-    return {e["event"] for e in record if "call" in e and specs[e["call"]["name"]].effect == "write"}
-
-
 @pytest.mark.parametrize(
     ("facts", "verdict"),
     [

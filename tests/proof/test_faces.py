@@ -33,8 +33,8 @@ CALLS = {
 
 
 @pytest.mark.parametrize("env", env_ids())
-def test_gymnasium_finds_nothing_to_complain_about(env: str, oracle: OracleServer) -> None:
-    made = gym.make(env, simulator="llm", model=MODEL, base_url=oracle.base_url).unwrapped
+def test_gymnasium_finds_nothing_to_complain_about(env: str, blind: OracleServer) -> None:
+    made = gym.make(env, simulator="llm", model=MODEL, base_url=blind.base_url).unwrapped
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(made)
@@ -43,15 +43,15 @@ def test_gymnasium_finds_nothing_to_complain_about(env: str, oracle: OracleServe
 
 @pytest.mark.parametrize("env", env_ids())
 @pytest.mark.parametrize("mode", ["vector_entry_point", "sync", "async"])
-def test_vectors_ask_the_model_in_every_lane(env: str, mode: str, oracle: OracleServer) -> None:
+def test_vectors_ask_the_model_in_every_lane(env: str, mode: str, blind: OracleServer) -> None:
     extra: dict[str, Any] = {"vector_kwargs": {"shared_memory": False}} if mode == "async" else {}
-    settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": oracle.base_url}
+    settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": blind.base_url}
     vector = gym.make_vec(env, num_envs=3, vectorization_mode=mode, **settings, **extra)
     single = gym.make(env, simulator="world")
-    before = oracle.counts["requests"].get("ledger", 0)
+    before = blind.counts["requests"].get("ledger", 0)
     vector.reset(seed=5)
     observations, _, _, truncated, _ = vector.step([CALLS[env]] * 3)
-    assert oracle.counts["requests"]["ledger"] >= before + 3
+    assert blind.counts["requests"]["ledger"] >= before + 3
     assert not any(truncated)
     for lane, observation in enumerate(observations):
         single.reset(seed=5 + lane)
@@ -60,9 +60,9 @@ def test_vectors_ask_the_model_in_every_lane(env: str, mode: str, oracle: Oracle
 
 
 @pytest.mark.parametrize("simulator", ["llm", "hybrid"])
-def test_environments_whose_world_is_a_model_can_be_pickled(simulator: str, oracle: OracleServer) -> None:
+def test_environments_whose_world_is_a_model_can_be_pickled(simulator: str, blind: OracleServer) -> None:
     env_id = "simia/retail-v0"
-    settings: dict[str, Any] = {"simulator": simulator, "model": MODEL, "base_url": oracle.base_url}
+    settings: dict[str, Any] = {"simulator": simulator, "model": MODEL, "base_url": blind.base_url}
     if simulator == "hybrid":
         settings["routes"] = {"list_all_product_types": "llm"}
     env: Any = gym.make(env_id, **settings)
@@ -79,13 +79,13 @@ def test_environments_whose_world_is_a_model_can_be_pickled(simulator: str, orac
 
 
 @pytest.mark.parametrize("name", ["budget", "client", "pins"])
-def test_what_cannot_travel_with_an_environment_is_named(name: str, oracle: OracleServer) -> None:
+def test_what_cannot_travel_with_an_environment_is_named(name: str, blind: OracleServer) -> None:
     live: dict[str, Any] = {
         "budget": Budget(max_calls=10),
         "pins": MemoryPins(),
         "client": openai.AsyncOpenAI(base_url="x", api_key="k"),
     }
-    live |= {"simulator": "llm", "model": MODEL, "base_url": oracle.base_url}
+    live |= {"simulator": "llm", "model": MODEL, "base_url": blind.base_url}
     kept: dict[str, Any] = {key: live[key] for key in ("simulator", "model", "base_url", name)}
     with pytest.raises(InputError, match=f"{name} cannot be pickled"):
         pickle.dumps(gym.make("simia/retail-v0", **kept))
@@ -126,12 +126,12 @@ def test_a_fault_in_a_worker_keeps_its_words() -> None:
 
 
 def test_a_configured_endpoint_makes_the_model_the_default(
-    oracle: OracleServer, monkeypatch: pytest.MonkeyPatch
+    blind: OracleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert gym.make("simia/retail-v0").reset(seed=1)[1]["simulator"] == "world"
     monkeypatch.setenv("SIMIA_MODEL", MODEL)
     assert gym.make("simia/retail-v0").reset(seed=1)[1]["simulator"] == "world"
-    monkeypatch.setenv("SIMIA_BASE_URL", oracle.base_url)
+    monkeypatch.setenv("SIMIA_BASE_URL", blind.base_url)
     info = gym.make("simia/retail-v0").reset(seed=1)[1]
     assert (info["simulator"], info["models"]) == ("llm", {"simulator": MODEL})
     assert gym.make("simia/retail-v0", simulator="world").reset(seed=1)[1]["simulator"] == "world"
@@ -181,10 +181,10 @@ def test_wrong_settings_are_named(settings: dict[str, Any], named: str) -> None:
 
 
 @pytest.fixture
-def record(oracle: OracleServer, tmp_path: Path) -> Path:
+def record(blind: OracleServer, tmp_path: Path) -> Path:
     """A rollout of groups with a model for every role."""
     out = tmp_path / "run.jsonl"
-    words = ["rollout", "simia/retail-v0", "--simulator", "llm", "--model", MODEL, "--base-url", oracle.base_url]
+    words = ["rollout", "simia/retail-v0", "--simulator", "llm", "--model", MODEL, "--base-url", blind.base_url]
     code = run([*words, "--user", "llm", "--episodes", "8", "--group", "4", "--out", str(out), "--json"])
     assert code == 0
     return out

@@ -38,8 +38,8 @@ def same(simulated: dict[str, Outcome], world: dict[str, Outcome], *, state: boo
 
 
 @pytest.mark.parametrize("env", ENVS)
-def test_the_ledger_strategy_is_the_world(env: str, oracle: OracleServer) -> None:
-    suite = suite_of(env, oracle.base_url, split="all", simulator="llm")
+def test_the_ledger_strategy_is_the_world(env: str, blind: OracleServer) -> None:
+    suite = suite_of(env, blind.base_url, split="all", simulator="llm")
     played = play_all(suite, suite.tasks)
     same(played, real(env))
     assert sum(outcome.routes["llm"] for outcome in played.values()) > 200
@@ -48,11 +48,11 @@ def test_the_ledger_strategy_is_the_world(env: str, oracle: OracleServer) -> Non
 
 @pytest.mark.parametrize("env", ENVS)
 @pytest.mark.parametrize("feedback", ["terse", "explain"])
-def test_errors_are_the_worlds_too(env: str, feedback: str, oracle: OracleServer) -> None:
+def test_errors_are_the_worlds_too(env: str, feedback: str, blind: OracleServer) -> None:
     """A policy that knows nothing makes all the mistakes that the experts do not make."""
     world = real(env, "random", feedback)
     assert sum(answer[1] == "error" for outcome in world.values() for answer in outcome.answers) > 100
-    suite = suite_of(env, oracle.base_url, split="all", simulator="llm", feedback=feedback)
+    suite = suite_of(env, blind.base_url, split="all", simulator="llm", feedback=feedback)
     same(play_all(suite, suite.tasks[::2], "random"), world)
 
 
@@ -64,8 +64,8 @@ def test_errors_are_the_worlds_too(env: str, feedback: str, oracle: OracleServer
         ("simia/webshop-v0", ("click",), 25),  # each goes on from the page that the other wrote
     ],
 )
-def test_the_hybrid_is_the_world(env: str, tools: tuple[str, ...], left: int, oracle: OracleServer) -> None:
-    suite = suite_of(env, oracle.base_url, split="all", simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
+def test_the_hybrid_is_the_world(env: str, tools: tuple[str, ...], left: int, blind: OracleServer) -> None:
+    suite = suite_of(env, blind.base_url, split="all", simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
     played = play_all(suite, suite.tasks[::2])
     same(played, real(env))
     calls, written = Counter[tuple[str, str]](), Counter[str]()
@@ -87,8 +87,8 @@ def test_the_hybrid_is_the_world(env: str, tools: tuple[str, ...], left: int, or
 
 @pytest.mark.parametrize("env", ENVS)
 @pytest.mark.parametrize("policy", ["expert", "random"])
-def test_the_reference_strategy_answers_as_the_world(env: str, policy: str, knowing_oracle: OracleServer) -> None:
-    suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference")
+def test_the_reference_strategy_answers_as_the_world(env: str, policy: str, oracle: OracleServer) -> None:
+    suite = suite_of(env, oracle.base_url, split="all", simulator="llm", strategy="reference")
     played = play_all(suite, suite.tasks[::2], policy)
     same(played, real(env, policy), state=False)
     for outcome in played.values():  # no state is kept, so nothing that rests on it is scored
@@ -96,9 +96,9 @@ def test_the_reference_strategy_answers_as_the_world(env: str, policy: str, know
         assert "no state" in outcome.verdict.reason
 
 
-def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(knowing_oracle: OracleServer) -> None:
+def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(oracle: OracleServer) -> None:
     env = "simia/retail-v0"
-    suite = suite_of(env, knowing_oracle.base_url, split="all", simulator="llm", strategy="reference", judge="llm")
+    suite = suite_of(env, oracle.base_url, split="all", simulator="llm", strategy="reference", judge="llm")
     played = play_all(suite, suite.tasks[::2])
     same(played, real(env), state=False)
     for task, outcome in played.items():
@@ -106,8 +106,8 @@ def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(knowing_orac
 
 
 @pytest.mark.parametrize("env", ENVS)
-def test_without_the_world_the_model_carries_the_domain(env: str, oracle: OracleServer, tmp_path: Path) -> None:
+def test_without_the_world_the_model_carries_the_domain(env: str, blind: OracleServer, tmp_path: Path) -> None:
     folder = copy_without_world(domain_path(env), tmp_path / domain_path(env).name)
-    suite = suite_of(CUSTOM, oracle.base_url, domain=str(folder), split="all", simulator="llm")
+    suite = suite_of(CUSTOM, blind.base_url, domain=str(folder), split="all", simulator="llm")
     assert suite.domain.world is None
     same(play_all(suite, suite.tasks[::2]), real(env))

@@ -49,24 +49,24 @@ def test_an_episode_ends_once_though_its_judge_fails() -> None:
 
 
 def test_a_record_is_proven_where_a_variable_named_the_models(
-    knowing_oracle: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    oracle: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "episodes.jsonl"
     monkeypatch.setenv("SIMIA_MODEL", "named")
     monkeypatch.setenv("SIMIA_JUDGE_MODEL", "another")
     config = EnvConfig(env=ENV, simulator="llm", user="llm", judge="llm-all")
-    roll(config, knowing_oracle.base_url, path, episodes=4, group=2)
+    roll(config, oracle.base_url, path, episodes=4, group=2)
     monkeypatch.delenv("SIMIA_MODEL")
     monkeypatch.delenv("SIMIA_JUDGE_MODEL")
     proofs = list(replay_file(path))
     assert [(proof.proven, proof.reason) for proof in proofs] == [(True, "")] * 4
 
 
-def test_pins_are_not_shared_between_models(knowing_oracle: OracleServer) -> None:
+def test_pins_are_not_shared_between_models(oracle: OracleServer) -> None:
     pins, made = MemoryPins(), []
     for settings in ({"model": "a"}, {"model": "a", "timeout": 9}, {"model": "a", "temperature": 1}, {"model": "b"}):
         config = EnvConfig(env=ENV, simulator="llm", roles={"simulator": settings})
-        suite = load_suite(config, Resources(base_url=knowing_oracle.base_url, pins=pins))
+        suite = load_suite(config, Resources(base_url=oracle.base_url, pins=pins))
         (outcome,) = play_all(suite, suite.tasks[:1]).values()
         assert {event["model"] for event in outcome.events if event["type"] == "model"} == {settings["model"]}
         made.append(pins.made)

@@ -104,13 +104,6 @@ def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path, monkeypatch: pytest.
     assert played.batch.non_tensor_batch["success"].tolist() == [None, 1.0, None, 1.0]
 
 
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[OracleServer]:
-    """A perfect simulator."""
-    with serve_in_thread(OracleOptions()) as server:
-        yield server
-
-
 @pytest.mark.parametrize(
     "world", [{}, {"simulator": "hybrid", "routes": {"find_user_id_by_name_zip": "llm", "get_user_details": "llm"}}]
 )

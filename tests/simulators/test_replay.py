@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,12 @@ async def test_another_call_is_a_fault(folder: Path, recorded: Path, actions: tu
     assert (episode.verdict.valid, episode.verdict.reward) == (False, None)
     with pytest.raises(Fault, match=words):
         raise episode.fault
+    line: dict[str, Any] = json.loads(recorded.read_text())
+    line["events"] = [event for event in line["events"] if event["type"] != "transition"]
+    recorded.write_bytes(encode(line) + b"\n")
+    beyond = await play(suite_of(folder, recorded), actions, seed_of(recorded))
+    assert beyond.fault is not None
+    assert beyond.fault.kind == "replay_miss"
 
 
 async def test_another_seed_or_a_changed_task_is_a_fault(folder: Path, recorded: Path) -> None:
