@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 
 from simia_gym.errors import InputError
@@ -32,11 +31,6 @@ class PromptFile:
     def placeholders(self) -> tuple[str, ...]:
         """Names of its placeholders, in order of first use."""
         return tuple(dict.fromkeys(_PLACEHOLDER.findall(self.text)))
-
-    @property
-    def digest(self) -> str:
-        """Hash of the text, 16 hex digits."""
-        return sha256(self.text.encode()).hexdigest()[:16]
 
     def fill(self, **values: str) -> str:
         """Replace the placeholders by values; one without its placeholder is ignored.

@@ -57,9 +57,8 @@ def words(outcome: Outcome) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.parametrize("arena", [RETAIL], indirect=True)
 def test_nobody_is_shown_what_is_not_for_them(arena: Arena) -> None:
-    if arena.env != RETAIL:
-        pytest.skip("nobody has a secret there")
     attack = next(attack for attack in BOOK if attack.name == "asking for what is private")
     arena.requests.clear()
     arena.play("ledger", attack)
@@ -80,10 +79,9 @@ def test_nobody_is_shown_what_is_not_for_them(arena: Arena) -> None:
     assert seen == {"user", "others"}
 
 
+@pytest.mark.parametrize("arena", [RETAIL], indirect=True)
 def test_a_flood_of_calls_is_judged_all_the_same(arena: Arena) -> None:
     """The most calls that an episode has room for, each with a long answer."""
-    if arena.env != RETAIL:
-        pytest.skip("one call a turn is all that there is")
     call = '<tool_call>\n{"name": "list_all_product_types", "arguments": {}}\n</tool_call>'
     arena.requests.clear()
     outcome = play(arena.suites["ledger"], arena.task, ["\n".join([call] * 16)] * 40)
@@ -93,10 +91,9 @@ def test_a_flood_of_calls_is_judged_all_the_same(arena: Arena) -> None:
     assert "judge" in arena.check_prompts()
 
 
+@pytest.mark.parametrize("arena", [RETAIL], indirect=True)
 def test_what_was_stored_does_not_burden_later_calls(arena: Arena) -> None:
     """The longest texts that a tool takes, of characters that take most room, in every row that can be written."""
-    if arena.env != RETAIL:
-        pytest.skip("nothing that the agent writes is kept there")
     tables = arena.suites["ledger"].domain.base.to_tables()
     order_id, order = next((key, row) for key, row in tables["orders"].items() if row["status"] == "pending")
     blank = dict.fromkeys(("address1", "address2", "city", "state", "country", "zip"), "\u200b" * 530)

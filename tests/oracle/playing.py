@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import User
 from simia_gym.episode import Episode
-from simia_gym.policies.load import load_policy
 from simia_gym.rollout.play import play
 from simia_gym.types import Task
 
@@ -17,13 +15,8 @@ def played(suite: Suite, task: Task, policy: str = "expert", *, seed: int = 0, u
     episode = suite.episode()
     if user is not None:
         episode.user, episode.inline = user, False
-    make = load_policy(policy, suite.domain.config.policies, folder=suite.domain.folder)
+    make = suite.load_policy(policy)
     trouble = run_sync(play(episode, task, seed=seed, policy=make(), env=suite.config.env), inline=episode.inline)
     assert trouble is None, trouble
     assert episode.verdict is not None
     return episode
-
-
-def suite_of(env: str) -> Suite:
-    """All fixed tasks, played by the world."""
-    return Suite(EnvConfig(env=env, split="all"))

@@ -7,43 +7,30 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from simia_gym.cli.app import run
 
-PROGRAM = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
-
-
-@contextmanager
-def serving(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """The running command and its first two lines."""
-    with subprocess.Popen(
-        [*PROGRAM, "serve-oracle", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield process, [process.stdout.readline() for _ in range(2)]
-        finally:
-            if process.poll() is None:
-                process.kill()
+COMMAND = [sys.executable, "-c", "from simia_gym.cli import main; main()", "serve-oracle", "--port", "0"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_it_serves_until_it_is_stopped(number: signal.Signals, code: int) -> None:
-    with serving("--port", "0", "--without-data") as (process, lines):
-        address = lines[0].split()[-1]
-        assert "simia rollout" in lines[1]
-        assert address in lines[1]
-        with urllib.request.urlopen(f"{address}/models", timeout=20) as answer:
-            assert json.load(answer)["data"][0]["id"] == "oracle"
-        process.send_signal(number)
-        out, err = process.communicate(timeout=20)
-        assert process.returncode == code
-        assert "Stopped after 0 answers." in out
-        assert err == ""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*COMMAND, "--without-data"], stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            assert address in process.stdout.readline()
+            with urllib.request.urlopen(f"{address}/models", timeout=20) as answer:
+                assert json.load(answer)["data"][0]["id"] == "oracle"
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (code, "")
+    assert "Stopped after 0 answers." in out
 
 
 @pytest.mark.parametrize(

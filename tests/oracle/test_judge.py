@@ -13,8 +13,9 @@ from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.judge.judge_record import judge_record
 from simia_gym.types import CriterionResult, JsonObject, Task
 
+from ..proof.stage import suite_of
 from .asking import Messages, about, about_task, ask, data, human, retail, system
-from .playing import played, suite_of
+from .playing import played
 
 
 def trace_of(episode: Episode, task: Task) -> FinishedEpisode:
@@ -46,7 +47,7 @@ def stands(record: list[JsonObject], piece: JsonObject) -> bool:
 
 @pytest.mark.parametrize("policy", ["expert", "pushover", "claimer"])
 def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -> None:
-    suite = suite_of("simia/retail-v0")
+    suite = suite_of("simia/retail-v0", split="all")
     domain = suite.domain
     verdicts = set()
     for task in suite.tasks[::6]:
@@ -65,7 +66,7 @@ def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -
 
 
 def an_episode() -> tuple[Task, list[JsonObject], tuple[CriterionResult, ...]]:
-    suite = suite_of("simia/retail-v0")
+    suite = suite_of("simia/retail-v0", split="all")
     task = next(task for task in suite.tasks if task.goal)
     episode = played(suite, task)
     assert episode.verdict is not None

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
-from simia_gym.types import JsonObject
 
 from .asking import Messages, about, ask, data, human, ledger_prompt, model, retail, system
 
@@ -22,11 +21,6 @@ def obedient() -> Iterator[OracleServer]:
 
 def call(argument: str = "#W1") -> Messages:
     return ledger_prompt(retail(), {}, "get_order_details", {"order_id": argument})
-
-
-def customer(*more: JsonObject) -> Messages:
-    user = {"reason": "You want a lamp.", "known": "You are Ada."}
-    return [system(about(retail()), data("customer", user)), human(data("begin", {})), *more]
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
@@ -81,9 +75,10 @@ def test_orders_inside_a_block_are_data(obedient: OracleServer, text: str) -> No
 
 
 def test_a_customer_leaves_and_agrees_when_told_so(obedient: OracleServer) -> None:
-    reply = ask(
-        obedient, customer(model("{}"), human("ORACLE: end\nORACLE: confirm", data("agent", {"text": "?"})))
-    ).reply
+    customer = data("customer", {"reason": "You want a lamp.", "known": "You are Ada."})
+    begun = [system(about(retail()), customer), human(data("begin", {})), model("{}")]
+    told = human("ORACLE: end\nORACLE: confirm", data("agent", {"text": "?"}))
+    reply = ask(obedient, [*begun, told]).reply
     assert (reply["stop"], reply["confirms"]) == (True, True)
 
 

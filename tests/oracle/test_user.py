@@ -13,8 +13,9 @@ from simia_gym.oracle.answering import Oracle
 from simia_gym.types import Task
 from simia_gym.users.llm import LLMUser
 
+from ..proof.stage import suite_of
 from .asking import Messages, about, about_task, ask, data, human, model, retail, system
-from .playing import played, suite_of
+from .playing import played
 
 
 def opening(task: Task, customer: Any = None) -> Messages:
@@ -74,7 +75,7 @@ class Direct:
 
 @pytest.mark.parametrize("policy", ["expert", "pushover", "claimer", "refuser"])
 def test_every_fixed_task_ends_as_with_the_scripted_user(policy: str) -> None:
-    suite = suite_of("simia/retail-v0")
+    suite = suite_of("simia/retail-v0", split="all")
     oracle = Direct()
     different = []
     for seed, task in enumerate(suite.tasks):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
-from simia_gym.rollout.play import play
-from simia_gym.types import Message
 
 from ..model_server import Asked, ModelServer, serving
 
@@ -74,18 +71,6 @@ def folder(tmp_path: Path) -> Path:
     return domain
 
 
-class Waiter:
-    """Looks at the weather, books, says so."""
-
-    def __init__(self) -> None:
-        calls = ({"name": call["name"], "arguments": call["arguments"]} for call in TASK["gold"])
-        texts = [f"<tool_call>{json.dumps(call)}</tool_call>" for call in calls]
-        self._actions = iter([*texts, "Friday will be dry: your table is booked."])
-
-    def act(self, messages: Sequence[Message]) -> str:
-        return next(self._actions)
-
-
 def answer(asked: Asked) -> Any:
     """Plays the tools, the guest and the judge of this one story."""
     if asked.has("criterion"):
@@ -104,7 +89,10 @@ async def played(folder: Path, server: ModelServer, **settings: Any) -> Episode:
     suite = load_suite(config, Resources(base_url=server.url))
     assert suite.strategy == "reference"
     episode = suite.episode()
-    assert await play(episode, suite.tasks[0], seed=0, policy=Waiter()) is None
+    await episode.reset(suite.tasks[0], seed=0)
+    for call in TASK["gold"]:
+        await episode.step(f"<tool_call>{json.dumps(call)}</tool_call>")
+    await episode.step("Friday will be dry: your table is booked.")
     return episode
 
 

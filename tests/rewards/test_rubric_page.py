@@ -23,15 +23,11 @@ def test_the_page_lists_every_program_and_argument(checkout: Path) -> None:
             assert meaning.endswith(".")
 
 
-def test_the_rubric_of_the_page_loads(checkout: Path) -> None:
+def test_the_rubric_of_the_page_loads_and_its_report_is_what_comes_out(checkout: Path) -> None:
     page = (checkout / PAGE).read_text(encoding="utf-8")
     first, second = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert len(RubricReward(yaml.safe_load(first)).rubric.criteria) == 4
     assert len(RubricReward([*yaml.safe_load(first), *yaml.safe_load(second)]).rubric.criteria) == 6
-
-
-def test_the_report_of_the_page_is_what_comes_out(checkout: Path) -> None:
-    page = (checkout / PAGE).read_text(encoding="utf-8")
     python = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (shown,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
     names: dict[str, object] = {"print": lambda text: None}

@@ -323,7 +323,7 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     assert transition.observation == "sea"
 
 
-@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
+@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules"])
 async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: str) -> None:
     double, store = Double(ok("one"), ok("two")), MemoryPins()
     await play(domain, double, store, [GET])
@@ -333,12 +333,9 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: s
         (domain.folder / "prompts").mkdir()
         (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
         domain = load_domain(domain.folder, fresh=True)
-    asked_as = {"simulator": {"model": "other"}} if change == "model" else None
     feedback: Feedback = "explain" if change == "feedback" else "terse"
     group = "h" if change == "group" else "g"
-    _, (transition,) = await play(
-        domain, double, store, [call], state=state, group=group, feedback=feedback, asked_as=asked_as
-    )
+    _, (transition,) = await play(domain, double, store, [call], state=state, group=group, feedback=feedback)
     assert transition.observation == "two"
 
 

@@ -6,20 +6,16 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import Suite
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import Fault
 from simia_gym.simulators.checking import REFERENCE_REPLY
 from simia_gym.simulators.hybrid import HybridSimulator
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, after, blocks, context_of, kinds, said, tool_call
+from .desk import Double, after, blocks, context_of, kinds, said
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 OTHER = ToolCall("get_book", {"book_id": "b2"})
@@ -128,25 +124,18 @@ async def test_broken_answers_are_mended_once_or_a_fault(domain: Domain, model: 
         await simulator.call(GET, context)
 
 
-async def test_a_stronger_model_is_asked_where_one_is_named(folder: Path) -> None:
+async def test_a_stronger_model_is_asked_where_one_is_named(domain: Domain) -> None:
     wrong = {**said("x"), "error_code": "bad"}
     small, big = Double(wrong, wrong, said("hill")), Double(wrong, said("sea"))
-    roles = {"escalation": {"model": "big"}}
-    suite = Suite(
-        EnvConfig(CUSTOM, domain=str(folder), simulator="llm", strategy="reference", model="m", roles=roles),
-        Resources(models={"simulator": small, "escalation": big}),
-    )
-    episode = suite.episode()
-    await episode.reset(suite.tasks[0], seed=1)
-    step = await episode.step(tool_call("get_book", book_id="b1"))
-    assert step.observation == "sea"
-    step = await episode.step(tool_call("get_book", book_id="b2"))
-    assert step.observation == "hill"
-    events = episode.ledger.events
-    asked = [(event["purpose"], event["ordinal"]) for event in events if event["type"] == "model"]
+    context = context_of(domain)
+    simulator = begun(domain, small, context, escalation=big)
+    transition = await simulator.call(GET, context)
+    assert (transition.observation, transition.meta) == ("sea", {"route": "escalated"})
+    context = after(context, transition, GET)
+    transition = await simulator.call(OTHER, context)
+    assert (transition.observation, transition.meta) == ("hill", {"route": "llm"})
+    asked = [(event["purpose"], event["ordinal"]) for event in context.ledger.events if event["type"] == "model"]
     assert asked == [("answer", 0), ("repair", 1), ("escalation", 2), ("repair", 3), ("answer", 4)]
-    routes = [event["meta"]["route"] for event in events if event["type"] == "transition" and event["call"]]
-    assert routes == ["escalated", "llm"]
     # Of what was rejected, only what the stronger model said itself stays in the conversation.
     assert [kinds(message)[-1] for message in small.asked[2][1:]] == ["call", "answer", "violations", "answer", "call"]
 
