@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -125,7 +123,7 @@ def completion(content: Any, reason: str | None = "stop", usage: Any = None, **m
 
 
 @asynccontextmanager
-async def serving(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[ModelServer]:
+async def serving(*answers: Answer) -> AsyncIterator[ModelServer]:
     """Run a server for a while."""
     server = ModelServer(list(answers))
     app = web.Application(client_max_size=64 * 2**20)
@@ -133,17 +131,10 @@ async def serving(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncI
     app.router.add_post("/{path:.*}", server.chat)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-    server.root = f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.root = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield server
     finally:
         await close_connections()
-        # Ends of TLS connections that the loop does not live to see are reported as leaks.
-        for _ in range(200 if tls else 0):
-            if runner.server is None or not runner.server.connections:
-                break
-            await asyncio.sleep(0.01)
         await runner.cleanup()
-        if tls:
-            await asyncio.sleep(0.1)

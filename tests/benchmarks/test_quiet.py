@@ -46,11 +46,8 @@ def test_what_was_not_disturbed_is_not_repeated() -> None:
     quiet.now()
     runs = results(7.0, 1.0)
     kept = quiet.measured(lambda: next(runs), 3)
-    assert kept == {
-        "cpu": 7.0,
-        "by_turn": [7.0],
-        "core": {"before": 1.0, "after": 1.05, "best_ms": 1000.0, "disturbed": []},
-    }
+    assert kept["by_turn"] == [7.0]
+    assert kept["core"] == {"before": 1.0, "after": 1.05, "best_ms": 1000.0, "disturbed": []}
 
 
 def test_the_quietest_attempt_is_kept_and_not_the_best_one() -> None:

@@ -8,7 +8,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from simia_gym.errors import Fault, InputError
+from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport import http
 from simia_gym.llm.transport.failures import Failure
@@ -83,11 +83,11 @@ class RawServer:
 
 
 @asynccontextmanager
-async def writing(*answers: bytes | Say) -> AsyncIterator[RawServer]:
+async def writing(*answers: bytes | Say, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawServer]:
     """A server that writes exactly these bytes."""
     told = RawServer(answers)
-    server = await asyncio.start_server(told.serve, "127.0.0.1", 0)
-    told.root = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(told.serve, "127.0.0.1", 0, ssl=tls)
+    told.root = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield told
     finally:
@@ -102,6 +102,9 @@ async def ask(server: RawServer, timeout: float = 5.0) -> tuple[int, bytes]:
 
 def ok(body: bytes, *headers: bytes) -> bytes:
     return b"\r\n".join([b"HTTP/1.1 200 OK", b"Content-Length: %d" % len(body), *headers, b"", b""]) + body
+
+
+CHAT = ok(b'{"choices": [{"message": {"content": "Hello"}}]}')
 
 
 def closes(said: bytes) -> Say:
@@ -124,14 +127,14 @@ async def test_tls_with_an_authority_of_our_own(
     authority: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, str(authority))
-    async with serving(says("Hello"), tls=tls_of(authority)) as server:
-        assert (await model(server).complete(request())).text == "Hello"
+    async with writing(CHAT, tls=tls_of(authority)) as server:
+        assert (await model(Endpoint(f"{server.root}/v1", SECRET)).complete(request())).text == "Hello"
 
 
 async def test_certificates_are_checked(authority: Path) -> None:
-    async with serving(says("Hello"), tls=tls_of(authority)) as server:
+    async with writing(CHAT, tls=tls_of(authority)) as server:
         with pytest.raises(Fault, match=r"certificate.*1 try") as caught:
-            await model(server).complete(request())
+            await model(Endpoint(f"{server.root}/v1", SECRET)).complete(request())
         assert (caught.value.kind, server.asked) == ("connection", [])
 
 
@@ -190,7 +193,7 @@ async def test_a_proxy_for_tls(authority: Path, monkeypatch: pytest.MonkeyPatch)
         await writer.start_tls(tls_of(authority))
 
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-    async with writing(tunnel, ok(b'{"choices": [{"message": {"content": "Hello"}}]}')) as proxy:
+    async with writing(tunnel, CHAT) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.root)
         assert (await model(Endpoint("https://localhost/v1", SECRET)).complete(request())).text == "Hello"
     connect, asked = proxy.asked
@@ -245,40 +248,25 @@ def test_each_loop_has_its_own_connections(tidy: bool) -> None:
     assert [asyncio.run(ask() if tidy else leave()) for _ in range(2)] == ["Hello", "Hello"]
 
 
-FORKING = """
-import asyncio, os, sys
-from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.accounts import accounts
-from simia_gym.llm.transport.http import close_connections
-from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.settings import Endpoint, ModelSettings
-from simia_gym.llm.types import ChatRequest
-
-async def ask():
-    prompt = Prompt()
-    prompt.add("user", "Hi")
-    model = EndpointModel("user", ModelSettings(model="m", timeout=10), Endpoint(sys.argv[1]))
-    text = (await model.complete(ChatRequest("user", prompt))).text
-    await close_connections()
-    return text
-
-assert asyncio.run(ask()) == "Hello"
-child = os.fork()
-if child == 0:
-    good = asyncio.run(ask()) == "Hello" and accounts().snapshot()["user"]["calls"] == 1
-    os._exit(0 if good else 1)
-assert os.waitpid(child, 0)[1] == 0
-assert asyncio.run(ask()) == "Hello" and accounts().snapshot()["user"]["calls"] == 2
-"""
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 async def test_a_forked_process_starts_afresh(server: ModelServer) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", FORKING, server.url, stderr=asyncio.subprocess.PIPE
-    )
-    _, complaints = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 0, complaints.decode()
+    counted = Accounts()
+    one = model(server, accounts=counted)
+    await one.complete(request())
+    child = os.fork()
+    if child == 0:
+        try:
+            reply = asyncio.run(one.complete(request()))
+            os._exit(0 if (reply.text, counted.snapshot()["simulator"]["calls"]) == ("Hello", 1) else 1)
+        finally:
+            os._exit(2)
+    async with asyncio.timeout(60):
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            await asyncio.sleep(0.01)
+    assert ended == (child, 0)
+    await one.complete(request())
+    assert counted.snapshot()["simulator"]["calls"] == 2
     assert len(server.bodies) == 3
 
 

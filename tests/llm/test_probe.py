@@ -91,8 +91,6 @@ async def test_a_server_without_the_simulators_form(server: ModelServer, answer:
 @pytest.mark.parametrize(
     ("answer", "words", "requests"),
     [
-        (error(401), "key is wrong", 1),
-        (error(404, "no such model", "model_not_found"), "check the model's name", 1),
         (error(404, "Not Found"), "base URL", 1),
         (error(400, "bad"), "settings", 1),
         (raw(b"<html>", "text/html"), "not OpenAI-compatible", 6),
@@ -111,11 +109,6 @@ async def test_nothing_begins_with_a_wrong_endpoint(
     assert words in only.text
     assert "\n" not in only.text
     assert SECRET not in f"{only.text} {caught.value}"
-
-
-async def test_nobody_there() -> None:
-    with pytest.raises(InputError, match=r"the user's model: .*No server responds"):
-        await preflight(SETTINGS, Endpoint("http://127.0.0.1:9/v1"), "user")
 
 
 @pytest.mark.parametrize(
