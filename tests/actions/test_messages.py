@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar
@@ -15,7 +15,7 @@ from simia_gym.common.json_encoding import clean_text
 from simia_gym.errors import ActionError
 from simia_gym.types import Calls, Message, Say, ToolCall
 
-WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
+from . import FUZZ, WEBSHOP
 
 ORDER = ToolCall("get_order", {"id": "#W1"})
 HERMES = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
@@ -108,7 +108,7 @@ _messages = st.fixed_dictionaries(
 
 
 @given(message=_messages, name=st.sampled_from(["tools", WEBSHOP]))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@FUZZ
 def test_the_canonical_text_is_read_to_the_same_action(message: Message, name: str) -> None:
     grammar = get_grammar(name)
     text, action = read_action(grammar, message)

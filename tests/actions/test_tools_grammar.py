@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar
@@ -15,11 +15,8 @@ from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, JsonObject, Say, ToolCall
 
 from ..work import processor_limit
+from . import FUZZ, JSON, WEBSHOP
 
-WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
-
-# Time per example says nothing on a busy machine.
-FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GRAMMAR = get_grammar("tools")
 CALL = '<tool_call>\n{"name": "get_order", "arguments": {"id": "#W1"}}\n</tool_call>'
 ORDER = ToolCall("get_order", {"id": "#W1"})
@@ -66,7 +63,10 @@ def openai(*calls: JsonObject, content: object = None) -> str:
         ('```json\n{"name": "get_order", "arguments": {"id": "#W1"}}\n```', Calls((ORDER,))),
         ('```\n[{"name": "get_order", "arguments": {"id": "#W1"}}]\n```', Calls((ORDER,))),
         ('Wait.\n```json\n{"name": "get_order", "arguments": {"id": "#W1"}}\n```', Calls((ORDER,), "Wait.")),
-        ('<think>x</think>{"name": "say", "arguments": {"t": "<think>y</think>"}}', None),
+        (
+            '<think>x</think>{"name": "say", "arguments": {"t": "<think>y</think>"}}',
+            Calls((ToolCall("say", {"t": "<think>y</think>"}),)),
+        ),
         ('Here it is:\n```json\n{"total": 3}\n```', Say('Here it is:\n```json\n{"total": 3}\n```')),
         ('```json\n{"total": 3}\n``` it is.', Say('```json\n{"total": 3}\n``` it is.')),
         ("```python\nprint()\n```", Say("```python\nprint()\n```")),
@@ -83,15 +83,19 @@ def openai(*calls: JsonObject, content: object = None) -> str:
             openai({"function": {"name": "f", "arguments": '{"a": 1}'}}, content="<think>x</think>Now"),
             Calls((ToolCall("f", {"a": 1}),), "Now"),
         ),
+        ('{"message": "May I have your email?"}', Say('{"message": "May I have your email?"}')),
+        (
+            '```json\n{"reply": "Done.", "next": ["Wait."]}\n```',
+            Say('```json\n{"reply": "Done.", "next": ["Wait."]}\n```'),
+        ),
+        ('{"message": "Here it is", "options": {"a": 1}}', Say('{"message": "Here it is", "options": {"a": 1}}')),
         (json.dumps({"role": "assistant", "content": "Hi"}), Say("Hi")),
         (json.dumps({"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}), Say("Hi")),
         (json.dumps({"role": "assistant", "content": CALL, "tool_calls": []}), Calls((ORDER,))),
         ('{"type": "function", "function": {"name": "f", "arguments": {}}}', Calls((ToolCall("f", {}),))),
     ],
 )
-def test_reads(text: str, action: Action | None) -> None:
-    if action is None:
-        action = Calls((ToolCall("say", {"t": "<think>y</think>"}),))
+def test_reads(text: str, action: Action) -> None:
     assert GRAMMAR.parse(text) == action
 
 
@@ -123,6 +127,12 @@ def test_reads(text: str, action: Action | None) -> None:
         ('Hm\n```json\n{"role": "assistant", "tool_calls": []}\n```', "malformed_call", "whole reply"),
         ('{"name": "f", "arguments": {"a": ' + "[" * 9999 + "]" * 9999 + "}}", "malformed_call", "nested"),
         ('Hm\n```json\n{"name": "f", "arguments": {]}\n```', "malformed_call", "code fence"),
+        ('{"tool": "calculate", "args": {"expression": "1"}}', "missing_name", "name"),
+        ('{"function_name": "calculate"}', "missing_name", "name"),
+        ('{"message": "ok", "call": {"name": "calculate", "arguments": {}}}', "missing_name", "name"),
+        ('{"action": "calculate"}', "missing_name", "name"),
+        ("{}", "missing_name", "name"),
+        ('{"n": 1}', "missing_name", "name"),
         ("<function=f>{}</function>", "malformed_call", "outside"),
         ('[TOOL_CALLS] [{"name": "f"}]', "malformed_call", "outside"),
         ('<tool_call>{"arguments": {}}</tool_call>', "missing_name", "name"),
@@ -159,12 +169,8 @@ def test_escaped_lone_surrogates_are_replaced() -> None:
         GRAMMAR.parse('{"name": "f", "arguments": {"\\ud800": 1, "\\ud801": 2}}')
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-MARKS = ["<tool_call>", "</tool_call>", "<think>", "</think>", "```", "```json\n{", "\\", '"']
+MARKS = ["<tool_call>", "</tool_call>", "<think>", "</think>", "```", "```json\n{", "\\", '"', "\n"]
+MARKS += ["search[", "click[", "]", "Action:", "["]
 NASTY = st.sampled_from([*MARKS, '{"name": "f", "arguments": {}}'])
 ARGUMENTS = st.dictionaries(st.text(), JSON | st.lists(NASTY | st.text(), max_size=4).map("".join), max_size=4)
 NAMES = st.text(min_size=1).filter(lambda name: bool(name.strip()))
@@ -200,17 +206,17 @@ def test_a_message_is_read_back_or_refused(text: str) -> None:
     assert GRAMMAR.parse(written) == Say(text)
 
 
-def check(text: str) -> None:
+def check(text: str, name: str = "tools") -> None:
     try:
-        action = GRAMMAR.parse(text)
+        action = get_grammar(name).parse(text)
     except ActionError:
         return
-    assert isinstance(action, Say | Calls)
-    if isinstance(action, Say):
+    if name == "tools" and isinstance(action, Say):
         assert "<tool_call>" not in action.text
         assert "</tool_call>" not in action.text
         assert action.text.strip()
     else:
+        assert isinstance(action, Calls)
         assert action.calls
         for call in action.calls:
             json.dumps(call.arguments, allow_nan=False).encode()
@@ -220,6 +226,7 @@ def check(text: str) -> None:
 @given(st.text() | st.lists(NASTY | st.text(max_size=5), max_size=8).map("".join))
 def test_any_text_gives_an_action_or_an_action_error(text: str) -> None:
     check(text)
+    check(text, WEBSHOP)
 
 
 @FUZZ
@@ -282,25 +289,3 @@ def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
     text = piece * (100_000 // len(piece))
     with processor_limit(), pytest.raises(ActionError):
         get_grammar(name).parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "speaks"),
-    [
-        ('{"message": "May I have your email?"}', True),
-        ('```json\n{"reply": "Done.", "next_steps": ["Wait for the mail."]}\n```', True),
-        ('{"message": "Here it is", "options": {"a": 1}}', True),
-        ('{"tool": "calculate", "args": {"expression": "1"}}', False),
-        ('{"function_name": "calculate"}', False),
-        ('{"message": "ok", "call": {"name": "calculate", "arguments": {}}}', False),
-        ('{"action": "calculate"}', False),
-        ("{}", False),
-        ('{"n": 1}', False),
-    ],
-)
-def test_json_is_a_message_only_if_it_cannot_be_meant_as_a_call(text: str, speaks: bool) -> None:
-    if speaks:
-        assert GRAMMAR.parse(text) == Say(text)
-        return
-    with pytest.raises(ActionError):
-        GRAMMAR.parse(text)

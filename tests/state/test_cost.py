@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simia_gym.state import State
 from simia_gym.types import Row
 
@@ -15,19 +13,10 @@ def owner(key: str, row: Row) -> str | None:
     return user if isinstance(user, str) else None
 
 
-def order(number: int) -> dict[str, Any]:
-    item = {"name": "Lamp", "product_id": "1", "price": 9.5, "options": {"color": "red", "size": "small"}}
-    return {
-        "user_id": f"u{number % 700}",
-        "status": "pending",
-        "address": {"street": "Elm Street 1", "city": "Austin", "zip": "78701", "country": "USA"},
-        "items": [{**item, "item_id": str(each)} for each in range(6)],
-        "payments": [{"type": "payment", "amount": 57.0, "method": "card_1"}],
-    }
-
-
 def database(rows: int) -> State:
-    return State.from_tables({"orders": {f"#{n}": order(n) for n in range(rows)}})
+    items = [{"name": "Lamp", "item_id": str(each), "options": {"color": "red"}} for each in range(6)]
+    orders = {f"#{n}": {"user_id": f"u{n % 700}", "status": "pending", "items": items} for n in range(rows)}
+    return State.from_tables({"orders": orders})
 
 
 def step(state: State, key: str) -> State:

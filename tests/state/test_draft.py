@@ -11,7 +11,7 @@ from simia_gym.types import Row
 
 TABLES: dict[str, dict[str, Any]] = {
     "orders": {
-        "#1": {"status": "pending", "items": [{"id": 1, "tags": ["x"]}], "user": "ann"},
+        "#1": {"status": "pending", "items": [{"id": None}], "tags": [None], "user": "ann"},
         "#2": {"status": "done", "items": [], "user": "bob"},
         "#3": {"status": "done", "items": [], "user": "ann"},
     },
@@ -27,26 +27,6 @@ def state() -> State:
 def owner(key: str, row: Row) -> str | None:
     user = row.get("user")
     return user if isinstance(user, str) else None
-
-
-def test_an_edit_becomes_the_smallest_operations(state: State) -> None:
-    draft = state.draft()
-    row = draft.edit("orders", "#1")
-    row["status"] = "cancelled"
-    row["items"][0]["tags"].append("y")
-    row["note"] = None
-    del row["user"]
-    made, ops = draft.commit()
-    assert list(ops) == [
-        {"op": "replace", "path": "/orders/#1/status", "value": "cancelled"},
-        {"op": "add", "path": "/orders/#1/items/0/tags/-", "value": "y"},
-        {"op": "remove", "path": "/orders/#1/user"},
-        {"op": "add", "path": "/orders/#1/note", "value": None},
-    ]
-    assert made.to_tables() == state.apply(ops).to_tables()
-    assert made.get("orders", "#1") == row
-    assert made.get("orders", "#2") is state.get("orders", "#2")
-    assert state.to_tables() == TABLES
 
 
 def test_reads_see_edits_and_cannot_change_them(state: State) -> None:
@@ -109,12 +89,10 @@ def test_a_row_that_comes_back_goes_behind_in_the_order_of_the_last_put(state: S
 def test_commit_can_be_repeated(state: State) -> None:
     draft = state.draft()
     row = draft.edit("orders", "#1")
-    row["status"] = "x"
-    first, first_ops = draft.commit()
-    row["status"] = "y"
-    second, second_ops = draft.commit()
-    assert first.at("/orders/#1/status") == first_ops[0]["value"] == "x"
-    assert second.at("/orders/#1/status") == second_ops[0]["value"] == "y"
+    for status in ("x", "y"):
+        row["status"] = status
+        made, ops = draft.commit()
+        assert made.at("/orders/#1/status") == ops[0]["value"] == status
     assert draft.state is state
 
 
@@ -140,25 +118,15 @@ def test_operations_and_states_are_out_of_reach(state: State) -> None:
 
 @pytest.mark.parametrize("bad", [{1, 2}, float("nan"), {1: 2}])
 def test_what_is_not_json_cannot_be_committed(state: State, bad: Any) -> None:
-    draft = state.draft()
-    draft.edit("orders", "#1")["bad"] = bad
-    with pytest.raises(InputError):
-        draft.commit()
-    draft = state.draft()
-    draft.edit("orders", "#1")["items"][0]["id"] = bad
-    with pytest.raises(InputError):
-        draft.commit()
-    with pytest.raises(InputError):
-        draft.put("orders", "#1", {"bad": bad})
+    changes: list[dict[str, Any]] = [{"new": bad}, {"status": bad}, {"items": [{"id": bad}]}, {"tags": [bad]}]
+    for change in changes:
+        draft = state.draft()
+        draft.edit("orders", "#1").update(change)
+        with pytest.raises(InputError):
+            draft.commit()
+        with pytest.raises(InputError):
+            draft.put("orders", "#1", change)
     assert state.to_tables() == TABLES
-
-
-@pytest.mark.parametrize("row", [{"v": {"a": None}}, {"v": [None]}])
-def test_nan_is_not_mistaken_for_none(row: Row) -> None:
-    draft = State.from_tables({"t": {"k": row}}).draft()
-    draft.edit("t", "k")["v"] = {"a": float("nan")} if isinstance(row["v"], dict) else [float("nan")]
-    with pytest.raises(InputError, match="nan"):
-        draft.commit()
 
 
 def test_put_checks_its_arguments(state: State) -> None:
