@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.record.ledger import Divergence, Ledger, first_divergence
+from simia_gym.record.ledger import Ledger, first_divergence
 
 
 def filled() -> Ledger:
@@ -73,10 +73,12 @@ def test_the_head_depends_on_the_events_alone() -> None:
     assert pickle.loads(pickle.dumps(lazy)).head == lazy.head
 
 
-def test_verify_accepts_what_was_written_and_read() -> None:
-    ledger = filled()
-    Ledger.verify(plain(ledger), ledger.head)
-    Ledger.verify([], Ledger().head)
+def test_what_was_written_is_verified_and_does_not_diverge() -> None:
+    odd = Ledger()
+    odd.append("action", text="bad \ud800", big=2**70)
+    for ledger in (filled(), odd, Ledger()):
+        Ledger.verify(plain(ledger), ledger.head)
+        assert first_divergence(ledger.events, plain(ledger)) is None
 
 
 ALTERATIONS: dict[str, Callable[[list[dict[str, Any]], int, int], object]] = {
@@ -107,28 +109,6 @@ def test_any_single_change_removal_or_swap_is_detected(kind: str, at: int, other
         Ledger.verify(events, ledger.head)
 
 
-def diverged(change: Any) -> Divergence:
-    ledger = filled()
-    events = plain(ledger)
-    result = change(events)
-    found = first_divergence(ledger.events, result if isinstance(result, list) else events)
-    assert found is not None
-    return found
-
-
-def test_the_same_record_does_not_diverge() -> None:
-    ledger = filled()
-    assert first_divergence(ledger.events, plain(ledger)) is None
-    assert first_divergence([], []) is None
-
-
-def test_a_live_record_is_compared_as_it_is_written() -> None:
-    ledger = Ledger()
-    ledger.append("action", text="bad \ud800", big=2**70)
-    assert first_divergence(ledger.events, plain(ledger)) is None
-    Ledger.verify(plain(ledger), ledger.head)
-
-
 KEYS = '1 (action): expected keys in the order ["i","type","turn","text"], got ["text","turn","type","i"]'
 
 
@@ -150,14 +130,16 @@ def arguments(events: list[dict[str, Any]]) -> list[Any]:
     ],
 )
 def test_the_first_difference_is_found(change: Callable[[list[dict[str, Any]]], object], words: str) -> None:
-    assert diverged(change).describe() == f"event {words.format('/call/arguments/a')}"
+    events = plain(filled())
+    result = change(events)
+    found = first_divergence(filled().events, result if isinstance(result, list) else events)
+    assert found is not None
+    assert found.describe() == f"event {words.format('/call/arguments/a')}"
 
 
 def test_long_texts_are_cut_around_the_difference() -> None:
-    text = "word " * 200
-    found = first_divergence(
-        [{"i": 0, "type": "message", "text": text + "end"}], [{"i": 0, "type": "message", "text": text + "and"}]
-    )
+    one, other = ([{"i": 0, "type": "message", "text": "word " * 200 + last}] for last in ("end", "and"))
+    found = first_divergence(one, other)
     assert found is not None
     assert "character 1000: expected ..." in found.describe()
     assert 'word end", got' in found.describe()

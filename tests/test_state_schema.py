@@ -50,9 +50,11 @@ def _state(**rows: Any) -> State:
     return State.from_tables({"desks": {"d": {}}, "loans": rows, "_clock": {"x": {"free": [1]}}})
 
 
-def test_sound_state(schema: StateSchema) -> None:
+def test_a_sound_state_and_an_unknown_table(schema: StateSchema) -> None:
     assert list(schema.problems(_state(a=ROW))) == []
     assert schema.open_tables == {"desks"}
+    unknown = State.from_tables({"chairs": {"x": {}}})
+    assert list(schema.problems(unknown)) == ["/chairs/x: the schema has no table 'chairs'"]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +63,7 @@ def test_sound_state(schema: StateSchema) -> None:
         ({"n": "1"}, "/loans/a/n: "),
         ({"n": 1.5}, "/loans/a/n: "),
         ({"id": "b"}, "/loans/a/id: must be the row's key 'a'"),
-        ({"desk": "e"}, "/loans/a/desk: 'e' is no key of table 'desks'"),
         ({"desk": 4}, "/loans/a/desk: 4 is no key"),
-        ({"moves": [{"to": "d"}, {"to": "q"}]}, "/loans/a/moves/1/to: 'q' is no key"),
-        ({"n": 4}, "invariant 'order' is broken: /n is 4, which is not <= 3"),
         ({"n": 100, "most": 1000}, "invariant 'small' is broken"),
         ({"most": "x"}, "invariant 'order'"),
     ],
@@ -95,11 +94,6 @@ def test_functions_see_the_state_and_the_touched_rows(schema: StateSchema) -> No
     touched = [("loans", "a"), ("_clock", "x")]
     assert list(schema.problems(state, touched)) == ["invariant 'few' is broken: there are 3 loans, 1 touched"]
     assert list(schema.problems(state, [])) == []
-
-
-def test_unknown_table(schema: StateSchema) -> None:
-    state = State.from_tables({"chairs": {"x": {}}})
-    assert list(schema.problems(state)) == ["/chairs/x: the schema has no table 'chairs'"]
 
 
 @pytest.mark.parametrize(

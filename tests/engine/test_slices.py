@@ -185,19 +185,6 @@ def test_a_view_is_a_table_that_other_selectors_can_look_into() -> None:
     assert caught.value.kind == "bug"
 
 
-def test_problems_name_tables_and_arguments() -> None:
-    view = {"view": f"{__name__}:shelf", "table": "shelf"}
-    slicer = compile_reads(["users/{u}", "seats/{/rows/{r}/seat}?a={x}#b/{y}", view, "users/{/shelf/{u}/ids}"], "t")
-    texts = list(slicer.problems(["users"], ["u"]))
-    assert [text.split(" names the ")[1].split(",")[0] for text in texts] == [
-        "table 'seats'",
-        "table 'rows'",
-        "argument 'r'",
-        "argument 'x'",
-        "argument 'y'",
-    ]
-
-
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
 def test_an_index_finds_what_a_search_of_all_rows_finds(seed: int) -> None:

@@ -17,6 +17,7 @@ from simia_gym.evaluation.checker import check_folder
 from simia_gym.types import JsonObject, ToolCall
 
 from ..worldless import copy_without_world
+from .conftest import edit
 
 FOLDERS = {"retail": domain_folders()["simia/retail-v0"], "webshop": domain_folders()["simia/webshop-v0"]}
 
@@ -102,6 +103,8 @@ def test_rules_that_make_no_sense_are_refused_by_the_domain(folder: Path, marks:
     [
         ({"reads": ["shelves"]}, "the table 'shelves'"),
         ({"reads": ["counters/{id}"]}, "the argument 'id'"),
+        ({"reads": ["counters?value={x}"]}, "the argument 'x'"),
+        ({"reads": ["counters#value/{y}"]}, "the argument 'y'"),
         ({"writes": ["shelves/*"]}, "the table 'shelves'"),
         ({"render": {"row": "/counters/{id}"}}, "the argument 'id'"),
     ],
@@ -124,8 +127,7 @@ def test_the_checker_names_what_a_declaration_gets_wrong(folder: Path, marks: Js
     ],
 )
 def test_the_checker_tries_slices_and_rules_on_gold_calls(folder: Path, marks: str, named: str | None) -> None:
-    world = folder / "world.py"
-    world.write_text(world.read_text().replace('reads=("counters",)', marks))
+    edit("world.py", 'reads=("counters",)', marks)(folder)
     task = json.loads((folder / "train.jsonl").read_text())
     task["gold"] = [{"name": "add", "arguments": {"name": "b", "amount": 3}}]
     task["goal"] = [{"op": "test", "path": "/counters/b/value", "value": 3}]
@@ -136,7 +138,7 @@ def test_the_checker_tries_slices_and_rules_on_gold_calls(folder: Path, marks: s
 
 def test_two_tools_of_one_name_are_refused(folder: Path) -> None:
     (folder / "tools.json").write_text(json.dumps([entry(), entry()]))
-    (folder / "domain.yaml").write_text((folder / "domain.yaml").read_text().replace("world.py:Counter", "null"))
+    edit("domain.yaml", "world.py:Counter", "null")(folder)
     with pytest.raises(DomainError, match="two tools 'wave'"):
         load_domain(folder)
 
@@ -160,9 +162,7 @@ nothing = 7
 
 def take_world_away(folder: Path, *lines: str) -> None:
     write_tools(folder)
-    config = folder / "domain.yaml"
-    text = config.read_text().replace("world: world.py:Counter", "world: null")
-    config.write_text("\n".join([text, *lines, ""]))
+    edit("domain.yaml", "world: world.py:Counter", "\n".join(["world: null", *lines]))(folder)
     (folder / "pages.py").write_text(PAGES)
 
 
@@ -193,8 +193,7 @@ def test_functions_that_do_not_exist_are_found_at_once(folder: Path, line: str) 
 def test_a_setup_that_breaks_the_schema_is_found(folder: Path) -> None:
     row = {"type": "object", "properties": {"value": {"type": "integer"}}}
     (folder / "state.schema.json").write_text(json.dumps({"tables": {"counters": {"row": row}}}))
-    config = folder / "domain.yaml"
-    config.write_text(config.read_text().replace("state_schema: null", "state_schema: state.schema.json"))
+    edit("domain.yaml", "state_schema: null", "state_schema: state.schema.json")(folder)
     task = json.loads((folder / "train.jsonl").read_text())
     task["setup"] = [{"op": "add", "path": "/counters/c", "value": {"value": "many"}}]
     (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
