@@ -37,7 +37,6 @@ def _no_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def checkout() -> Path:
-    """The top folder of the checkout."""
     return CHECKOUT
 
 

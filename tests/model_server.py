@@ -24,21 +24,17 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, as the server got it."""
-
     request: web.Request
     text: bytes
     body: JsonObject
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The messages."""
         messages: list[dict[str, str]] = self.body["messages"]
         return messages
 
     @property
     def contents(self) -> list[str]:
-        """The texts of all messages."""
         return [message["content"] for message in self.messages]
 
     @property
@@ -52,7 +48,6 @@ class Asked:
         return [item.value for item in self.blocks if item.kind == kind][-1]
 
     def has(self, kind: str) -> bool:
-        """Whether there is such a block."""
         return any(item.kind == kind for item in self.blocks)
 
 
@@ -77,12 +72,10 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        """The base address."""
         return f"{self.root}{self.prefix}/v1"
 
     @property
     def bodies(self) -> list[JsonObject]:
-        """The bodies of the requests."""
         return [asked.body for asked in self.asked]
 
     def model(self, role: Role, **settings: Any) -> EndpointModel:
@@ -91,7 +84,6 @@ class ModelServer:
         return EndpointModel(role, chosen, Endpoint(base_url=self.url, api_key="k"), accounts=Accounts())
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request."""
         self.flying += 1
         self.most = max(self.most, self.flying)
         try:
@@ -115,7 +107,6 @@ class ModelServer:
 
 
 def completion(content: Any, reason: str | None = "stop", usage: Any = None, **message: Any) -> web.Response:
-    """A chat completion."""
     said = {"role": "assistant", "content": content, **message}
     choice = {"index": 0, "finish_reason": reason, "message": said}
     body = {"id": "x", "object": "chat.completion", "model": "served", "choices": [choice], "usage": usage}

@@ -59,11 +59,7 @@ def processor_limit(seconds: float = 20.0) -> Iterator[None]:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 120.0) -> None:
-    """Wait for what another process or thread does.
-
-    Raises:
-        TimeoutError: It has not happened after a time that no busy machine explains.
-    """
+    """Wait for what another process or thread does; fail after a time that no busy machine explains."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

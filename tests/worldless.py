@@ -16,12 +16,7 @@ from simia_gym.types import JsonObject, Task
 
 
 def copy_without_world(source: Path, target: Path) -> Path:
-    """Copy a domain's folder, take its world away, and write its goals as operations, as the world reaches them.
-
-    Args:
-        source: The folder of a domain with a world.
-        target: Where the copy goes.
-    """
+    """Copy a domain's folder, take its world away, and write its goals as operations, as the world reaches them."""
     domain = load_domain(source)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "world.py"))
     config = target / "domain.yaml"

@@ -102,7 +102,6 @@ def edit(name: str, old: str, new: str) -> Edit:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A correct domain folder."""
     path = tmp_path / "counter"
     path.mkdir()
     (path / "domain.yaml").write_text(DOMAIN)
@@ -116,23 +115,19 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def suite(folder: Path) -> Suite:
-    """That domain, loaded."""
     return load_suite(EnvConfig(CUSTOM, domain=str(folder)))
 
 
 @pytest.fixture
 def episode(suite: Suite) -> Episode:
-    """An episode of it, begun."""
     made = suite.episode()
     run_inline(made.reset(suite.tasks[0], seed=1))
     return made
 
 
 def call(tool: str, /, **arguments: Any) -> str:
-    """A Hermes tool call."""
     return f"<tool_call>{json.dumps({'name': tool, 'arguments': arguments})}</tool_call>"
 
 
 def take(episode: Episode, action: str) -> Step:
-    """One step, inline."""
     return run_inline(episode.step(action))

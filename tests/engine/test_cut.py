@@ -23,7 +23,6 @@ class Silent:
         self._words = ["Hello?"]
 
     async def act(self, messages: Sequence[Message]) -> str:
-        """One word."""
         if not self._words:
             raise Cut
         return self._words.pop()

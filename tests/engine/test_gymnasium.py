@@ -21,7 +21,6 @@ IDS = simia_gym.env_ids()
 
 
 def actions(env_id: str, n: int, seed: int) -> list[str]:
-    """Plausible actions of an environment."""
     space = gym.make(env_id).action_space
     space.seed(seed)
     return [space.sample() for _ in range(n)]

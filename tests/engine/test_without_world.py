@@ -103,6 +103,7 @@ def test_rules_that_make_no_sense_are_refused_by_the_domain(folder: Path, marks:
     [
         ({"reads": ["shelves"]}, "the table 'shelves'"),
         ({"reads": ["counters/{id}"]}, "the argument 'id'"),
+        ({"reads": ["counters/{/shelves/{name}/id}"]}, "the table 'shelves'"),
         ({"reads": ["counters?value={x}"]}, "the argument 'x'"),
         ({"reads": ["counters#value/{y}"]}, "the argument 'y'"),
         ({"writes": ["shelves/*"]}, "the table 'shelves'"),

@@ -88,9 +88,8 @@ def test_a_row_that_comes_back_goes_behind_in_the_order_of_the_last_put(state: S
 
 def test_commit_can_be_repeated(state: State) -> None:
     draft = state.draft()
-    row = draft.edit("orders", "#1")
     for status in ("x", "y"):
-        row["status"] = status
+        draft.edit("orders", "#1")["status"] = status
         made, ops = draft.commit()
         assert made.at("/orders/#1/status") == ops[0]["value"] == status
     assert draft.state is state
