@@ -11,7 +11,7 @@ import pytest
 
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import Accounts
-from simia_gym.llm.budget import FIRST_REPLY, Budget, Guess
+from simia_gym.llm.budget import FIRST_REPLY, Budget
 from simia_gym.llm.settings import ModelSettings
 from simia_gym.llm.types import Usage
 
@@ -85,21 +85,6 @@ async def test_how_long_a_reply_becomes_is_learned_for_each_role(server: ModelSe
     await one.complete(request())
     await one.complete(request())
     assert budget.reply_tokens("simulator") == 200
-
-
-async def test_who_is_alone_needs_no_room_for_what_is_only_guessed() -> None:
-    budget = Budget(max_tokens=100)
-    guess = Guess(FIRST_REPLY, 0.0)
-    first = await budget.admit("judge", 90, 0.0, guess)
-    waiting = [asyncio.create_task(budget.admit("judge", tokens, 0.0, guess)) for tokens in (5, 60)]
-    await asyncio.sleep(0.01)
-    assert not any(task.done() for task in waiting)
-    budget.settle(first, 50, 0.0, 10)
-    second = await asyncio.wait_for(waiting[0], 5)
-    with pytest.raises(Fault, match="100 tokens is used up"):
-        await asyncio.wait_for(waiting[1], 5)
-    budget.settle(second, 5, 0.0)
-    assert (budget.snapshot()["tokens"], budget.idle) == (55, True)
 
 
 async def use(budget: Budget, reserved: float, cost: float, seconds: float = 0.001) -> None:

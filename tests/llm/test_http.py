@@ -19,6 +19,7 @@ from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport import http
 from simia_gym.llm.transport.failures import Failure
+from simia_gym.llm.transport.limits import limit_of
 
 from ..model_server import ModelServer, serving
 from .server import SECRET, model, raw, request, says
@@ -254,17 +255,22 @@ async def test_a_forked_process_starts_afresh(server: ModelServer) -> None:
     counted = Accounts()
     one = model(server, accounts=counted)
     await one.complete(request())
+    limit = limit_of(server.url, "m")
+    assert limit.take()
     child = os.fork()
     if child == 0:
         try:
+            free = limit.in_flight == 0
             reply = asyncio.run(one.complete(request()))
-            os._exit(0 if (reply.text, counted.snapshot()["simulator"]["calls"]) == ("Hello", 1) else 1)
+            calls = counted.snapshot()["simulator"]["calls"]
+            os._exit(0 if (free, reply.text, calls) == (True, "Hello", 1) else 1)
         finally:
             os._exit(2)
     async with asyncio.timeout(60):
         while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
             await asyncio.sleep(0.01)
     assert ended == (child, 0)
+    assert limit.in_flight == 1
     await one.complete(request())
     assert counted.snapshot()["simulator"]["calls"] == 2
     assert len(server.bodies) == 3

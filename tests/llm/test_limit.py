@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 from typing import Any
 
 import pytest
@@ -99,16 +98,6 @@ def test_one_limit_per_model_with_the_lowest_ceiling() -> None:
     assert limit_of("http://x/v1", "one") is first
     assert first.limit == 5
     assert limit_of("http://x/v1", "two") is not first
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-async def test_a_forked_process_has_nothing_in_flight() -> None:
-    limit, _ = await held(1, ceiling=1)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if limit.in_flight == 0 else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert limit.in_flight == 1
 
 
 async def test_a_server_that_refuses_gets_fewer_requests(server: ModelServer) -> None:
