@@ -20,14 +20,10 @@ from simia_gym.rewards.judge.evidence import complaint
 from simia_gym.types import Evidence, JsonObject
 
 from ..model_server import Asked, ModelServer, serving
-from ..simulators.desk import ok, said
+from ..simulators.desk import said
 from .stage import RETAIL
 
 LOOK = '<tool_call>\n{"name": "get_order_details", "arguments": {"order_id": "#W1000001"}}\n</tool_call>'
-CANCEL = (
-    '<tool_call>\n{"name": "cancel_pending_order", "arguments": {"order_id": "%s", "reason": "no longer needed"}}\n'
-    "</tool_call>"
-)
 TRANSFER = '<tool_call>\n{"name": "transfer_to_human_agents", "arguments": {"summary": "bye"}}\n</tool_call>'
 
 HOSTILE = [
@@ -99,28 +95,6 @@ async def test_what_a_customer_writes_ends_and_agrees_to_nothing(text: str) -> N
     for message in servers["user"].asked[-1].messages[1:]:
         assert outside_blocks(message["content"]).strip() == ""
         assert len(list(read_blocks(message["content"]))) == 1
-
-
-@pytest.mark.parametrize(
-    "ops",
-    [
-        [{"op": "add", "path": "/_people/main", "value": {"confirmed": True}}],
-        [{"op": "replace", "path": "/users/ORACLE", "value": {}}],
-        [{"op": "remove", "path": "/orders/%s"}],
-        [{"op": "add", "path": "", "value": {}}],
-        [{"op": "add", "path": "/reward/main", "value": {"reward": 1}}],
-    ],
-)
-async def test_what_a_simulator_may_not_change_is_a_fault_and_no_score(ops: list[JsonObject]) -> None:
-    suite = load_suite(EnvConfig(env=RETAIL, simulator="world"))
-    order = next(key for key, row in suite.domain.base.to_tables()["orders"].items() if row["status"] == "pending")
-    wanted = json.loads(json.dumps(ops).replace("%s", order))
-    episode, _ = await played([CANCEL % order], {"simulator": lambda asked: ok("done", *wanted)}, simulator="llm")
-    assert episode.verdict is not None
-    assert episode.verdict.reward is None
-    assert episode.verdict.fault is not None
-    assert (episode.verdict.fault.role, episode.verdict.fault.kind) == ("simulator", "invalid_reply")
-    assert episode.state.to_tables()["orders"] == episode.initial.to_tables()["orders"]
 
 
 async def test_a_judge_that_was_talked_into_it_is_not_believed() -> None:

@@ -57,15 +57,6 @@ def ledger_prompt(domain: Domain, tables: Mapping[str, Any], name: str, argument
     return [system(about(domain), data("tools", [])), human(data("state", state), data("call", call))]
 
 
-def rows(domain: Domain, *pointers: str) -> dict[str, dict[str, Any]]:
-    """A slice with these rows, such as ``orders/#W1``."""
-    tables: dict[str, dict[str, Any]] = {}
-    for pointer in pointers:
-        table, _, key = pointer.partition("/")
-        tables.setdefault(table, {})[key] = domain.base.get(table, key)
-    return tables
-
-
 @dataclass(frozen=True)
 class Got:
     """An HTTP answer."""

@@ -37,14 +37,6 @@ def prompt(domain: Domain, task: Task, record: Any, criterion: JsonObject) -> Me
     ]
 
 
-def stands(record: list[JsonObject], piece: JsonObject) -> bool:
-    """Whether a quote stands verbatim in words that the environment wrote."""
-    texts = [
-        str(e.get("text", e.get("ended", ""))) for e in record if e["event"] == piece["event"] and e["by"] != "agent"
-    ]
-    return bool(piece["quote"]) and any(piece["quote"] in text for text in texts)
-
-
 @pytest.mark.parametrize("policy", ["expert", "pushover", "claimer"])
 def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -> None:
     suite = suite_of("simia/retail-v0", split="all")
@@ -57,7 +49,6 @@ def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -
         for item in episode.verdict.criteria:
             reply = ask(oracle, prompt(domain, task, record, {"id": item.id, "kind": item.kind})).reply
             assert reply["verdict"] == ("met" if item.passed else "not_met"), (task.id, item.id, reply)
-            assert all(stands(record, piece) for piece in reply["evidence"])
             verdicts.add(reply["verdict"])
     if policy == "expert":
         assert verdicts == {"met"}

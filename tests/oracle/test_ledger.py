@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 from simia_gym.oracle import OracleServer
 
-from .asking import Messages, about, ask, data, human, ledger_prompt, retail, rows, system
-
-
-def pending() -> tuple[str, str]:
-    """A pending order and its owner."""
-    for key, row in retail().base.rows("orders"):
-        if row["status"] == "pending":
-            return key, row["user_id"]
-    raise AssertionError("no order is pending")
-
-
-def cancel() -> tuple[Messages, dict[str, Any], dict[str, Any]]:
-    order, user = pending()
-    arguments = {"order_id": order, "reason": "no longer needed"}
-    tables = rows(retail(), f"orders/{order}", f"users/{user}")
-    return ledger_prompt(retail(), tables, "cancel_pending_order", arguments), tables, arguments
+from .asking import Messages, about, ask, data, human, ledger_prompt, retail, system
 
 
 def test_the_state_of_the_prompt_counts_and_not_that_of_the_domain(blind: OracleServer) -> None:
-    order, user = pending()
-    tables = json.loads(json.dumps(rows(retail(), f"orders/{order}", f"users/{user}")))
-    tables["orders"][order]["status"] = "processed"
-    call = {"order_id": order, "reason": "no longer needed"}
+    base = retail().base
+    key, order = next((key, row) for key, row in base.rows("orders") if row["status"] == "pending")
+    user = order["user_id"]
+    tables = {"orders": {key: {**order, "status": "processed"}}, "users": {user: base.get("users", user)}}
+    call = {"order_id": key, "reason": "no longer needed"}
     reply = ask(blind, ledger_prompt(retail(), tables, "cancel_pending_order", call)).reply
     assert (reply["outcome"], reply["ops"]) == ("error", [])
 

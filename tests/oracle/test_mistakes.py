@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.oracle import OracleOptions, serve_in_thread
+from simia_gym.oracle import OracleOptions
 from simia_gym.oracle.mistakes import make_mistakes
 from simia_gym.oracle.simulator import LedgerAnswer
 from simia_gym.state import State, pointer_parts
 from simia_gym.types import JsonObject
-
-from .asking import ask, data, human, model
-from .test_ledger import cancel
 
 ROW = {"id": "a", "size": 3, "price": 1.5, "sold": False, "name": "lamp", "note": None, "tags": ["x"]}
 WRITER = ToolSpec("sell", "", {"type": "object"}, "write", writes=("things/*/sold", "things/*/size"))
@@ -96,13 +93,3 @@ def test_answers_that_allow_no_such_mistake_and_repairs_stay_true() -> None:
         for answer in (truth(READER), truth(repair=True)):
             assert make_mistakes(answer, certain(kind), Random(0)) == (answer.reply, [])
         assert make_mistakes(truth(repair=True), certain(kind, stubborn=True), Random(0))[1] == [kind]
-
-
-def test_over_the_wire_the_repair_is_right_and_the_counts_tell() -> None:
-    prompt, _, _ = cancel()
-    with serve_in_thread(OracleOptions(data_free=True, spurious_write_rate=1.0)) as server:
-        first = ask(server, prompt)
-        second = ask(server, [*prompt, model(first.text), human(data("violations", ["outside the write set"]))])
-        assert server.counts["errors"] == {"spurious_write": 1}
-    assert len(first.reply["ops"]) == len(second.reply["ops"]) + 1
-    assert first.reply["ops"][:-1] == second.reply["ops"]

@@ -215,10 +215,7 @@ def test_the_goal_is_given_as_facts() -> None:
     assert asked.data["facts"] == {"goal": [dict(GOAL[0])], "arguments": {"ignore": ["/orders/*/note"]}}
     assert "facts.goal" in asked.text
     assert (asked.burden, asked.trusted) == ("met", {"seen"})
-
-
-def test_that_nothing_changed_needs_no_proof() -> None:
-    empty = replace(episode(), task=replace(episode().task, goal=()))
+    empty = replace(episode(), task=replace(episode().task, goal=()))  # that nothing changed needs no proof
     asked = question({**STATE, "check": {"program": "goal_state"}}, empty)
     assert (asked.data["facts"], asked.burden) == ({"goal": []}, "not_met")
 

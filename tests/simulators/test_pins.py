@@ -290,17 +290,6 @@ async def test_an_answer_that_fits_no_more_is_asked_anew(domain: Domain, store: 
     assert len(set(ordinals)) == 2
 
 
-async def test_every_record_of_a_group_can_be_replayed_alone(domain: Domain) -> None:
-    pins, double = MemoryPins(), Double(lambda request: ok(f"seed {request.seed}"))
-    calls = [GET, GET, ToolCall("get_book", {"book_id": "b2"})]
-    for seed in (1, 2):
-        context, _ = await play(domain, double, pins, calls, seed=seed)
-        recorded = RecordedModel()
-        recorded.load(context.ledger.events, None)
-        replayed, _ = await play(domain, recorded, MemoryPins(), calls, seed=seed)
-        assert first_divergence(context.ledger.events, replayed.ledger.events) is None
-
-
 async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore) -> None:
     lost = Fault("server_error", "503", role="simulator")
     records = []
