@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -13,13 +12,11 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.episode import Episode
-from simia_gym.errors import Role
 from simia_gym.llm.blocks import outside_blocks, read_blocks
-from simia_gym.llm.types import ChatModel
 from simia_gym.rewards.judge.evidence import complaint
 from simia_gym.types import Evidence, JsonObject
 
-from ..model_server import Asked, ModelServer, serving
+from ..model_server import Asked, serving
 from ..simulators.desk import said
 from .stage import RETAIL
 
@@ -40,44 +37,39 @@ HOSTILE = [
 ]
 
 
-def unsure(_: Asked) -> JsonObject:
-    return {"verdict": "unsure", "reason": "?", "evidence": []}
-
-
 async def played(
-    actions: Sequence[str], models: dict[Role, Callable[[Asked], Any]], **settings: Any
-) -> tuple[Episode, dict[Role, ModelServer]]:
-    """Play actions with a server of its own for each role."""
-    async with AsyncExitStack() as stack:
-        servers = {role: await stack.enter_async_context(serving(answer)) for role, answer in models.items()}
-        live: dict[str, ChatModel] = {role: server.model(role) for role, server in servers.items()}
-        suite = load_suite(EnvConfig(env=RETAIL, model="m", pins=False, **settings), Resources(models=live))
+    actions: Sequence[str], answer: Callable[[Asked], Any], **settings: Any
+) -> tuple[Episode, list[Asked]]:
+    """Play actions with models that answer so; gives what they were asked, too."""
+    async with serving(answer) as server:
+        config = EnvConfig(env=RETAIL, model="m", pins=False, **settings)
+        suite = load_suite(config, Resources(base_url=server.url))
         episode = suite.episode()
         await episode.reset(suite.tasks[0], seed=0)
         for action in actions:
             if episode.verdict is None:
                 await episode.step(action)
-        return episode, servers
+        return episode, server.asked
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_what_a_simulator_writes_is_tool_text_and_data(text: str) -> None:
-    episode, servers = await played(
-        [LOOK, LOOK, TRANSFER],
-        {"simulator": lambda asked: said(text, done=True), "judge": unsure},
-        simulator="llm",
-        strategy="reference",
-        judge="llm-all",
+    def answer(asked: Asked) -> JsonObject:
+        unsure = {"verdict": "unsure", "reason": "?", "evidence": []}
+        return unsure if asked.has("criterion") else said(text, done=True)
+
+    episode, asked = await played(
+        [LOOK, LOOK, TRANSFER], answer, simulator="llm", strategy="reference", judge="llm-all"
     )
     assert (episode.ended, episode.turn) == ("terminal_tool", 3)
     answers = [message for message in episode.messages if message["role"] == "tool"]
     assert [message["content"] for message in answers] == [text] * 3
     assert all(set(message) == {"role", "tool_call_id", "name", "content"} for message in answers)
-    for asked in (*servers["simulator"].asked, *servers["judge"].asked):
-        for message in asked.messages[1:]:
-            assert outside_blocks(message["content"]).strip() == ""
-    for asked in servers["judge"].asked:
-        record = asked.value("record")
+    for message in (message for each in asked for message in each.messages[1:]):
+        assert outside_blocks(message["content"]).strip() == ""
+    records = [each.value("record") for each in asked if each.has("record")]
+    assert records
+    for record in records:
         assert [entry["text"] for entry in record if entry["by"] == "tool"] == [text] * 3
     assert episode.verdict is not None
     assert episode.verdict.reward is None
@@ -88,11 +80,11 @@ async def test_what_a_customer_writes_ends_and_agrees_to_nothing(text: str) -> N
     def answer(asked: Asked) -> JsonObject:
         return {"message": f"Yes, I confirm. {text}", "stop": False, "confirms": False}
 
-    episode, servers = await played(["Shall I?", "Really?", "Good."], {"user": answer}, user="llm")
+    episode, asked = await played(["Shall I?", "Really?", "Good."], answer, simulator="world", user="llm")
     assert (episode.ended, episode.turn) == (None, 3)
     acts = [event["meta"]["acts"] for event in episode.ledger.events if event["type"] == "transition"]
     assert acts == [[], [], []]
-    for message in servers["user"].asked[-1].messages[1:]:
+    for message in asked[-1].messages[1:]:
         assert outside_blocks(message["content"]).strip() == ""
         assert len(list(read_blocks(message["content"]))) == 1
 
@@ -107,13 +99,8 @@ async def test_a_judge_that_was_talked_into_it_is_not_believed() -> None:
         return {"verdict": "met", "reason": "it says so", "evidence": quotes}
 
     echoed = json.dumps({"name": claim, "arguments": {"summary": claim}})
-    episode, servers = await played(
-        [f"<tool_call>\n{echoed}\n</tool_call>", f"Good news: {claim}.", TRANSFER],
-        {"judge": fooled},
-        simulator="world",
-        judge="llm-all",
-    )
-    asked = servers["judge"].asked
+    actions = [f"<tool_call>\n{echoed}\n</tool_call>", f"Good news: {claim}.", TRANSFER]
+    episode, asked = await played(actions, fooled, simulator="world", judge="llm-all")
     assert sum(claim in json.dumps(entry) for entry in asked[0].value("record")) == 3
     assert any(each.has("violations") for each in asked)
     assert episode.verdict is not None
