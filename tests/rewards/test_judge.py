@@ -32,10 +32,6 @@ RUDE = {"id": "rude", "kind": "forbidden", "check": {"llm": "The agent never pro
 SEEN = '{"order_id": "#W1", "status": "cancelled"}'
 
 
-def criterion(item: Mapping[str, Any]) -> Any:
-    return read_criterion(item)
-
-
 def story() -> Story:
     """Events: 2 and 3 a call, 5 words, 7 a malformed action, 9 the last words."""
     it = Story(opening="Please cancel order #W1.").call(
@@ -68,7 +64,7 @@ async def judged(
     left = list(replies)
     async with serving(lambda asked: left.pop(0) if len(left) > 1 else left[0]) as server:
         judge = LLMJudge(domain, server.model("judge"), **options)
-        (finding,) = await judge.judge(of or finished(), [criterion(item)])
+        (finding,) = await judge.judge(of or finished(), [read_criterion(item)])
     return finding, server.asked
 
 
@@ -116,9 +112,9 @@ async def test_one_criterion_a_call_and_the_rest_is_shared(domain: Domain) -> No
     async with serving(lambda asked: says("unsure")) as server:
         judge = LLMJudge(domain, server.model("judge"))
         for seed in (1, 2):
-            await judge.judge(finished(seed=seed), [criterion(item) for item in (GOAL, TOLD, RUDE)])
+            await judge.judge(finished(seed=seed), [read_criterion(item) for item in (GOAL, TOLD, RUDE)])
         other = finished()
-        await judge.judge(replace(other, digest="another"), [criterion(GOAL)])
+        await judge.judge(replace(other, digest="another"), [read_criterion(GOAL)])
     assert len(server.asked) == 7
     bodies = [json.dumps(asked.body["messages"]) for asked in server.asked[:6]]
     shared = len(bodies[0]) - len(json.dumps(server.asked[0].contents[1].rpartition("\n\n")[2])) - 4
@@ -142,8 +138,8 @@ async def test_answers_are_recorded_in_the_order_of_the_criteria(domain: Domain)
     async with serving(answer) as server:
         judge = LLMJudge(domain, server.model("judge"))
         first, second = finished(), finished()
-        findings = await judge.judge(first, [criterion(item) for item in items])
-        await judge.judge(second, [criterion(item) for item in items])
+        findings = await judge.judge(first, [read_criterion(item) for item in items])
+        await judge.judge(second, [read_criterion(item) for item in items])
     recorded = [(e["ordinal"], e["purpose"]) for e in first.events if e["type"] == "model"]
     assert recorded == [*((2 * n, "answer") for n in range(4)), (7, "repair"), (8, "answer"), (10, "answer")]
     assert first.ledger is not None
@@ -252,7 +248,7 @@ async def test_a_claim_alone_convinces_nobody(domain: Domain, words: str, item: 
 
     lazy = Story(opening="Please cancel order #W1.").say(words, "Hm?")
     async with serving(credulous) as server:
-        (finding,) = await LLMJudge(domain, server.model("judge")).judge(finished(lazy), [criterion(item)])
+        (finding,) = await LLMJudge(domain, server.model("judge")).judge(finished(lazy), [read_criterion(item)])
     assert finding.value is None
     assert len(server.asked) == 2
 
@@ -360,7 +356,7 @@ async def test_a_judge_that_fails_is_a_fault(domain: Domain, reply: Any, kind: s
 
 
 async def test_one_failure_does_not_leave_the_others_running_or_unrecorded(domain: Domain) -> None:
-    items = [criterion({**GOAL, "id": name}) for name in ("a", "b", "c")]
+    items = [read_criterion({**GOAL, "id": name}) for name in ("a", "b", "c")]
     it = finished()
     async with serving(lambda asked: 500 if asked.value("criterion")["id"] == "a" else says("not_met")) as server:
         before = asyncio.all_tasks()
