@@ -100,6 +100,8 @@ BAD: list[tuple[str, ...]] = [
     ("check nowhere", "nowhere"),
     ("check notes.svg", "notes.svg: is a file"),
     ("check folder.svg", "no domain.yaml"),
+    ("doctor --model m", "neither an endpoint nor a key"),
+    (f"doctor {PLACE}", "no model is named"),
     ("new-domain desk", "not an empty folder"),
     ("new-domain desk/domain.yaml", "not an empty folder"),
     ("verify-recorded x", "--data"),

@@ -48,6 +48,8 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["variable", "OPENAI_BASE_URL"]["says"] == "not set"
     assert {name for part, name in found if part == "environment"} == set(env_ids())
     assert sum(part == "episode" for part, _ in found) == 1
+    (model,) = [item for (part, _), item in found.items() if part == "model"]
+    assert (model["ok"], "none is configured" in model["says"], result.json["models"]) == (None, True, [])
     assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
 
 

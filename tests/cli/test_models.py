@@ -141,15 +141,6 @@ def test_doctor_tries_every_role_of_the_variables(
     assert "sk-of-the-judge-1234" not in result.out + result.err + told.out + told.err
 
 
-def test_doctor_without_a_model(simia: Simia) -> None:
-    result = simia("doctor", "--json")
-    assert (result.code, result.json["models"]) == (0, [])
-    (only,) = [item for item in result.json["findings"] if item["part"] == "model"]
-    assert (only["ok"], "none is configured" in only["says"]) == (None, True)
-    assert simia("doctor", "--model", "m").code == 2
-    assert simia("doctor", "--base-url", "http://127.0.0.1:9/v1").code == 2
-
-
 def test_doctor_says_what_a_server_can_do(simia: Simia) -> None:
     both = json.loads(completion("ready")) | {"data": [{"id": "m", "max_model_len": 32768}]}
     with answering(200, json.dumps(both).encode()) as address:

@@ -59,10 +59,6 @@ def test_variables_of_the_environment_are_no_options(simia: Simia, monkeypatch: 
     ("settings", "says"),
     [
         ({"model": "m"}, "model: .* Add base_url"),
-        ({"base_url": PLACE[1]}, "base_url: .* Add model"),
-        ({"votes": 3}, "Add judge='llm'"),
-        ({"roles": {"user": {"temperature": 1.0}}}, r"roles\.user: "),
-        ({"routes": {"calculate": "llm"}}, "Add simulator='hybrid'"),
         ({"simulator": "llm"}, r"SIMIA_SIMULATOR_MODEL; in Python model="),
         ({"simulater": "llm"}, "Did you mean 'simulator'"),
     ],
