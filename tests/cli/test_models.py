@@ -291,9 +291,6 @@ def test_no_estimate_where_the_domain_breaks(run: Run, monkeypatch: pytest.Monke
     assert (result.code, "expected calls" in result.err) == (0, False)
 
 
-SHOWN = {True: ["1 call · 12M tokens · $123.46 · 12 retries"], False: ["1 call · $123.46 · 12 retries"]}
-
-
 @pytest.mark.parametrize("width", [60, 80, 110, 200])
 @pytest.mark.parametrize("models", [True, False])
 @pytest.mark.parametrize("env", ["simia/webshop-v0", "somebody/a-name-longer-than-that-v0"])
@@ -314,8 +311,8 @@ def test_the_progress_line_fits(width: int, models: bool, env: str, desk: str, s
     shown = [line for line in file.getvalue().replace("\r", "\n").split("\n") if "success" in line]
     line = shown[-1].rpartition("\x1b[2K")[2]
     assert len(line) <= width
-    for text in ("━", "3999/4000", "success 100%", "0:00:0", *(SHOWN[width >= 110] if models and width >= 80 else [])):
-        assert text in line
+    assert all(text in line for text in ("━", "3999/4000", "success 100%", "0:00:0"))
+    assert ("1 call ·" in line and "$123.46 · 12 retries" in line) == (models and width >= 80)
     assert ("…" in line) == (env.startswith("somebody"))
 
 

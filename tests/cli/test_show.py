@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from simia_gym import read_records
-from simia_gym.cli.app import run
+from simia_gym.record.records import Record
 from simia_gym.rewards import report
 
+from .conftest import Simia
 
-@pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three episodes of the expert."""
-    path = tmp_path_factory.mktemp("show") / "r.jsonl"
-    assert run(["rollout", "retail", "--episodes", "3", "--out", str(path)]) == 0
-    return path
+
+@pytest.fixture
+def records(simia: Simia) -> list[Record]:
+    """Three episodes of the expert, in r.jsonl."""
+    assert simia("rollout", "retail", "--episodes", 3, "--out", "r.jsonl").code == 0
+    return list(read_records("r.jsonl"))
 
 
 def test_an_episode_reads_as_a_conversation_with_its_verdict(
-    record: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    records: list[Record], simia: Simia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = next(read_records(record))
-    assert run(["show", str(record)]) == 0
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert max(len(line) for line in lines if str(record) not in line) <= 80
+    shown = records[0]
+    lines = [line.rstrip() for line in simia("show", "r.jsonl").out.splitlines()]
+    assert max(len(line) for line in lines) <= 80
     text = "".join("".join(lines).split())
     for event in shown.events:
         for words in (event.get("say"), event.get("observation"), (event.get("call") or {}).get("name")):
@@ -37,27 +36,22 @@ def test_an_episode_reads_as_a_conversation_with_its_verdict(
     assert any(line.split()[:2] == [str(number), "agent"] for line in lines)
 
 
-def test_a_task_is_chosen_by_its_id(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    last = list(read_records(record))[-1]
-    assert run(["show", str(record), last.task, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == last.to_json()
-    assert run(["show", str(record), last.task + "x"]) == 2
-    assert f"Did you mean {last.task!r}?" in capsys.readouterr().err
-    assert run(["show", str(record), last.task, "--member", "1"]) == 2
+def test_a_task_is_chosen_by_its_id(records: list[Record], simia: Simia) -> None:
+    last = records[-1]
+    assert simia("show", "r.jsonl", last.task, "--json").json == last.to_json()
+    assert f"Did you mean {last.task!r}?" in simia("show", "r.jsonl", last.task + "x").err
+    assert simia("show", "r.jsonl", last.task, "--member", 1).code == 2
 
 
-def test_faults_and_refused_actions_stand_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bad.py").write_text(
+def test_faults_and_refused_actions_stand_in_it(simia: Simia) -> None:
+    Path("bad.py").write_text(
         "class Bad:\n"
         "    def act(self, messages):\n"
         "        if len(messages) > 2:\n            raise ValueError('it broke')\n"
         "        return '<tool_call>{'\n"
     )
-    path = tmp_path / "r.jsonl"
-    assert run(["rollout", "retail", "--episodes", "1", "--policy", f"{tmp_path}/bad.py:Bad", "--out", str(path)]) == 1
-    capsys.readouterr()
-    assert run(["show", str(path)]) == 0
-    out = capsys.readouterr().out
+    assert simia("rollout", "retail", "--episodes", 1, "--policy", "bad.py:Bad", "--out", "r.jsonl").code == 1
+    out = simia("show", "r.jsonl").out
     assert "<tool_call>{" in out
     assert "policy fault (bug): ValueError: it broke" in " ".join(out.split())
     assert "no reward" in out
