@@ -158,6 +158,7 @@ def test_check_warns_of_tasks_that_a_refusal_in_general_solves(desk: str, simia:
 
 
 CLASS = "from simia_gym.rewards.rubric import RubricReward\n\n\nclass Own(RubricReward):\n    "
+MADE_BY = f"{CLASS}@classmethod\n    def for_domain(cls, *a, **k):\n        return"
 STATE = "state: state.json"
 
 
@@ -165,13 +166,8 @@ STATE = "state: state.json"
     ("old", "new", "code", "plays"),
     [
         (REWARD, "own.py:Own", "class Own:\n    pass\n", False),
-        (
-            REWARD,
-            "own.py:Own",
-            f"{CLASS}@classmethod\n    def for_domain(cls, *a, **k):\n        return 1 / 0\n",
-            False,
-        ),
-        (REWARD, "own.py:Own", f"{CLASS}@classmethod\n    def for_domain(cls, *a, **k):\n        return None\n", False),
+        (REWARD, "own.py:Own", f"{MADE_BY} 1 / 0\n", False),
+        (REWARD, "own.py:Own", f"{MADE_BY} None\n", False),
         (REWARD, "own.py:Own", f"{CLASS}def problems(self, task, tools=None):\n        return 1 / 0\n", True),
         (STATE, 'state: "own.py:make"', "def make():\n    raise SystemExit(0)\n", False),
         (STATE, 'state: "own.py:make"', "def make():\n    return 7\n", False),
