@@ -19,6 +19,15 @@ def record(desk: str, simia: Simia) -> Path:
     return Path(simia("rollout", desk, "--json").json["record"])
 
 
+def test_a_record_answers_in_place_of_the_world(desk: str, simia: Simia, record: Path) -> None:
+    answered = ["rollout", desk, "--simulator", "replay", "--replay-from", record, "--json"]
+    again = simia(*answered).json
+    assert (again["valid"], again["success_rate"]) == (4, 1.0)
+    other = simia(*answered, "--policy", "random").json
+    assert other["valid"] < 4
+    assert other["faults"]
+
+
 def _tamper(path: Path, number: int, change: Callable[[Line], None]) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     change(lines[number])
