@@ -141,11 +141,13 @@ def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
 
 def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
     """Make the jobs of `slots_of`; each group generates its task once, when its first job is needed."""
+    digests: dict[int, str] = {}
     for position, slots in groupby(slots_of(plan, len(tasks)), itemgetter(0)):
         task = _task(tasks, position)
-        digest = "" if isinstance(task, MissingTask) else _digest(task)
+        if position not in digests and not isinstance(task, MissingTask):
+            digests[position] = _digest(task)
         for _, member in slots:
-            yield task if isinstance(task, MissingTask) else make_job(plan, task, member, digest)
+            yield task if isinstance(task, MissingTask) else make_job(plan, task, member, digests[position])
 
 
 def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> Job:
