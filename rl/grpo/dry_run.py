@@ -27,8 +27,9 @@ from simia_gym.rl.grpo.prepare import (
     training_rows,
 )
 from simia_gym.rl.grpo.process import variables
-from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
+from simia_gym.rl.grpo.run_folder import RunFolder
 from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
+from simia_gym.rl.resume import write_whole
 
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:

@@ -36,8 +36,9 @@ from simia_gym.rl.grpo.prepare import (
 from simia_gym.rl.grpo.process import Training, end_marked, make_ray_folder, variables
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import TrainingDisplay
-from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings, write_whole
+from simia_gym.rl.grpo.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides
+from simia_gym.rl.resume import check_settings, write_settings, write_whole
 from simia_gym.rl.small.card import Card, read_card, write_card
 
 NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
@@ -90,7 +91,7 @@ def run_grpo(asked: GrpoOptions) -> int:
         return show_plan(output, asked, plan)
     check_machine(plan)
     if asked.launch.resume:
-        check_settings(folder, plan.to_json())
+        check_settings(folder.path, plan.to_json(), fixed)
     with _sigterm_as_exception():
         try:
             return _run(output, asked, plan, folder)
@@ -153,7 +154,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
             check_supported(config)
             write_whole(folder.path / "verl.yaml", as_yaml(config))
             write_agent_loops(folder, asked, plan, int(config.actor_rollout_ref.rollout.agent.num_workers))
-            write_settings(folder, plan.to_json())
+            write_settings(folder.path, plan.to_json())
             return _train(output, plan, folder, start, words, environment | private, attempt)
         finally:
             if own is not None:

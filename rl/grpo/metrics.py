@@ -17,7 +17,8 @@ from typing import Any
 
 from simia_gym.rl.curve import Points, draw_curve
 from simia_gym.rl.grpo.episodes import EPISODES, TRAIN, VAL, EpisodeLine, added_models
-from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
+from simia_gym.rl.grpo.run_folder import RunFolder
+from simia_gym.rl.resume import write_whole
 
 
 @dataclass

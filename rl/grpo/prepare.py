@@ -16,9 +16,10 @@ from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.episodes import TRAIN, VAL, Purpose
 from simia_gym.rl.grpo.memory import shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
-from simia_gym.rl.grpo.run_folder import RunFolder, write_whole
+from simia_gym.rl.grpo.run_folder import RunFolder
 from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.labels import labels
+from simia_gym.rl.resume import write_whole
 from simia_gym.rl.small.card import read_card
 from simia_gym.rl.small.heads import plain_head
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.options import MAY_CHANGE
+from simia_gym.rl.resume import SETTINGS
+from simia_gym.types import JsonObject
 
 RESOURCES = re.compile(
     r"offload|(token_len|micro_batch_size)_per_gpu$|gpu_memory_utilization$|max_num_(seqs|batched_tokens)$"
@@ -42,7 +42,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.settings = path / "settings.json"
+        self.settings = path / SETTINGS
         self.log = path / "train.log"
         self.metrics = path / "metrics.jsonl"
         self.data = path / "data.json"
@@ -66,63 +66,11 @@ class RunFolder:
         return path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
-
-
-def write_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
-    """Write the run's settings."""
-    write_whole(folder.settings, json.dumps(settings, indent=1) + "\n")
-
-
-def check_settings(folder: RunFolder, settings: Mapping[str, Any]) -> None:
-    """Check that a resumed run has the settings it was started with.
-
-    Raises:
-        InputError: No run was started here, or a setting differs; names the setting.
-    """
-    try:
-        before = json.loads(folder.settings.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        fix = "Leave --resume out to begin one."
-        raise InputError(f"no training has begun in {folder.path}", where="--resume", fix=fix) from None
-    now = json.loads(json.dumps(settings))
-    for name in sorted((set(before) | set(now)) - MAY_CHANGE):
-        one, two = before.get(name), now.get(name)
-        found = _of_another_run(one or [], two or []) if name == "overrides" else _difference(name, one, two)
-        if found is not None:
-            what = f"{found[0]} was {_short(found[1])} and now is {_short(found[2])}"
-            fix = f"Give the options of the run (see {folder.settings}), or another --out."
-            raise InputError(what, where="--resume", fix=fix)
-
-
-def _of_another_run(before: Sequence[str], now: Sequence[str]) -> tuple[str, Any, Any] | None:
-    """The first override of verl's configuration that differs and changes what is learned."""
-    one, two = ({word.lstrip("+~").partition("=")[0]: word for word in words} for words in (before, now))
-    for key in sorted(set(one) | set(two)):
-        if one.get(key) != two.get(key) and not RESOURCES.search(key):
-            return f"--set {key}", one.get(key), two.get(key)
-    return None
-
-
-def _difference(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
-    """The first leaf that differs between two settings, with its dotted name."""
-    if isinstance(before, list) and isinstance(now, list):
-        before, now = dict(enumerate(before)), dict(enumerate(now))
-    if not isinstance(before, dict) or not isinstance(now, dict):
-        return None if before == now else (name, before, now)
-    for key in [*before, *(key for key in now if key not in before)]:
-        if found := _difference(f"{name}.{key}", before.get(key), now.get(key)):
-            return found
-    return None
-
-
-def _short(value: Any, most: int = 120) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= most else f"{text[:most]}…"
+def fixed(settings: JsonObject) -> JsonObject:
+    """The settings that a resumed run must share with its start; each key of verl's configuration is one of them."""
+    words = {f"--set {word.lstrip('+~').partition('=')[0]}": word for word in settings.get("overrides", ())}
+    kept = {name: value for name, value in settings.items() if name not in MAY_CHANGE and name != "overrides"}
+    return kept | {key: word for key, word in words.items() if not RESOURCES.search(key)}
 
 
 @contextmanager

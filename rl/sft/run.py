@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.trajectories import Trajectory
+from simia_gym.rl.resume import check_settings, write_settings
 from simia_gym.rl.sft import metrics, trainer
 from simia_gym.rl.sft.files import write_trajectories
 from simia_gym.rl.sft.fresh_ids import FreshIds
@@ -87,7 +87,7 @@ def train_sft(
 
     if not resume:
         out.mkdir(parents=True, exist_ok=True)
-        settings.write(out)
+        write_settings(out, asdict(settings))
     checkpoint = trainer.last_checkpoint(out) if resume else None
     before = metrics.forget_after(out, -1 if checkpoint is None else int(checkpoint.name.rpartition("-")[2]))
     began = time.monotonic()
@@ -110,7 +110,7 @@ def train_sft(
         "trajectories": len(train.rows),
         "too_long": left_out,
         "kinds": gathered.kinds,
-        "settings": _as_json(settings),
+        "settings": asdict(settings),
         **{name: value for name, value in measured.items() if name in ("eval_loss", "eval_mean_token_accuracy")},
     }
     old = read_card(settings.policy) or Card()
@@ -185,11 +185,7 @@ def check(settings: SFTSettings, out: Path, resume: bool) -> None:
     """
     trainer.check_alone()
     if resume:
-        settings.check_same(out)
+        check_settings(out, asdict(settings))
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         fix = "Give another --out, or resume with --resume."
         raise InputError("the folder is not empty", where=str(out), fix=fix)
-
-
-def _as_json(settings: SFTSettings) -> dict[str, Any]:
-    return {**vars(settings), "envs": list(settings.envs), "data": list(settings.data), "extra": dict(settings.extra)}

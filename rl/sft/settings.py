@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
-
-import orjson
 
 from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 
-SETTINGS = "settings.json"
 _OWN_OPTIONS = {
     "output_dir": "--out",
     "resume_from_checkpoint": "--resume",
@@ -107,25 +102,3 @@ class SFTSettings(Settings):
         for name, option in _OWN_OPTIONS.items():
             if name in self.extra:
                 raise InputError(f"{name} has an option of its own", where="--set", fix=f"Use {option}.")
-
-    def write(self, folder: Path) -> None:
-        """Write the settings to a run's folder."""
-        (folder / SETTINGS).write_bytes(self._bytes())
-
-    def check_same(self, folder: Path) -> None:
-        """Check that a resumed run has the same settings as before.
-
-        Raises:
-            InputError: The folder contains no run, or its settings differ; names them.
-        """
-        path = folder / SETTINGS
-        if not path.is_file():
-            raise InputError("there is nothing to resume", where=str(folder), fix="Leave --resume out.")
-        before, now = orjson.loads(path.read_bytes()), orjson.loads(self._bytes())
-        other = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-        if other:
-            shown = ", ".join(f"{name}={before.get(name)!r}" for name in other)
-            raise InputError(f"it was begun with {shown}", where=str(path), fix="Give the same settings.")
-
-    def _bytes(self) -> bytes:
-        return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

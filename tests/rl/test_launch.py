@@ -28,8 +28,9 @@ from simia_gym.rl.grpo.prepare import addresses, check_policy
 from simia_gym.rl.grpo.process import MARK, PLUG_IN, end_marked, make_ray_folder, mark_of, marked, variables
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import facts_of
-from simia_gym.rl.grpo.run_folder import RunFolder, check_settings, only_one, write_settings
+from simia_gym.rl.grpo.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.grpo.worlds import RunSettings, Worlds
+from simia_gym.rl.resume import check_settings, write_settings
 
 from .grpo_options import LINE, MASKED, grpo_options
 from .libraries import need
@@ -278,21 +279,23 @@ KL, MORE = f"{ACTOR}.use_kl_loss=true", f"{ACTOR}.ppo_max_token_len_per_gpu=8192
 
 def test_a_run_goes_on_with_other_limits_of_memory_and_no_other_settings(folder: RunFolder) -> None:
     with pytest.raises(InputError, match="no training has begun"):
-        check_settings(folder, plan_of().to_json())
-    write_settings(folder, plan_of(overrides=(KL, MORE)).to_json())
+        check_settings(folder.path, plan_of().to_json(), fixed)
+    write_settings(folder.path, plan_of(overrides=(KL, MORE)).to_json())
     memory = (f"{ACTOR}.fsdp_config.param_offload=true", "actor_rollout_ref.rollout.gpu_memory_utilization=0.4")
     for more in ((), memory, (MORE.replace("8192", "4096"),), ("algorithm.filter_groups.max_num_gen_batches=40",)):
-        check_settings(folder, plan_of(steps=99, save_every=3, logger=("wandb",), overrides=(KL, *more)).to_json())
+        check_settings(
+            folder.path, plan_of(steps=99, save_every=3, logger=("wandb",), overrides=(KL, *more)).to_json(), fixed
+        )
     others: list[dict[str, Any]] = [{"seed": 1}, {"temperature": 0.5}, {"env": ("simia/webshop-v0",)}]
     for other in (*others, {"overrides": memory}, {"overrides": (KL, MORE, "+trainer.x=1")}):
         with pytest.raises(InputError, match=r"was .* and now is"):
-            check_settings(folder, plan_of(**{"overrides": (KL, MORE), **other}).to_json())
+            check_settings(folder.path, plan_of(**{"overrides": (KL, MORE), **other}).to_json(), fixed)
 
 
 def test_a_start_that_came_to_nothing_leaves_the_folder_free(
     folder: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_settings(folder, plan_of().to_json())
+    write_settings(folder.path, plan_of().to_json())
     folder.log.write_bytes(b"RuntimeError: 3 batches in a row\n")
     write_episodes(folder.path, MASKED, MASKED, replace(LINE, step=2))
     assert failed(Output(False), plan_of(), folder, 0, 1) == 1
@@ -302,7 +305,7 @@ def test_a_start_that_came_to_nothing_leaves_the_folder_free(
 
 def test_a_dry_run_writes_into_no_run(folder: RunFolder) -> None:
     need("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
-    write_settings(folder, plan_of().to_json())
+    write_settings(folder.path, plan_of().to_json())
     (folder.path / "verl.yaml").write_text("mine", encoding="utf-8")
     for resume in (False, True):
         with pytest.raises(InputError, match="contains a training"):
