@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig
 from simia_gym.domain.data import DomainData
-from simia_gym.domain.tasks import task_hash
+from simia_gym.domain.tasks import index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError, PatchError, did_you_mean
@@ -182,10 +181,10 @@ class Domain:
         fixed = {task.id: task for tasks in self.tasks.values() for task in tasks}
         if task_id in fixed:
             return fixed[task_id]
-        number = re.search(r"\d+$", task_id)
-        if number is not None and self.generator is not None:  # a generated task's id ends with its index
+        index = index_in(task_id)
+        if index is not None and self.generator is not None:
             for split in SPLITS:
-                task = self.generator(split, int(number.group()))
+                task = self.generator(split, index)
                 if task.id == task_id:
                     return task
         fix = did_you_mean(task_id, fixed) or f"Such as {', '.join([*fixed][:3])}."

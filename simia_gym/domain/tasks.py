@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, overload
@@ -82,6 +83,20 @@ def task_hash(task: Task) -> str:
     return hashlib.sha256(encode(task_to_json(task))).hexdigest()[:16]
 
 
+def index_in(task_id: str) -> int | None:
+    """The index of a generated task, with which its id ends; ``None`` if the id ends with no number."""
+    number = re.search(r"\d+$", task_id)
+    return None if number is None else int(number.group())
+
+
+def _named(task: Task, index: int) -> Task:
+    """Check that a generated task can be found again by its id."""
+    if index_in(str(getattr(task, "id", index))) != index:  # `rollout.jobs` reports what is not a task
+        fix = "Let the domain's generator end each id with the task's index, after a character that is no digit."
+        raise DomainError(f"the id of generated task {index} is {task.id!r}", where="generator", fix=fix)
+    return task
+
+
 class TaskList(Sequence[Task]):
     """The fixed tasks of a split followed by generated ones, which are made on access.
 
@@ -116,7 +131,7 @@ class TaskList(Sequence[Task]):
         make = cast("Callable[[Split, int], Task]", self._generate)
         for split, count in self._plan.items():
             if number < count:
-                return make(split, number)
+                return _named(make(split, number), number)
             number -= count
         raise IndexError(index)
 

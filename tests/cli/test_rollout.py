@@ -154,7 +154,8 @@ from simia_gym.domain.tasks import task_from_json
 def generate(split, index):
     if index == 2:
         raise SystemExit(0)
-    task = {'id': f'{split}-g{index}', 'split': split, 'kind': 'more', 'instruction': '?', 'goal': []}
+    name = f'{split}-{index}' if index != 1 else f'{split}-1-b'
+    task = {'id': name, 'split': split, 'kind': 'more', 'instruction': '?', 'goal': []}
     return task_from_json(task, 'here')
 """
 
@@ -164,9 +165,10 @@ def test_task_generator_that_breaks_is_told_after_everything_else(desk: str, sim
     with Path(desk, "domain.yaml").open("a") as file:
         file.write("generator: more.py:generate\n")
     result = simia("rollout", desk, "--generated", 4, "--policy", "null", "--json")
-    assert (result.code, result.json["episodes"]) == (2, 7)
+    assert (result.code, result.json["episodes"]) == (2, 6)
     assert "cannot be made" in result.json["error"]
-    assert result.err.splitlines()[-1].startswith("simia: error: tasks: 1 of the tasks cannot be made")
+    assert result.err.splitlines()[-1].startswith("simia: error: tasks: 2 of the tasks cannot be made")
+    assert "the id of generated task 1 is 'train-1-b'" in result.err
 
 
 def test_a_policy_changes_its_copy_of_the_tools_only(desk: str, simia: Simia) -> None:
