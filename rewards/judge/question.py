@@ -17,6 +17,14 @@ _GOAL = (
     ", and nothing else was changed. Take the calls that succeeded and their answers for what was done."
 )
 _NOTHING = "Nothing was changed by the end of the episode: no call that changes something succeeded."
+# Statements for programs whose summary speaks of their arguments or leaves something out that a judge needs.
+_STATEMENTS = {
+    "refused": "The agent told the user that it cannot or will not do what was asked, once it could know.",
+    "gold_writes": (
+        "No tool wrote more often than the task's gold actions have it, so nothing was done and undone on the way."
+    ),
+    "valid_actions": "The share of the agent's actions that were well formed; the value is that share.",
+}
 # Programs whose criterion is met if something did not happen: no quote can prove that.
 _ABSENCES = frozenset(
     {
@@ -84,7 +92,7 @@ def question_of(criterion: Criterion, finished: FinishedEpisode) -> Question:
     arguments = _arguments(check.args)
     facts: JsonObject = {}
     absent = criterion.kind == "forbidden" or name in _ABSENCES
-    text = check.program.summary
+    text = _STATEMENTS.get(name, check.program.summary)
     if name == "goal_state":
         goal = list(finished.task.goal or ())
         facts["goal"] = goal

@@ -69,7 +69,7 @@ class GoldWritesArgs(Args):
 
 
 def gold_writes(finished: FinishedEpisode, args: GoldWritesArgs) -> Finding:
-    """No tool wrote more often than the task's gold actions have it, so nothing was done and undone on the way."""
+    """No tool wrote more often than in the task's gold actions."""
     left = Counter(str(item["name"]) for item in finished.task.gold)
     for call in _writes(finished, (), args.exempt):
         if not call.ok:

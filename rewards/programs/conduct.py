@@ -38,7 +38,7 @@ class ValidActionsArgs(Args):
 
 
 def valid_actions(finished: FinishedEpisode, args: ValidActionsArgs) -> Finding:
-    """The share of the agent's actions that were well formed; the value is that share."""
+    """Every action is well formed; the value is the share that is."""
     acted = {e["turn"] for e in finished.events if e["type"] == "action"}
     errors = _errors(finished, calls=args.calls)
     bad = {finished.events[index]["turn"] for index, _ in errors} & acted

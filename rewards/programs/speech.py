@@ -24,8 +24,8 @@ class SaysArgs(Args):
     any: Texts = Field(default=(), description="Texts of which one must have been told.")
     mode: Mode = Field(default="words", description="`words` (numbers as numbers) or `substring` (tau2's rule).")
     rivals: Texts = Field(default=(), description="Wrong answers; without them, other numbers or ids of that kind.")
-    most: int = Field(default=12, ge=0, description="So many wrong ones may stand in the message, not in `substring`.")
-    longest: int = Field(default=4000, ge=1, description="Longer messages tell nothing, not in `substring`.")
+    most: int = Field(default=12, ge=0, description="Most wrong answers that a message may contain and still count (not in `substring`).")
+    longest: int = Field(default=4000, ge=1, description="Longest message, in characters, that counts (not in `substring`).")
     after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
 
     @model_validator(mode="after")
@@ -98,7 +98,7 @@ class RefusedArgs(Args):
 
 
 def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
-    """The agent told the user that it cannot or will not do what was asked, once it could know."""
+    """The agent refused in words, after the calls and answers that `after` and `heard` list."""
     off_topic: Evidence | None = None
     early: Evidence | None = None
     ready, missed = ready_at(finished, args.after)
@@ -138,7 +138,7 @@ class NotClaimedArgs(Args):
         default=(),
         description="Participles such as `cancelled` that must not be claimed; all deeds if empty.",
     )
-    earlier: bool = Field(default=False, description="Whether it did happen before, and may be told as long past.")
+    earlier: bool = Field(default=False, description="Whether the deed was done before the episode, so that the agent may report it as past.")
 
 
 def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:

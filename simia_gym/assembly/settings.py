@@ -66,7 +66,11 @@ class EnvConfig(Settings):
         unset="programs only",
     )
     votes: int = setting(
-        1, "Judge votes for a criterion that decides the reward alone; odd.", metavar="N", panel=MODELS, ge=1
+        1,
+        "Number of judge votes (odd) on each criterion that can decide the reward by itself (required or forbidden).",
+        metavar="N",
+        panel=MODELS,
+        ge=1,
     )
     feedback: Feedback = setting(
         "terse", "Error messages: terse (as the real system) or explain (also the reason and a fix).", panel=WORLD

@@ -239,7 +239,7 @@ class Domain:
         Args:
             judge_model: The model of the LLM judge; ``None`` for no judge.
             judge_scope: ``llm``: it judges the criteria that no program can; ``all``: every criterion.
-            votes: Number of judge votes for a criterion that decides the reward alone.
+            votes: Number of judge votes on each criterion that can decide the reward by itself (required or forbidden).
 
         Returns:
             The reward function.
