@@ -20,7 +20,7 @@ class CallPattern(Args):
     tool: ToolNames = Field(description="The tool, or several of which any counts.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Arguments that the call must have, at least.")
     outcome: Outcome = Field(default="ok", description="Which calls count: `ok`, `error` or `any`.")
-    observation: Texts = Field(default=(), description="Answers of which the call must have got one, if any are given.")
+    observation: Texts = Field(default=(), description="If given, only calls that got one of these observations count.")
 
 
 def matching(finished: FinishedEpisode, pattern: CallPattern) -> Iterable[CallMade]:
@@ -47,7 +47,7 @@ def _after(value: Any) -> Any:
 
 
 After: TypeAlias = Annotated[tuple[tuple[CallPattern, ...], ...], BeforeValidator(_after)]
-"""Calls that must all have come first; a list in it is a choice, of which one call is enough."""
+"""Calls that must all have come first; of a list inside it, one call is enough."""
 
 
 def ready_at(finished: FinishedEpisode, after: After) -> tuple[int, str]:

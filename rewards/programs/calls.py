@@ -84,9 +84,11 @@ def gold_writes(finished: FinishedEpisode, args: GoldWritesArgs) -> Finding:
 class ConfirmedWritesArgs(Args):
     """Arguments of `confirmed_writes`."""
 
-    tools: ToolNames = Field(default=(), description="The tools that need one; all that write if none are named.")
-    exempt: ToolNames = Field(default=(), description="Tools that need none.")
-    attempts: bool = Field(default=True, description="Whether calls that failed need one too.")
+    tools: ToolNames = Field(
+        default=(), description="The tools that need a confirmation; all that write if none are named."
+    )
+    exempt: ToolNames = Field(default=(), description="Tools that need no confirmation.")
+    attempts: bool = Field(default=True, description="Whether calls that failed need a confirmation too.")
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
@@ -114,7 +116,9 @@ class CalledBeforeArgs(Args):
 
     tool: ToolNames = Field(description="The tool that must have succeeded first, or several of which any counts.")
     before: ToolNames = Field(default=(), description="The tools that must wait for it.")
-    effects: tuple[ToolEffect, ...] = Field(default=(), description="Effects whose tools must wait for it too.")
+    effects: tuple[ToolEffect, ...] = Field(
+        default=(), description="Tools with one of these effects must wait for it too."
+    )
 
     @model_validator(mode="after")
     def _something(self) -> CalledBeforeArgs:

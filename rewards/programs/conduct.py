@@ -16,7 +16,7 @@ GATE = ("unknown_tool", "invalid_arguments")
 class NoErrorsArgs(Args):
     """Arguments of `no_errors`."""
 
-    max: int = Field(default=0, ge=0, description="How many are still fine.")
+    max: int = Field(default=0, ge=0, description="Most malformed actions that are allowed.")
     codes: Texts = Field(default=(), description="Only these codes count; all if none are named.")
     calls: bool = Field(default=False, description="Whether unknown tools and invalid arguments count too.")
 

@@ -23,10 +23,21 @@ class SaysArgs(Args):
     all: Texts = Field(default=(), description="Texts that must all have been told.")
     any: Texts = Field(default=(), description="Texts of which one must have been told.")
     mode: Mode = Field(default="words", description="`words` (numbers as numbers) or `substring` (tau2's rule).")
-    rivals: Texts = Field(default=(), description="Wrong answers; without them, other numbers or ids of that kind.")
-    most: int = Field(default=12, ge=0, description="Most wrong answers that a message may contain and still count (not in `substring`).")
-    longest: int = Field(default=4000, ge=1, description="Longest message, in characters, that counts (not in `substring`).")
-    after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
+    rivals: Texts = Field(
+        default=(),
+        description="Wrong answers that `most` counts; if none are given, other numbers or ids of the same shape.",
+    )
+    most: int = Field(
+        default=12,
+        ge=0,
+        description="Most wrong answers that a message may contain and still count (not in `substring`).",
+    )
+    longest: int = Field(
+        default=4000, ge=1, description="Longest message, in characters, that counts (not in `substring`)."
+    )
+    after: After = Field(
+        default=(), description="Calls that must have come first; of a list inside it, one call is enough."
+    )
 
     @model_validator(mode="after")
     def _something(self) -> SaysArgs:
@@ -88,11 +99,13 @@ class RefusedArgs(Args):
     """Arguments of `refused`."""
 
     about: Texts = Field(default=(), description="Texts of which one must stand in the same message as the refusal.")
-    after: After = Field(default=(), description="Calls that must have come first; a list in it is a choice.")
+    after: After = Field(
+        default=(), description="Calls that must have come first; of a list inside it, one call is enough."
+    )
     heard: Texts = Field(default=(), description="Slots (details) that a scripted user must have told the agent first.")
     by_transfer: bool = Field(default=False, description="Whether a successful terminal tool counts as refusing.")
     tools: ToolNames = Field(
-        default=(), description="The tools that count for that; all terminal ones if none are named."
+        default=(), description="The tools that count for `by_transfer`; all terminal ones if none are named."
     )
     cues: Texts = Field(default=(), description="Further phrases that count as refusing.")
 
@@ -138,7 +151,10 @@ class NotClaimedArgs(Args):
         default=(),
         description="Participles such as `cancelled` that must not be claimed; all deeds if empty.",
     )
-    earlier: bool = Field(default=False, description="Whether the deed was done before the episode, so that the agent may report it as past.")
+    earlier: bool = Field(
+        default=False,
+        description="Whether the deed was done before the episode, so that the agent may report it as past.",
+    )
 
 
 def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:

@@ -78,7 +78,11 @@ class EnvConfig(Settings):
     model: str | None = setting(None, "Model of simulator, user and judge.", metavar="NAME", panel=MODELS)
     roles: Mapping[str, Mapping[str, Any]] = setting({}, "Settings of the models by role.", option="")
     routes: Mapping[str, Literal["world", "llm"]] = setting(
-        {}, "What answers a tool in the hybrid: world or llm.", option="route", metavar="TOOL=KIND", panel=MODELS
+        {},
+        "What answers a tool with the simulator hybrid: world or llm.",
+        option="route",
+        metavar="TOOL=KIND",
+        panel=MODELS,
     )
     pins: bool = setting(
         True, "In a group, the model gives the same answer to the same call in the same state.", panel=MODELS
