@@ -15,6 +15,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from simia_gym.errors import InputError
+from simia_gym.policies.base import THINKING_OFF, Thinking
+from simia_gym.rl.chat.thinking import DEFAULT, template_arguments
 from simia_gym.types import JsonObject, Message
 
 # No model sees these words. verl starts its renderings with the same conversation, so that templates that look at
@@ -31,30 +33,34 @@ class ChatTokens:
 
     Args:
         tokenizer: A Hugging Face tokenizer with a chat template.
+        thinking: ``never`` or ``keep``; see `simia_gym.rl.chat.thinking`.
 
     Attributes:
+        thinking: ``never`` or ``keep``.
         end_id: The token that closes a turn, such as ``<|im_end|>``; ``None`` if there is none.
         separator: The tokens between that token and the next turn; for ChatML a newline.
 
     Raises:
-        InputError: The tokenizer has no chat template.
+        InputError: The tokenizer has no chat template, or one whose thinking cannot be turned off as asked.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, thinking: Thinking = DEFAULT) -> None:
         if not getattr(tokenizer, "chat_template", None):
             fix = "Give a chat model's tokenizer, or one made by `simia new-policy`."
             raise InputError("the tokenizer has no chat template", where=_name(tokenizer), fix=fix)
         self.tokenizer = tokenizer
+        self.thinking, self._arguments = thinking, template_arguments(thinking)
+        self._check_switch()
         self.end_id, self.separator = self._end_of_turn()
         self._prefixes: dict[tuple[str, ...] | None, tuple[list[JsonObject], list[int]]] = {}
 
     @classmethod
-    def of(cls, tokenizer: Any) -> ChatTokens:
+    def of(cls, tokenizer: Any, thinking: Thinking = DEFAULT) -> ChatTokens:
         """The shared instance of a tokenizer, created at its first use."""
-        known = _known.get(tokenizer)
-        if known is None:
-            known = _known[tokenizer] = cls(tokenizer)
-        return known
+        known = _known.setdefault(tokenizer, {})
+        if thinking not in known:
+            known[thinking] = cls(tokenizer, thinking)
+        return known[thinking]
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """The ids of a whole conversation, followed by those that open the assistant's next turn."""
@@ -103,9 +109,26 @@ class ChatTokens:
 
     def _render(self, messages: Sequence[Mapping[str, Any]], *, prompt: bool) -> list[int]:
         ids = self.tokenizer.apply_chat_template(
-            [dict(message) for message in messages], tokenize=True, add_generation_prompt=prompt, return_dict=False
+            [dict(message) for message in messages],
+            tokenize=True,
+            add_generation_prompt=prompt,
+            return_dict=False,
+            **self._arguments,
         )
         return [int(item) for item in ids]
+
+    def _check_switch(self) -> None:
+        """Check that thinking is off if it should be: by the template's switch, or because it never thinks."""
+        template = str(self.tokenizer.chat_template)
+        if not self._arguments or "think" not in template.lower():
+            return
+        on, off = (
+            self.tokenizer.apply_chat_template(_BEFORE, tokenize=False, add_generation_prompt=True, **arguments)
+            for arguments in ({}, self._arguments)
+        )
+        if on == off:
+            what = f"its chat template knows thinking, but has no switch {next(iter(THINKING_OFF))!r} to turn it off"
+            raise InputError(what, where=_name(self.tokenizer), fix="Set thinking to keep.")
 
     def _end_of_turn(self) -> tuple[int | None, tuple[int, ...]]:
         """The token that closes a turn and the separator: the common suffix of two user turns with different texts."""
@@ -127,6 +150,7 @@ class Conversation:
     Args:
         tokenizer: A Hugging Face tokenizer with a chat template.
         messages: The initial messages: the system message and the environment's first message.
+        thinking: ``never`` or ``keep``; see `simia_gym.rl.chat.thinking`.
 
     Attributes:
         ids: All token ids so far.
@@ -136,8 +160,8 @@ class Conversation:
         end_id: The token that ends the policy's turn.
     """
 
-    def __init__(self, tokenizer: Any, messages: Sequence[Message]) -> None:
-        self._chat = ChatTokens.of(tokenizer)
+    def __init__(self, tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEFAULT) -> None:
+        self._chat = ChatTokens.of(tokenizer, thinking)
         self.ids = self._chat.prompt(messages)
         self.prompt_length = len(self.ids)
         self.mask = [0] * self.prompt_length
@@ -186,7 +210,7 @@ def template_message(message: Message) -> JsonObject:
     return plain
 
 
-_known: WeakKeyDictionary[Any, ChatTokens] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Any, dict[Thinking, ChatTokens]] = WeakKeyDictionary()
 _MOST_PREFIXES = 256
 
 

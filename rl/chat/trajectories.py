@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from simia_gym.actions import strip_thinking
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
@@ -87,6 +88,17 @@ def rewritten(messages: Sequence[Message], change: Callable[[str], str]) -> list
         message if message["role"] == "system" else {**message, "content": change(str(message["content"]))}
         for message in messages
     ]
+
+
+def without_thinking(trajectory: Trajectory) -> Trajectory:
+    """The trajectory without the policy's thinking; the same object if there is none."""
+    messages = [
+        {**message, "content": strip_thinking(said).lstrip()}
+        if message["role"] == "assistant" and "think>" in (said := str(message["content"]))
+        else message
+        for message in trajectory.messages
+    ]
+    return trajectory if messages == trajectory.messages else replace(trajectory, messages=messages)
 
 
 def _is_conversation(messages: Any) -> bool:

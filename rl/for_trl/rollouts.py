@@ -16,12 +16,15 @@ from typing import Any, TypeVar
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import new_loop, run_sync
 from simia_gym.errors import InputError
+from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.play import Limits, Played, play
+from simia_gym.rl.chat.thinking import choose_thinking, template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens, Conversation
 from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.engines import Engine, engine_of
 from simia_gym.rl.for_trl.rows import Begin, Beginnings, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.teaching import Teaching
+from simia_gym.rl.small.card import Card, read_card
 from simia_gym.types import JsonObject, Task
 
 T = TypeVar("T")
@@ -41,6 +44,7 @@ class EpisodesRollout:
         max_prompt_length: Maximum tokens of a prompt. A longer one ends the training; it is not truncated.
         turn_tokens: Maximum tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
         slots: Maximum number of episodes whose turns the model samples at the same time.
+        thinking: ``never`` or ``keep``; by default as the policy was trained, else ``keep``.
 
     Attributes:
         suites: The environments by their names in rows and results; see `Beginnings.suites`.
@@ -53,6 +57,7 @@ class EpisodesRollout:
         max_prompt_length: int = MAX_PROMPT_LENGTH,
         turn_tokens: int | None = None,
         slots: int = 64,
+        thinking: Thinking | None = None,
     ) -> None:
         self._beginnings = Beginnings(suites)
         self.suites = self._beginnings.suites
@@ -60,7 +65,9 @@ class EpisodesRollout:
         self._limits = Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
         if slots < 1:
             raise InputError(f"slots is {slots}", where="slots", fix="Give at least 1.")
-        self._slots = slots
+        if thinking not in (None, "never", "keep"):
+            raise InputError(f"thinking is {thinking!r}", where="thinking", fix="Give 'never' or 'keep'.")
+        self._slots, self._thinking = slots, thinking
         self._teaching = Teaching()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -102,12 +109,12 @@ class EpisodesRollout:
                 fix = "Raise max_prompt_length, or use prompt='compact'."
                 raise InputError(one.fault.message, where=f"task {one.task}", fix=fix)
         self._teaching.look([begin.text for begin in begins], played, trainer)
-        spare = ChatTokens.of(trainer.processing_class)
+        spare = self._tokens(trainer)
         rows = [_row(one, begin, spare, prompt) for one, begin, prompt in zip(played, begins, prompts, strict=True)]
         return {name: [row[name] for row in rows] for name in rows[0]} if rows else _EMPTY
 
     async def _play_all(self, begins: Sequence[Begin], trainer: Any) -> list[Played]:
-        tokens = ChatTokens.of(trainer.processing_class)
+        tokens = self._tokens(trainer)
         response = trainer.max_completion_length
         longest = (self._limits.prompt or MAX_PROMPT_LENGTH) + response
         context = _context(trainer.model) or longest
@@ -124,7 +131,7 @@ class EpisodesRollout:
             trainer, episodes=len(begins), end_ids=end_ids, max_length=limits.total or longest, slots=self._slots
         ) as engine:
             work = [
-                self._play(begin, f"{begin.text}/{number}", begin.group(round_), engine, limits, tokens.tokenizer)
+                self._play(begin, f"{begin.text}/{number}", begin.group(round_), engine, limits, tokens)
                 for number, begin in enumerate(begins)
             ]
             played = await asyncio.gather(*work)
@@ -132,7 +139,7 @@ class EpisodesRollout:
         return played
 
     async def _play(
-        self, begin: Begin, name: str, group: str, engine: Engine, limits: Limits, tokenizer: Any
+        self, begin: Begin, name: str, group: str, engine: Engine, limits: Limits, tokens: ChatTokens
     ) -> Played:
         episode = self.suites[begin.env].episode()
         try:
@@ -141,7 +148,7 @@ class EpisodesRollout:
                 begin.task,
                 seed=begin.seed,
                 group=group,
-                begin=partial(Conversation, tokenizer),
+                begin=partial(Conversation, tokens.tokenizer, thinking=tokens.thinking),
                 sample=partial(engine.sample, name),
                 limits=limits,
             )
@@ -150,6 +157,21 @@ class EpisodesRollout:
         if played.fault is not None:
             logger.warning("%s, task %s: %s", begin.env, begin.task.id, played.fault.message)
         return played
+
+    def _tokens(self, trainer: Any) -> ChatTokens:
+        """The trainer's tokenizer and chat template.
+
+        Raises:
+            InputError: The policy was trained with other thinking than is asked for, or TRL's own setting differs.
+        """
+        tokenizer = trainer.processing_class
+        card = read_card(tokenizer.name_or_path) or Card()
+        asked, off = self._thinking, template_arguments("never").items() <= trainer.chat_template_kwargs.items()
+        if off and asked == "keep":
+            what = f"thinking is 'keep', and chat_template_kwargs of GRPOConfig is {trainer.chat_template_kwargs}"
+            raise InputError(what, where="thinking", fix="Leave one of them out.")
+        asked = "never" if off else asked
+        return ChatTokens.of(tokenizer, choose_thinking(asked, card.thinking, policy=tokenizer.name_or_path))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run on this thread, where the trainer is; in a notebook, whose loop is running, on the background loop."""
@@ -168,6 +190,7 @@ def episodes_rollout(
     max_prompt_length: int = MAX_PROMPT_LENGTH,
     turn_tokens: int | None = None,
     slots: int = 64,
+    thinking: Thinking | None = None,
     **settings: Any,
 ) -> EpisodesRollout:
     """An environment, or several, as TRL's ``rollout_func``.
@@ -177,6 +200,7 @@ def episodes_rollout(
         max_prompt_length: Maximum tokens of a prompt. A longer one ends the training; it is not truncated.
         turn_tokens: Maximum tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
         slots: Maximum number of episodes whose turns the model samples at the same time.
+        thinking: ``never`` or ``keep``; by default as the policy was trained, else ``keep``.
         **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
 
     Returns:
@@ -186,7 +210,9 @@ def episodes_rollout(
         InputError: A setting is wrong.
     """
     suites = suites_of(sources, settings)
-    return EpisodesRollout(suites, max_prompt_length=max_prompt_length, turn_tokens=turn_tokens, slots=slots)
+    return EpisodesRollout(
+        suites, max_prompt_length=max_prompt_length, turn_tokens=turn_tokens, slots=slots, thinking=thinking
+    )
 
 
 _EMPTY: dict[str, list[Any]] = {name: [] for name in ("prompt_ids", "completion_ids", "logprobs", "env_mask")}

@@ -23,6 +23,7 @@ logger = logging.getLogger("simia_gym")
 
 _SLOTS = 64
 _MAX_TOKENS = 512
+_THINKING = "role.policy.thinking"
 _EXTRA = ("top_p", "top_k", "max_length", "device", "dtype", "threads")
 
 
@@ -31,9 +32,9 @@ def hf_policies(options: PolicyOptions) -> HFPolicies:
 
     Args:
         options: ``model`` (a folder or a name on the hub), ``temperature`` (1 by default), ``max_tokens`` (of one turn;
-            by default as in its training, according to its ``simia.json``, else 512),
-            ``concurrency`` (turns that are sampled at the same time, 64 by default), and in ``extra`` ``top_p``,
-            ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
+            by default as in its training, according to its ``simia.json``, else 512), ``thinking`` (by default as in
+            its training, else ``keep``), ``concurrency`` (turns that are sampled at the same time, 64 by default), and
+            in ``extra`` ``top_p``, ``top_k``, ``max_length``, ``device``, ``dtype`` and ``threads``.
 
     Raises:
         InputError: There is no such model or setting, or an extra is not installed.
@@ -49,6 +50,7 @@ class HFPolicies:
         content_hash: Hash of the model's files, which identifies the checkpoint.
         trained_prompt: The system message of its training, ``full`` or ``compact``; ``None`` if unknown.
         tokenizer: The model's tokenizer.
+        thinking: ``never`` or ``keep``, as in its training unless set.
         sampling: How turns are sampled.
         cut_turns: Number of turns that reached a limit of tokens before the model ended them.
 
@@ -57,6 +59,8 @@ class HFPolicies:
     """
 
     def __init__(self, options: PolicyOptions) -> None:
+        from simia_gym.rl.chat.thinking import choose_thinking
+        from simia_gym.rl.chat.tokens import ChatTokens
         from simia_gym.rl.generation.loading import content_hash, find_model, load_tokenizer
         from simia_gym.rl.small.card import read_card
 
@@ -74,6 +78,9 @@ class HFPolicies:
         card = read_card(self._folder)
         self.trained_prompt: str | None = None if card is None else card.prompt
         self.tokenizer: Any = load_tokenizer(self._folder)
+        trained = None if card is None else card.thinking
+        self.thinking = choose_thinking(options.thinking, trained, policy=self._folder, where=_THINKING)
+        ChatTokens.of(self.tokenizer, self.thinking)
         self.sampling = _sampling(options, None if card is None else card.turn_tokens)
         self.cut_turns = 0
         self._generator: Generator | None = None
@@ -144,7 +151,7 @@ class HFPolicy:
         from simia_gym.rl.generation.generator import GenerationError
 
         if self._conversation is None:
-            self._conversation = Conversation(self._source.tokenizer, messages)
+            self._conversation = Conversation(self._source.tokenizer, messages, self._source.thinking)
         else:
             new = list(messages[self._seen :])
             self._conversation.heard(new[1:] if new and new[0].get("role") == "assistant" else new)

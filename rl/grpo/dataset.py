@@ -19,6 +19,8 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.tasks import task_from_json, task_to_json
 from simia_gym.errors import InputError
+from simia_gym.policies.base import Thinking
+from simia_gym.rl.chat.thinking import DEFAULT
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.episodes import Purpose
 from simia_gym.rl.grpo.initial_prompts import InitialPrompts
@@ -93,6 +95,7 @@ def write_dataset(
     max_prompt_length: int,
     seed: int = 0,
     rows: int | None = None,
+    thinking: Thinking = DEFAULT,
 ) -> DatasetFacts:
     """Write a dataset.
 
@@ -107,6 +110,7 @@ def write_dataset(
         max_prompt_length: Maximum tokens of a prompt.
         seed: Random seed of the order.
         rows: Number of rows; by default as many as there are tasks.
+        thinking: ``never`` or ``keep``; see `simia_gym.rl.chat.thinking`.
 
     Raises:
         InputError: A prompt is too long, a weight is not positive, or there is no task.
@@ -120,7 +124,7 @@ def write_dataset(
             raise InputError(f"the weight is {weight}", where=suite.config.env, fix=fix)
     if not sources or (rows is not None and rows < 1):
         raise InputError("there is nothing to play", where=str(path), fix="Name an environment and at least one row.")
-    prompts = [InitialPrompts(suite, ChatTokens.of(tokenizer)) for suite, _ in sources]
+    prompts = [InitialPrompts(suite, ChatTokens.of(tokenizer, thinking)) for suite, _ in sources]
     names = labels([suite.config for suite, _ in sources])
     configs = [encode(played_config(suite).to_json()).decode() for suite, _ in sources]
     chosen = list(_evenly(sources, rows)) if purpose == "val" else list(_mixed(sources, rows, seed))

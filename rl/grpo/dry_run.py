@@ -110,6 +110,7 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
                 purpose="train",
                 max_prompt_length=plan.max_prompt_length,
                 seed=plan.seed,
+                thinking=plan.thinking,
                 rows=min(len(suite.tasks), 64),
             )
             found[env] = facts.longest

@@ -14,10 +14,12 @@ from simia_gym.common.formatting import slug
 from simia_gym.common.settings import setting
 from simia_gym.domain.registration import resolve_env
 from simia_gym.errors import InputError
+from simia_gym.policies.base import THINKING_OFF, Thinking
+from simia_gym.rl.chat.thinking import DEFAULT, choose_thinking
 from simia_gym.rl.grpo.profile import Profile
 from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings
 from simia_gym.rl.labels import labels
-from simia_gym.rl.small.card import read_card
+from simia_gym.rl.small.card import Card, read_card
 from simia_gym.types import JsonObject
 
 ENGINES = {"hf": "hf_server", "vllm": "vllm"}
@@ -54,6 +56,7 @@ class RunPlan(GrpoSettings):
     )
     validation: tuple[tuple[EnvConfig, float], ...] = setting(..., "The same environments with the validation tasks.")
     prompt: Literal["full", "compact"] = setting("full", "Kind of the system message.")
+    thinking: Thinking = setting(DEFAULT, "Whether the policy thinks.")
 
     @property
     def engine_name(self) -> str:
@@ -99,13 +102,18 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
         InputError: An option is impossible; names it.
     """
     typed = dict(asked.training)
-    trained = _prompt_of(typed.get("policy"))
-    prompts = (asked.world.get("prompt"), trained, profile.launch.get("prompt"))
+    policy = typed.get("policy")
+    card = (read_card(policy) if policy is not None else None) or Card()
+    prompts = (asked.world.get("prompt"), card.prompt, profile.launch.get("prompt"))
     prompt = next((name for name in prompts if name is not None), "full")
     environments = tuple(_environment(asked, word, prompt) for word in asked.env)
     _no_repeats(environments)
     launch = asked.launch
     given = {**profile.launch, **typed, "prompt": prompt}
+    if word := next((word for word in typed.get("overrides", ()) if any(name in word for name in THINKING_OFF)), None):
+        raise InputError("thinking has an option of its own", where=f"--set {word}", fix="Use --thinking.")
+    default = profile.launch.get("thinking")
+    given["thinking"] = choose_thinking(typed.get("thinking"), card.thinking, default, policy=policy)
     given["dynamic_sampling"] = _dynamic(typed.get("overrides", ()), given.get("dynamic_sampling", False))
     return RunPlan(
         **given,
@@ -130,12 +138,6 @@ def _dynamic(overrides: Sequence[str], value: bool) -> bool:
     if found is None:
         raise InputError(f"dynamic sampling is {typed}", where=f"--set {_FILTER[:-1]}", fix="Write true or false.")
     return found
-
-
-def _prompt_of(policy: str | None) -> str | None:
-    """The system message of a policy's training, from its card; ``None`` if unknown."""
-    card = read_card(policy) if policy is not None else None
-    return None if card is None else card.prompt
 
 
 def _environment(asked: GrpoOptions, word: str, prompt: str) -> tuple[EnvConfig, float]:

@@ -187,6 +187,7 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
             purpose=purpose,
             max_prompt_length=plan.max_prompt_length,
             seed=plan.seed,
+            thinking=plan.thinking,
             rows=rows,
         )
         if purpose == TRAIN or worlds.validation:

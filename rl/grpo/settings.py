@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from simia_gym.common.settings import Settings, setting
+from simia_gym.policies.base import Thinking, thinking_setting
 
 SIZES, RUN, WORLD = "Sizes", "Run", "World"
 OF_THE_PROFILE = "the profile's"
@@ -36,6 +37,7 @@ class GrpoSettings(Settings):
         "Maximum tokens of an episode after its prompt, of the policy and the environment.", ge=1
     )
     turn_tokens: int | None = _of_profile("Maximum tokens of one turn of the policy.", None, ge=1)
+    thinking: Thinking | None = thinking_setting(unset="as the policy was trained, else the profile's", panel=RUN)
     temperature: int | float | None = _of_profile(
         "Sampling temperature of the policy.", None, metavar="X", panel=RUN, gt=0
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.options import RunPlan
 from simia_gym.rl.grpo.profile import flat, merged, quoted
@@ -116,6 +117,8 @@ def overrides(
         },
         "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": environment}}},
     }
+    if arguments := template_arguments(plan.thinking):
+        added = merged(added, {"data": {"apply_chat_template_kwargs": arguments}})
     if ray_folder is not None:
         added = merged(added, {"ray_kwargs": {"ray_init": {"_temp_dir": str(ray_folder)}}})
     words = profile.overrides()

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.policies.base import Thinking
+from simia_gym.rl.chat.thinking import DEFAULT
 from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.types import Message
 
@@ -36,7 +38,7 @@ class Encoded:
         return sum(label != IGNORED for label in self.labels)
 
 
-def encode(tokenizer: Any, messages: Sequence[Message]) -> Encoded:
+def encode(tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEFAULT) -> Encoded:
     """Encode one conversation, the policy's turns as raw text; messages after its last turn are dropped.
 
     Raises:
@@ -45,7 +47,7 @@ def encode(tokenizer: Any, messages: Sequence[Message]) -> Encoded:
     turns = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     if not turns or turns[0] == 0:
         raise InputError("the policy has no turn, or the first message", where="conversation")
-    talk = Conversation(tokenizer, messages[: turns[0]])
+    talk = Conversation(tokenizer, messages[: turns[0]], thinking)
     end = [] if talk.end_id is None else [talk.end_id]
     for turn, following in zip(turns, [*turns[1:], None], strict=True):
         text = str(messages[turn]["content"])
@@ -73,7 +75,9 @@ class EncodedSet:
     longest: int = 0
 
 
-def encode_all(tokenizer: Any, conversations: Sequence[Sequence[Message]], *, max_length: int) -> EncodedSet:
+def encode_all(
+    tokenizer: Any, conversations: Sequence[Sequence[Message]], *, max_length: int, thinking: Thinking = DEFAULT
+) -> EncodedSet:
     """Encode conversations; one that is too long is left out and counted, never truncated.
 
     Raises:
@@ -81,7 +85,7 @@ def encode_all(tokenizer: Any, conversations: Sequence[Sequence[Message]], *, ma
     """
     found = EncodedSet([])
     for messages in conversations:
-        row = encode(tokenizer, messages)
+        row = encode(tokenizer, messages, thinking)
         found.longest = max(found.longest, len(row.input_ids))
         if len(row.input_ids) <= max_length:
             found.rows.append(row)

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from simia_gym.actions import get_grammar
+from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.common.files import parse_json
 from simia_gym.domain.domain import Domain
@@ -48,7 +49,8 @@ def read_trajectories(
     """Read a data set of conversations.
 
     Reads files of `write_trajectories` and any rows with ``messages`` in OpenAI's format. Calls in ``tool_calls`` are
-    appended to the message's text, in the format in which a policy writes them. An assistant's greeting before the
+    appended to the message's text, in the format in which a policy writes them, and ``reasoning_content`` is put before
+    it as thinking. An assistant's greeting before the
     user's first message is removed, since episodes have none.
 
     Args:
@@ -106,6 +108,9 @@ def _as_raw_text(messages: list[Any], where: str) -> list[Any]:
 
 def _with_calls(message: Message, where: str) -> Message:
     listed, content = message.get("tool_calls"), message.get("content") or ""
+    thought = message.get("reasoning_content")
+    if isinstance(thought, str) and thought and isinstance(content, str):
+        content = f"{OPEN}\n{thought}\n{CLOSE}\n\n{content}"
     if not listed or not isinstance(content, str):
         return {**message, "content": content}
     calls = []

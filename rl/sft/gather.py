@@ -12,7 +12,7 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
-from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite
+from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite, without_thinking
 from simia_gym.rl.sft.files import is_record_file, read_trajectories, recorded_trajectories
 
 TRAJECTORIES = 2_000
@@ -43,6 +43,12 @@ class Gathered:
     def kinds(self) -> dict[str, int]:
         """Number of training trajectories by environment and kind of task."""
         return dict(sorted(Counter(f"{item.env}/{item.kind}" for item in self.train).items()))
+
+    def remove_thinking(self) -> int:
+        """Remove the policy's thinking from all trajectories; return from how many."""
+        before = [*self.train, *self.held_out]
+        self.train, self.held_out = ([without_thinking(item) for item in part] for part in (self.train, self.held_out))
+        return sum(one is not other for one, other in zip(before, [*self.train, *self.held_out], strict=True))
 
 
 def from_experts(

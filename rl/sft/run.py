@@ -10,6 +10,8 @@ from pathlib import Path
 from random import Random
 
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.thinking import choose_thinking
+from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.chat.trajectories import Trajectory
 from simia_gym.rl.resume import check_settings, write_settings
 from simia_gym.rl.sft import metrics, trainer
@@ -68,12 +70,17 @@ def train_sft(
         InputError: A setting is wrong, there are no trajectories, or the folder contains another run.
     """
     check(settings, out, resume)
+    old = read_card(settings.policy) or Card()
+    thinking = choose_thinking(settings.thinking, old.thinking, policy=settings.policy)
     model, tokenizer = trainer.load(settings.policy)
+    ChatTokens.of(tokenizer, thinking)  # refuses a template without the switch before anything is played
     gathered = gather(settings, played)
+    if thinking == "never" and (removed := gathered.remove_thinking()):
+        say(f"thinking is never: it was removed from {removed} trajectories")
     if save_data is not None:
         write_trajectories(save_data, gathered.train)
         say(f"{len(gathered.train)} trajectories written to {save_data}")
-    train, held_out = trainer.encode_sets(tokenizer, gathered, settings.max_length)
+    train, held_out = trainer.encode_sets(tokenizer, gathered, settings.max_length, thinking)
     learned = sum(row.learned for row in train.rows)
     read = sum(len(row.input_ids) for row in train.rows)
     left_out = train.too_long + held_out.too_long
@@ -113,9 +120,9 @@ def train_sft(
         "settings": asdict(settings),
         **{name: value for name, value in measured.items() if name in ("eval_loss", "eval_mean_token_accuracy")},
     }
-    old = read_card(settings.policy) or Card()
     envs = settings.envs or tuple(dict.fromkeys(item.env for item in gathered.train if item.env))
-    card = replace(old, envs=envs or old.envs, prompt=settings.prompt, trained=(*old.trained, facts), turn_tokens=None)
+    now: dict[str, Any] = {"prompt": settings.prompt, "turn_tokens": None, "thinking": thinking}
+    card = replace(old, envs=envs or old.envs, trained=(*old.trained, facts), **now)
     write_card(folder, card)
     metrics.draw(out, f"supervised training on {', '.join(envs) or 'a data set'}, {settings.prompt} prompt")
     return Finished(folder, runner.state.global_step, time.monotonic() - began, measured)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
+from simia_gym.policies.base import Thinking, thinking_setting
 
 _OWN_OPTIONS = {
     "output_dir": "--out",
@@ -31,6 +32,7 @@ class SFTSettings(Settings):
     envs: tuple[str, ...]
     policy: str = setting("", "The model to start from.", option="")
     prompt: Literal["full", "compact"] = setting("full", "System message; it is recorded with the policy.")
+    thinking: Thinking | None = thinking_setting()
     trajectories: int | None = setting(
         None,
         "Expert trajectories to learn from, of training tasks.",

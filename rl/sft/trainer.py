@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 
 from simia_gym.errors import InputError
+from simia_gym.policies.base import Thinking
+from simia_gym.rl.chat.thinking import DEFAULT
 from simia_gym.rl.extras import require
 from simia_gym.rl.memory import give_back_freed_memory, keep_freed_memory
 from simia_gym.rl.sft.encode import EncodedSet, encode_all
@@ -62,10 +64,14 @@ def check_alone() -> None:
         raise InputError(what, where="CUDA_VISIBLE_DEVICES", fix=fix)
 
 
-def encode_sets(tokenizer: Any, gathered: Gathered, max_length: int) -> tuple[EncodedSet, EncodedSet]:
+def encode_sets(
+    tokenizer: Any, gathered: Gathered, max_length: int, thinking: Thinking = DEFAULT
+) -> tuple[EncodedSet, EncodedSet]:
     """Encode the training and the held-out trajectories."""
-    train = encode_all(tokenizer, [item.messages for item in gathered.train], max_length=max_length)
-    held_out = encode_all(tokenizer, [item.messages for item in gathered.held_out], max_length=max_length)
+    train, held_out = (
+        encode_all(tokenizer, [item.messages for item in items], max_length=max_length, thinking=thinking)
+        for items in (gathered.train, gathered.held_out)
+    )
     return train, held_out
 
 

@@ -24,6 +24,7 @@ class Card:
         made: How it was created: shape, seed, data of the tokenizer.
         trained: One entry for each training, in order.
         turn_tokens: Maximum tokens of a turn in its last training; ``None`` if unknown.
+        thinking: ``never`` or ``keep`` in its training; ``None`` if unknown.
     """
 
     envs: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Card:
     made: Mapping[str, Any] = field(default_factory=dict)
     trained: tuple[Mapping[str, Any], ...] = ()
     turn_tokens: int | None = None
+    thinking: str | None = None
 
 
 def read_card(folder: Path | str) -> Card | None:
@@ -54,6 +56,7 @@ def read_card(folder: Path | str) -> Card | None:
 
 def write_card(folder: Path | str, card: Card) -> None:
     """Write the card of a policy."""
-    told = {name: value for name, value in asdict(card).items() if name != "turn_tokens" or value is not None}
+    optional = ("turn_tokens", "thinking")
+    told = {name: value for name, value in asdict(card).items() if name not in optional or value is not None}
     text = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     (Path(folder) / CARD).write_bytes(text)

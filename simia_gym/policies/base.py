@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from simia_gym.actions import Grammar
 from simia_gym.common.settings import setting
+from simia_gym.errors import InputError
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_endpoint, resolve_model
 from simia_gym.types import JsonObject, Message, PolicyAction
+
+Thinking = Literal["never", "keep"]
+THINKING_OFF: Mapping[str, bool] = {"enable_thinking": False}
+"""The argument that turns thinking off in the chat templates of Qwen3 and others."""
+
+
+def thinking_setting(*, unset: str = "as the policy was trained, else keep", **shown: Any) -> Any:
+    """Declare the setting ``thinking``, which policies and trainers share."""
+    description = "never: off, by the chat template's switch; keep: on, and earlier thinking stays in the context."
+    return setting(None, f"Thinking before an action. {description}", unset=unset, **shown)
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,7 @@ class PolicyOptions(ModelSettings):
     native_tools: bool = setting(
         False, "Send the tool schemas in the request too, for servers that parse tool calls themselves."
     )
+    thinking: Thinking | None = thinking_setting()
     base_url: str | None = setting(
         None, "The endpoint; else SIMIA_POLICY_BASE_URL or OPENAI_BASE_URL.", option="", repr=False
     )
@@ -83,17 +95,32 @@ class PolicyOptions(ModelSettings):
         return resolve_endpoint("policy", base_url=self.base_url, api_key=self.api_key, client=self.client)
 
     def resolved(self, *, replaying: bool = False) -> Self:
-        """These settings with what environment variables add: model and key, and the endpoint unless it is OpenAI's.
+        """These settings as an endpoint gets them, with what environment variables add.
+
+        That is model and key, and the endpoint unless it is OpenAI's. Thinking is turned off by a field of the request.
 
         Args:
             replaying: Whether replies come from a cassette, so that no endpoint is needed.
 
         Raises:
-            InputError: No model is named, or there is neither an endpoint nor a key.
+            InputError: No model is named, there is neither an endpoint nor a key, or earlier thinking is to be kept.
         """
-        found: dict[str, Any] = {"model": resolve_model("policy", self.model)}
+        found: dict[str, Any] = {"model": resolve_model("policy", self.model), "extra": self._request_fields()}
         if not replaying:
             endpoint = self.endpoint()
             found |= {"base_url": endpoint.base_url, "api_key": endpoint.api_key}
         unchanged = all(getattr(self, name) == value for name, value in found.items())
         return self if unchanged else replace(self, **found)
+
+    def _request_fields(self) -> Mapping[str, Any]:
+        """``extra``, with the switch of the chat template if thinking is turned off."""
+        if self.thinking == "keep":
+            what = "an endpoint is sent no earlier thinking, so it cannot be kept"
+            raise InputError(what, where="role.policy.thinking", fix="Give never, leave it out, or use --policy hf.")
+        if self.thinking is None:
+            return self.extra
+        given = self.extra.get("chat_template_kwargs", {})
+        if not isinstance(given, Mapping) or any(given.get(name, off) != off for name, off in THINKING_OFF.items()):
+            what = f"thinking is never, and extra has chat_template_kwargs {given!r}"
+            raise InputError(what, where="role.policy.thinking", fix="Leave one of them out.")
+        return {**self.extra, "chat_template_kwargs": {**given, **THINKING_OFF}}
