@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from simia_gym.actions.thinking import OPEN
 from simia_gym.errors import InputError
 from simia_gym.policies.base import THINKING_OFF, Thinking
 from simia_gym.rl.chat.thinking import DEFAULT, template_arguments
@@ -37,6 +38,7 @@ class ChatTokens:
 
     Attributes:
         thinking: ``never`` or ``keep``.
+        opens_thinking: Whether the policy's turn begins inside of thinking, because the template opens it.
         end_id: The token that closes a turn, such as ``<|im_end|>``; ``None`` if there is none.
         separator: The tokens between that token and the next turn; for ChatML a newline.
 
@@ -50,7 +52,10 @@ class ChatTokens:
             raise InputError("the tokenizer has no chat template", where=_name(tokenizer), fix=fix)
         self.tokenizer = tokenizer
         self.thinking, self._arguments = thinking, template_arguments(thinking)
-        self._check_switch()
+        opening = self._opening(self._arguments)
+        self.opens_thinking = opening.rstrip().endswith(OPEN)
+        if self._arguments:
+            self._check_switch(opening)
         self.end_id, self.separator = self._end_of_turn()
         self._prefixes: dict[tuple[str, ...] | None, tuple[list[JsonObject], list[int]]] = {}
 
@@ -117,16 +122,15 @@ class ChatTokens:
         )
         return [int(item) for item in ids]
 
-    def _check_switch(self) -> None:
-        """Check that thinking is off if it should be: by the template's switch, or because it never thinks."""
-        template = str(self.tokenizer.chat_template)
-        if not self._arguments or "think" not in template.lower():
-            return
-        on, off = (
-            self.tokenizer.apply_chat_template(_BEFORE, tokenize=False, add_generation_prompt=True, **arguments)
-            for arguments in ({}, self._arguments)
-        )
-        if on == off:
+    def _opening(self, arguments: Mapping[str, Any]) -> str:
+        """The text of a short conversation up to where the policy's turn begins."""
+        render = self.tokenizer.apply_chat_template
+        return str(render(list(_BEFORE), tokenize=False, add_generation_prompt=True, **arguments))
+
+    def _check_switch(self, off: str) -> None:
+        """Check that the template has a switch for thinking, or never thinks; ``off`` is its text without thinking."""
+        thinks = "think" in str(self.tokenizer.chat_template).lower()
+        if thinks and off == self._opening(dict.fromkeys(THINKING_OFF, True)):
             what = f"its chat template knows thinking, but has no switch {next(iter(THINKING_OFF))!r} to turn it off"
             raise InputError(what, where=_name(self.tokenizer), fix="Set thinking to keep.")
 
@@ -158,6 +162,7 @@ class Conversation:
         logprobs: Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``.
         prompt_length: Number of tokens of the prompt.
         end_id: The token that ends the policy's turn.
+        opens_thinking: Whether the chat template opens thinking at the beginning of the policy's turn.
     """
 
     def __init__(self, tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEFAULT) -> None:
@@ -166,7 +171,7 @@ class Conversation:
         self.prompt_length = len(self.ids)
         self.mask = [0] * self.prompt_length
         self.logprobs = [0.0] * self.prompt_length
-        self.end_id = self._chat.end_id
+        self.end_id, self.opens_thinking = self._chat.end_id, self._chat.opens_thinking
 
     def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None = None) -> str:
         """Append a sampled turn.

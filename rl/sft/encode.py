@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.errors import InputError
 from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.thinking import DEFAULT
@@ -42,7 +43,8 @@ def encode(tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEF
     """Encode one conversation, the policy's turns as raw text; messages after its last turn are dropped.
 
     Raises:
-        InputError: The policy has no turn, or the first message, or two turns in a row.
+        InputError: The policy has no turn, or the first message, or two turns in a row, or a turn does not end the
+            thinking that the chat template begins.
     """
     turns = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     if not turns or turns[0] == 0:
@@ -51,6 +53,12 @@ def encode(tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEF
     end = [] if talk.end_id is None else [talk.end_id]
     for turn, following in zip(turns, [*turns[1:], None], strict=True):
         text = str(messages[turn]["content"])
+        if talk.opens_thinking:
+            text = text.removeprefix(OPEN).lstrip("\n")
+            if CLOSE not in text:
+                fix = "Give --thinking never, or take a template that leaves the beginning to the policy."
+                what = f"it has no {CLOSE}, and the chat template begins every turn of the policy with {OPEN}"
+                raise InputError(what, where=f"message {turn}", fix=fix)
         talk.said([*tokenizer.encode(text, add_special_tokens=False), *end])
         if following is not None:
             if following == turn + 1:

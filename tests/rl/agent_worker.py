@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,9 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.policies import PolicyOptions, load_policy
+from simia_gym.policies.base import Thinking
 from simia_gym.record.records import Record, read_records
+from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, write_dataset
 from simia_gym.rl.grpo.episodes import Purpose, training_job
@@ -33,10 +36,10 @@ def suite_of(env: str, **settings: Any) -> Suite:
     return load_suite(EnvConfig(env=env, prompt="compact", **settings))
 
 
-def expert_plays(suite: Suite, row: Row, step: int) -> tuple[list[Message], list[str]]:
+def expert_plays(suite: Suite, row: Row, step: int, expert: str = "expert") -> tuple[list[Message], list[str]]:
     """The first messages of a row's episode, and what the expert says in it."""
     plan, job = training_job(suite, row.task, seed=row.seed, purpose=row.purpose, step=step, index=row.index, sample=0)
-    make = load_policy("expert", suite.domain.config.policies, PolicyOptions(), folder=suite.domain.folder)
+    make = load_policy(expert, suite.domain.config.policies, PolicyOptions(), folder=suite.domain.folder)
     episode = suite.episode()
     group = world_group(plan.seed, job.group)
     run_sync(play(episode, job.task, seed=job.seed, policy=make(), env=row.env, group=group), inline=episode.inline)
@@ -45,20 +48,24 @@ def expert_plays(suite: Suite, row: Row, step: int) -> tuple[list[Message], list
 
 
 @cache
-def tokenizer() -> Any:
+def tokenizer(template: str | None = None) -> Any:
     """A tokenizer that has learned its words from the expert's conversations in both environments."""
     from simia_gym.rl.small.build import conversations_of
     from simia_gym.rl.small.tokenizer import train_tokenizer
 
+    if template is not None:
+        other = deepcopy(tokenizer())
+        other.chat_template = template
+        return other
     conversations = [*conversations_of(RETAIL, 4), *conversations_of(WEBSHOP, 4)]
     return train_tokenizer(conversations, vocab=700, phrases=0)
 
 
-def policy_folder(path: Path) -> Path:
+def policy_folder(path: Path, template: str | None = None) -> Path:
     """A policy with random weights, of which verl's worker reads the tokenizer and the configuration."""
     from simia_gym.rl.small.model import SIZES, make_model
 
-    tokenizer().save_pretrained(path)
+    tokenizer(template).save_pretrained(path)
     make_model(SIZES["tiny"], tokenizer(), max_length=32_768, seed=0).save_pretrained(path)
     return path
 
@@ -68,12 +75,14 @@ class ScriptedEngine:
 
     Attributes:
         said: What it has given, by request.
+        read: The prompts of all turns.
     """
 
     def __init__(self, scripts: dict[str, list[str]]) -> None:
         self._scripts = scripts
         self._left: dict[str, list[str]] = {}
         self.said: dict[str, list[list[int]]] = {}
+        self.read: list[list[int]] = []
         self.asked: list[dict[str, Any]] = []
 
     async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> Any:
@@ -83,6 +92,7 @@ class ScriptedEngine:
         await asyncio.sleep(0)
         words = tokenizer()
         self.asked.append(sampling_params)
+        self.read.append(list(prompt_ids))
         if request_id not in self._left:
             self._left[request_id] = list(self._scripts[words.decode(prompt_ids)])
         text = self._left[request_id].pop(0)
@@ -156,6 +166,9 @@ def prepare(
     max_response_length: int = 6000,
     lengthen: int = 0,
     settings: dict[str, Any] | None = None,
+    thinking: Thinking = "keep",
+    template: str | None = None,
+    expert: str = "expert",
 ) -> Prepared:
     """Write a dataset of environments and verl's configuration.
 
@@ -165,11 +178,11 @@ def prepare(
 
     from simia_gym.rl.grpo.verl_config import compose
 
-    run, policy, data = folder / "run", policy_folder(folder / "policy"), folder / f"{purpose}.parquet"
-    words = tokenizer()
+    run, policy, data = folder / "run", policy_folder(folder / "policy", template), folder / f"{purpose}.parquet"
+    words = tokenizer(template)
     longest = max_prompt_length + lengthen
     sources = [(suite, 1.0) for suite in suites]
-    write_dataset(data, sources, words, purpose=purpose, max_prompt_length=longest, rows=rows)
+    write_dataset(data, sources, words, purpose=purpose, max_prompt_length=longest, rows=rows, thinking=thinking)
     loops = folder / "agent_loops.yaml"
     given = RunSettings(run=str(run), **(settings or {}))
     loops.write_text(json.dumps(agent_loop_config(given)))  # JSON is YAML
@@ -189,14 +202,15 @@ def prepare(
             "actor_rollout_ref.rollout.calculate_log_probs=True",
             "actor_rollout_ref.rollout.tensor_model_parallel_size=1",
             f"actor_rollout_ref.rollout.agent.agent_loop_config_path={loops}",
+            *(f"+data.apply_chat_template_kwargs.{key}={on}" for key, on in template_arguments(thinking).items()),
         ]
     )
     dataset = RLHFDataset([str(data)], words, config.data)
     read = [Row.of(dataset[number]["extra_info"]) for number in range(len(dataset))]
     scripts = {}
-    chat = ChatTokens.of(words)
+    chat = ChatTokens.of(words, thinking)
     for row in read:
-        start, said = expert_plays(suite_of(row.env), row, step)
+        start, said = expert_plays(suite_of(row.env), row, step, expert)
         scripts[words.decode(chat.prompt(start))] = said
     return Prepared(config, dataset, read, scripts, run)
 

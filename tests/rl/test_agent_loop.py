@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,14 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.policies.base import Thinking
+from simia_gym.rl.chat.trajectories import conversation
 from simia_gym.rl.grpo.episodes import read_episodes, training_job
+from simia_gym.rl.sft.encode import IGNORED, encode
 from simia_gym.rollout.jobs import world_group
 
 from .agent_worker import RETAIL, WEBSHOP, play_rows, suite_of, tokenizer
+from .tiny import FORGETFUL, OFF
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +83,29 @@ def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(
     assert all(words.eos_token_id in params["stop_token_ids"] for params in played.engine.asked)
     seeds = [params["seed"] for params in played.engine.asked]
     assert len(set(seeds)) == len(seeds)  # chance of its own for each turn
+
+
+@pytest.mark.parametrize(("thinking", "opening"), [("keep", ""), ("never", OFF)])
+@pytest.mark.parametrize("expert", ["expert", "thinker"])
+def test_sampled_tokens_stay_in_the_context_where_the_template_would_drop_thinking(
+    expert: str, thinking: Thinking, opening: str, tmp_path: Path
+) -> None:
+    given = {"settings": {"records": True}, "thinking": thinking, "template": FORGETFUL, "expert": expert}
+    played = play_rows(tmp_path, [suite_of(RETAIL)], rows=2, **given)
+    words, domain = tokenizer(FORGETFUL), suite_of(RETAIL).domain
+    for number in range(2):
+        prompts = [ids for ids in played.engine.read if ids[: len(played.prompt(number))] == played.prompt(number)]
+        whole = [*played.prompt(number), *played.response(number)]
+        assert len(prompts) > 3
+        for earlier, later in pairwise([*prompts, whole]):
+            assert later[: len(earlier)] == earlier
+        assert all(words.decode(ids).endswith(f"<|im_start|>assistant\n{opening}") for ids in prompts)
+        assert [[*chain(*said)] for said in played.engine.said.values()].count(played.own(number)) == 1
+        assert ("</think>" in words.decode(played.own(number))) is (expert == "thinker")
+        record = next(one for one in played.records if one.task == played.rows[number].task.id)
+        row = encode(words, conversation(record.events, domain, "compact"), thinking)
+        assert row.input_ids == whole
+        assert [int(label != IGNORED) for label in row.labels] == [0] * len(played.prompt(number)) + played.mask(number)
 
 
 def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

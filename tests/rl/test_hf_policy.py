@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,17 @@ import pytest
 from simia_gym.cli.app import run as main
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
+from simia_gym.policies.base import Thinking
 
 from .libraries import need
-from .tiny import save_policy
+from .tiny import FORGETFUL, OFF, save_policy
 
 need("torch", "transformers")
 
 from simia_gym.actions import get_grammar
 from simia_gym.rl.generation.generator import GenerationError
 from simia_gym.rl.generation.policy import HFPolicies
+from simia_gym.rl.sft.encode import encode
 from simia_gym.rl.small.card import Card, write_card
 
 START = PolicyStart(env="simia/webshop-v0", seed=3, tools=(), grammar=get_grammar("tools"))
@@ -86,6 +89,26 @@ async def test_a_full_context_cuts_the_episode_and_a_failure_is_a_fault(folder: 
     with pytest.raises(Fault, match="prompt_too_long"):
         await small().act(OPENING)
     small.close()
+
+
+@pytest.mark.parametrize(("thinking", "opening"), [("keep", ""), ("never", OFF)])
+async def test_the_context_is_that_of_its_training(thinking: Thinking, opening: str, tmp_path: Path) -> None:
+    folder = save_policy(tmp_path, template=FORGETFUL)
+    write_card(folder, Card(thinking=thinking))
+    source = HFPolicies(options(folder))
+    said, ids = await talk(source)
+    source.close()
+    messages = [*OPENING]
+    for turn, text in enumerate(said):
+        messages += [{"role": "assistant", "content": text}]
+        messages += [{"role": "tool", "content": f"answer {turn}", "name": "guess"}] * (turn < 2)
+    row = encode(source.tokenizer, messages, thinking)
+    # This model never ends a turn, as it would have to in training.
+    read, trained = (re.sub(r"<\|im_end\|>\n?", "", source.tokenizer.decode(one)) for one in (ids, row.input_ids))
+    assert read.count(f"<|im_start|>assistant\n{opening}") == 3
+    assert trained == read
+    with pytest.raises(InputError, match=f"policy.thinking.*trained with thinking '{thinking}', and '"):
+        HFPolicies(options(folder, thinking="never" if thinking == "keep" else "keep"))
 
 
 def test_the_limit_of_a_turn_is_that_of_its_training(folder: Path, tmp_path: Path) -> None:

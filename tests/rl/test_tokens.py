@@ -11,11 +11,13 @@ import pytest
 from simia_gym.errors import InputError
 
 from .libraries import need
-from .tiny import LLAMA_MARKS, make_tokenizer
+from .tiny import FORGETFUL, LLAMA_MARKS, OFF, make_tokenizer
 
 need("transformers", "tokenizers", "torch")
 
+from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.template import CONTROL, END, MARKS, START, chat_template
+from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens, Conversation, template_message
 from simia_gym.rl.small.tokenizer import train_tokenizer
 
@@ -109,21 +111,24 @@ def test_canonical_turns_give_what_the_template_gives_for_the_whole() -> None:
 
 
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "cut off"])
-@pytest.mark.parametrize("name", ["ours", "qwen3", "qwen2_5", "qwen3_instruct_2507"])
-def test_the_ids_are_those_of_verl(name: str, closed: bool) -> None:
+@pytest.mark.parametrize("thinking", ["keep", "never"])
+@pytest.mark.parametrize("name", ["ours", "forgetful", "qwen3", "qwen2_5", "qwen3_instruct_2507"])
+def test_the_ids_are_those_of_verl(name: str, thinking: Thinking, closed: bool) -> None:
     need("verl")
     from verl.utils.tokenizer.continuous_token import QwenContinuousTokenBuilder
 
-    tokenizer = make_tokenizer(chat_template() if name == "ours" else trl_template(name))
-    builder = QwenContinuousTokenBuilder(tokenizer)
+    ours = {"ours": chat_template(), "forgetful": FORGETFUL}
+    tokenizer = make_tokenizer(ours.get(name) or trl_template(name))
+    builder = QwenContinuousTokenBuilder(tokenizer, chat_template_kwargs=template_arguments(thinking))
     messages = [dict(message) for message in OPENING]
     ids = builder.build_initial_tokens(messages)
-    talk = Conversation(tokenizer, OPENING)
+    talk = Conversation(tokenizer, OPENING, thinking)
     assert talk.ids == ids
     mask: list[int] = []
     logprobs: list[float] | None = []
     for place, heard in enumerate(TURNS):
-        said = tokenizer.encode(f"digit {place} <tool_call>") + ([talk.end_id] if closed else [])
+        said = tokenizer.encode(f"<think>it is {place}</think> digit {place} <tool_call>")
+        said += [talk.end_id] if closed else []
         values = [-float(number) for number in range(1, len(said) + 1)]
         merged = builder.merge_assistant_tokens(ids, said)
         mask, logprobs = builder.align_response_metadata(merged, mask, logprobs, assistant_logprobs=values)
@@ -161,6 +166,19 @@ def test_what_the_policy_wrote_changes_nothing_around_it() -> None:
         talk.heard([TOOL])
         added.append(talk.ids[before:])
     assert all(ids == added[0] for ids in added)
+
+
+def test_thinking_is_turned_off_where_there_is_a_switch_or_nothing_to_turn_off() -> None:
+    for template, opening in ((trl_template("qwen3"), OFF), (FORGETFUL, OFF), (chat_template(), "")):
+        tokenizer = make_tokenizer(template)
+        for thinking, end in (("keep", ""), ("never", opening)):
+            talk = Conversation(tokenizer, OPENING, thinking)  # type: ignore[arg-type]
+            for _ in range(2):
+                assert tokenizer.decode(talk.ids).endswith(f"<|im_start|>assistant\n{end}")
+                talk.said([*tokenizer.encode("digit"), tokenizer.eos_token_id])
+                talk.heard([TOOL])
+    with pytest.raises(InputError, match=r"no switch 'enable_thinking'.*Set thinking to keep"):
+        ChatTokens(make_tokenizer(trl_template("deepseek_r1_distill")), "never")
 
 
 def test_mistakes_are_named() -> None:

@@ -15,6 +15,28 @@ MARKS = (
     "<tool_response>",
     "</tool_response>",
 )
+FORGETFUL = """\
+{%- set last = namespace(at=-1) %}
+{%- for message in messages if message.role == 'user' %}{% set last.at = messages.index(message) %}{% endfor %}
+{%- for message in messages %}
+    {%- set said = message.content.split('</think>')[-1].lstrip() %}
+    {%- set thought = message.reasoning_content or message.content.split('<think>')[-1].split('</think>')[0] %}
+    {%- if message.role == 'tool' %}
+        {{- '<|im_start|>user\n<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
+    {%- elif message.role == 'assistant' and loop.index0 > last.at and thought %}
+        {{- '<|im_start|>assistant\n<think>\n' + thought + '\n</think>\n\n' + said + '<|im_end|>\n' }}
+    {%- elif message.role == 'assistant' %}
+        {{- '<|im_start|>assistant\n' + said + '<|im_end|>\n' }}
+    {%- else %}
+        {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' + ('<think>\n\n</think>\n\n' if enable_thinking is false else '') }}
+{%- endif %}"""
+"""A chat template that drops thinking before the last question, and has a switch for it, as Qwen3's."""
+OFF = "<think>\n\n</think>\n\n"
+"""What it puts before a turn if thinking is turned off."""
 LLAMA_MARKS = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
 SIZES: dict[str, dict[str, Any]] = {
     "qwen3": {"num_key_value_heads": 2, "head_dim": 16, "tie_word_embeddings": True},
@@ -74,11 +96,11 @@ def logprobs_of(model: Any, prompt: list[int], said: list[int], temperature: flo
     return found
 
 
-def save_policy(folder: Path, *, seed: int = 0, length: int = 2048) -> Path:
+def save_policy(folder: Path, *, seed: int = 0, length: int = 2048, template: str | None = None) -> Path:
     """A model with its tokenizer, as a folder."""
     from simia_gym.rl.chat.template import chat_template
 
-    tokenizer = make_tokenizer(chat_template())
+    tokenizer = make_tokenizer(template or chat_template())
     model = make_model(vocab=len(tokenizer), seed=seed, length=length)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     tokenizer.save_pretrained(folder)
