@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.thinking import choose_thinking

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from simia_gym.actions import get_grammar
 from simia_gym.actions.calls import read_action
-from simia_gym.errors import Fault
+from simia_gym.errors import Fault, InputError
 from simia_gym.policies import PolicyOptions, PolicyStart, load_policy
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.types import Calls, Message, ToolCall
@@ -32,6 +32,9 @@ TALK: list[Message] = [
     },
     {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "Error: no", "error_code": "not_found"},
 ]
+
+
+SWITCH = "enable_thinking"
 
 
 def policy(server: ModelServer, **changes: Any) -> LLMPolicy:
@@ -60,6 +63,16 @@ async def test_text_becomes_itself_and_the_request_is_clean() -> None:
         ],
     }
     assert asked.request.headers["Authorization"] == f"Bearer {SECRET}"
+
+
+async def test_thinking_is_turned_off_by_the_request_and_cannot_be_kept() -> None:
+    async with serving(lambda asked: "Hello!") as server:
+        await policy(server, thinking="never", extra={"chat_template_kwargs": {"x": 1}}).act(TALK)
+        await policy(server).act(TALK)
+        for wrong in ({"thinking": "keep"}, {"thinking": "never", "extra": {"chat_template_kwargs": {SWITCH: True}}}):
+            with pytest.raises(InputError, match=r"policy\.thinking"):
+                policy(server, **wrong)
+    assert [body.get("chat_template_kwargs") for body in server.bodies] == [{"x": 1, SWITCH: False}, None]
 
 
 async def test_tool_calls_become_an_action() -> None:

@@ -90,7 +90,12 @@ def test_the_expert_succeeds_in_two_environments_and_every_token_of_it_is_known(
 def test_sampled_tokens_stay_in_the_context_where_the_template_would_drop_thinking(
     expert: str, thinking: Thinking, opening: str, tmp_path: Path
 ) -> None:
-    given = {"settings": {"records": True}, "thinking": thinking, "template": FORGETFUL, "expert": expert}
+    given: dict[str, Any] = {
+        "settings": {"records": True},
+        "thinking": thinking,
+        "template": FORGETFUL,
+        "expert": expert,
+    }
     played = play_rows(tmp_path, [suite_of(RETAIL)], rows=2, **given)
     words, domain = tokenizer(FORGETFUL), suite_of(RETAIL).domain
     for number in range(2):

@@ -15,9 +15,13 @@ from .libraries import need
 
 need("torch", "verl", "hydra")
 
+import re
+
+from simia_gym.cli.app import run as main
 from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.profile import flat, load_profile, profile_names, quoted
 from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
+from simia_gym.rl.small.card import Card, write_card
 
 from .grpo_options import grpo_options
 
@@ -99,6 +103,27 @@ def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
     for wrong, what in ((other_metric, "by their rewards"), (saves_later, "async_save")):
         with pytest.raises(InputError, match=what):
             check_supported(compose(words_of(**wrong)))
+
+
+def test_thinking_is_as_asked_for_else_as_trained_else_the_profiles(tmp_path: Path) -> None:
+    def switch(profile: str = "cpu", trained: Any = None, **options: Any) -> dict[str, Any]:
+        write_card(tmp_path, Card(thinking=trained))
+        return dict(compose(words_of(profile=profile, policy=str(tmp_path), **options)).data.apply_chat_template_kwargs)
+
+    off = {"enable_thinking": False}
+    assert [switch(name) for name in ("cpu", "gpu_1x8", "multi_node")] == [{}, off, off]
+    assert switch("gpu_1x8", trained="keep") == switch("gpu_1x8", thinking="keep") == {}
+    assert switch(trained="never") == switch(thinking="never") == switch(trained="never", thinking="never") == off
+    with pytest.raises(InputError, match="trained with thinking 'keep', and 'never'"):
+        switch(trained="keep", thinking="never")
+    with pytest.raises(InputError, match="Use --thinking"):
+        switch(overrides=("+data.apply_chat_template_kwargs.enable_thinking=false",))
+
+
+@pytest.mark.parametrize("trainer", ["sft", "grpo"])
+def test_to_drop_earlier_thinking_is_refused(trainer: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", trainer, RETAIL, "--thinking", "drop"]) == 2
+    assert re.search(r"--thinking.*'drop' is not one of 'never', 'keep'", capsys.readouterr().err, re.S)
 
 
 def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:

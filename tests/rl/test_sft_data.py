@@ -90,6 +90,17 @@ def test_a_row_without_system_message_is_of_the_one_environment_that_is_given_or
         from_files([rows(tmp_path / "rows.jsonl", {"env": "bank", "messages": TALK[1:]})])
 
 
+def test_reasoning_beside_a_text_is_thinking_and_thinking_is_taken_out_and_counted(tmp_path: Path) -> None:
+    thought = [*TALK[:2], {"role": "assistant", "content": "Bye.", "reasoning_content": "Done?"}]
+    written = [*TALK[:2], {"role": "assistant", "content": "<think>\nDone?\n</think>\n\nBye."}]
+    path = rows(tmp_path / "rows.jsonl", *({"messages": one} for one in (thought, written, TALK)))
+    found = from_files([path])
+    assert [item.messages for item in found.train] == [written, written, TALK]
+    assert found.remove_thinking() == 2
+    assert [item.messages[2]["content"] for item in found.train] == ["Bye.", "Bye.", TALK[2]["content"]]
+    assert found.remove_thinking() == 0
+
+
 def test_rows_of_tasks_for_testing_are_refused(tmp_path: Path) -> None:
     path = rows(tmp_path / "rows.jsonl", {"split": "train", "task": "a"}, {"split": "test", "task": "b"})
     with pytest.raises(InputError, match=r"rows.jsonl:2: task b is a test task"):

@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 
 from simia_gym.cli.app import run as main
+from simia_gym.errors import InputError
+from simia_gym.policies.base import Thinking
 
 from ..work import wait_until
 from .libraries import need
+from .tiny import FORGETFUL, make_tokenizer, save_policy
 
 need("torch", "transformers", "trl", "datasets")
 
@@ -25,6 +28,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig, Gra
 from trl import SFTTrainer
 
 import simia_gym.rl.sft.run as run
+from simia_gym.rl.sft.encode import encode
 from simia_gym.rl.sft.gather import from_experts
 from simia_gym.rl.sft.metrics import forget_after, read_lines, write_line
 from simia_gym.rl.sft.settings import SFTSettings
@@ -208,6 +212,38 @@ def make(
     gathered = from_experts([SHOP], number, held_out=held_out, prompt="compact")
     train, looked_at = encode_sets(tokenizer, gathered, 2000)
     return make_trainer(model, tokenizer, train, looked_at, settings, folder, on_log=lambda *given: None)
+
+
+@pytest.mark.parametrize(("thinking", "said"), [("never", "removed from 2 trajectories"), (None, "")])
+@pytest.mark.filterwarnings("ignore")
+def test_a_training_says_what_thinking_it_removes_and_its_policy_remembers(
+    thinking: Thinking | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = str(save_policy(tmp_path / "start", template=FORGETFUL))
+    talk = [{"role": role, "content": "<think>Lost?</think>It is lost."} for role in ("system", "user", "assistant")]
+    (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'messages': talk})}\n" * 2)
+    words = ["train", "sft", "--data", str(tmp_path / "rows.jsonl"), "--held-out", "0", "--steps", "1"]
+    asked = ["--thinking", thinking] if thinking else []
+    assert main([*words, *asked, "--policy", start, "--out", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert ("removed" in shown) is (thinking == "never")
+    card = read_card(tmp_path / "run" / "policy")
+    assert card is not None
+    assert card.thinking == (thinking or "keep")
+    other = "keep" if thinking else "never"
+    words += ["--policy", str(tmp_path / "run" / "policy"), "--thinking", other, "--out", str(tmp_path / "next")]
+    assert main(words) == 2
+    assert f"trained with thinking '{card.thinking}', and '{other}' is asked for" in capsys.readouterr().err
+
+
+def test_a_turn_that_does_not_end_the_thinking_that_its_template_opens_is_refused() -> None:
+    words = make_tokenizer(FORGETFUL.replace("if enable_thinking is false else ''", "if 0 else '<think>\\n'"))
+    talk = [{"role": role, "content": "<think>\nLost?\n</think>\n\nIt is."} for role in ("user", "assistant")]
+    row = encode(words, talk)
+    assert words.decode(row.input_ids).endswith("assistant\n<think>\nLost?\n</think>\n\nIt is.<|im_end|>")
+    with pytest.raises(InputError, match=r"message 1: it has no </think>"):
+        encode(words, [talk[0], {"role": "assistant", "content": "It is."}])
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "granite"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +17,15 @@ from simia_gym.rl.for_trl.rollouts import EpisodesRollout, _prompt, episodes_rol
 from simia_gym.rl.for_trl.rows import Beginnings
 from simia_gym.rl.for_trl.teaching import TRIES, Teaching
 from simia_gym.rl.recipes.trl_imitation import in_turns
+from simia_gym.rl.small.card import Card, write_card
 
 from .libraries import need
+from .tiny import FORGETFUL, OFF, save_policy
 from .trl_parts import CLOSE, DESK, LIBRARY, LOOK, ScriptedVllm, breaking, script, trainer_with
 
-need("transformers", "tokenizers")
+need("transformers", "tokenizers", "torch")
+
+from transformers import AutoTokenizer
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +85,28 @@ def test_the_policy_reads_the_episode_and_never_the_row(tokenizer: Any) -> None:
     assert text.endswith("<|im_start|>assistant\n")
     assert prompts[0][0]["content"] not in text
     assert "seed" not in text
+
+
+def test_thinking_is_off_where_it_is_said_here_or_in_trl_and_as_the_policy_was_trained(tmp_path: Path) -> None:
+    folder = save_policy(tmp_path, template=FORGETFUL)
+    words = AutoTokenizer.from_pretrained(folder)
+
+    def turns(rollout: EpisodesRollout, **more: Any) -> tuple[int, int]:
+        vllm = ScriptedVllm(words, [script(f"<think>a</think>{LOOK}", CLOSE)])
+        out = rollout(prompts_of(rollout, 1), trainer_with(vllm, **more))
+        assert own(out, 0, words) == f"<think>a</think>{LOOK}<|im_end|>{CLOSE}<|im_end|>"
+        text = words.decode([*out["prompt_ids"][0], *out["completion_ids"][0]])
+        return text.count("<|im_start|>assistant\n"), text.count(f"<|im_start|>assistant\n{OFF}")
+
+    assert turns(desk()) == turns(desk(thinking="keep")) == (2, 0)
+    assert turns(desk(thinking="never")) == turns(desk(), enable_thinking=False) == (2, 2)
+    write_card(folder, Card(thinking="never"))
+    assert turns(desk()) == (2, 2)
+    for rollout, more in ((desk(thinking="keep"), {}), (desk(thinking="keep"), {"enable_thinking": False})):
+        with pytest.raises(InputError, match=r"'keep'"):
+            turns(rollout, **more)
+    with pytest.raises(InputError, match=r"thinking is 'drop'.*'never' or 'keep'"):
+        desk(thinking="drop")
 
 
 def test_the_token_limits_cut_and_the_cut_is_judged(tokenizer: Any) -> None:

@@ -96,7 +96,7 @@ def script(*texts: str) -> Callable[[int], str]:
     return lambda turn: texts[turn]
 
 
-def trainer_with(vllm: ScriptedVllm, *, length: int = 5000, step: int = 0) -> Any:
+def trainer_with(vllm: ScriptedVllm, *, length: int = 5000, step: int = 0, **chat_template_kwargs: Any) -> Any:
     """As much of a trainer as a rollout looks at."""
     model = SimpleNamespace(training=True, config=SimpleNamespace(get_text_config=lambda: SimpleNamespace()))
     return SimpleNamespace(
@@ -106,6 +106,7 @@ def trainer_with(vllm: ScriptedVllm, *, length: int = 5000, step: int = 0) -> An
         processing_class=vllm.tokenizer,
         eos_token_ids=[vllm.tokenizer.eos_token_id],
         max_completion_length=length,
+        chat_template_kwargs=chat_template_kwargs,
         model=model,
         state=SimpleNamespace(global_step=step),
     )
