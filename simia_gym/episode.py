@@ -325,12 +325,14 @@ class Episode:
             self._unwritten[len(self._messages)] = self.turn, parsed
         self._messages.append(_EMPTY if as_tool else _message("assistant", text))
         for number, call in enumerate(parsed.calls):
-            made = {"name": call.name, "arguments": call.arguments, "id": call.id or f"call_{self.turn}_{number}"}
+            if not call.id:
+                call = ToolCall(call.name, call.arguments, f"call_{self.turn}_{number}")
+            made = {"name": call.name, "arguments": call.arguments, "id": call.id}
             transition = await self._ask("simulator", partial(self.simulator.call, call))
             self._record(transition, made, None)
             message: Message = {"role": "user"}
             if as_tool:
-                message = {"role": "tool", "tool_call_id": made["id"], "name": call.name}
+                message = {"role": "tool", "tool_call_id": call.id, "name": call.name}
             message["content"] = transition.observation
             if transition.error_code is not None:
                 message["error_code"] = info["error_code"] = transition.error_code

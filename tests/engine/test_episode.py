@@ -20,7 +20,7 @@ from simia_gym.episode import Episode
 from simia_gym.errors import EpisodeOver, Fault, InputError, PatchError
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.record.verdict import from_json, to_json
-from simia_gym.types import Transition
+from simia_gym.types import ToolCall, Transition
 
 from .conftest import call, edit, take
 
@@ -51,7 +51,17 @@ def test_doing_nothing_fails_and_is_valid(episode: Episode) -> None:
 
 
 def test_calls_run_in_order_and_stop_at_an_end(episode: Episode) -> None:
+    asked, answer = list[str | None](), episode.simulator.call
+
+    async def notice(call: ToolCall, context: StepContext) -> Transition:
+        asked.append(call.id)
+        return await answer(call, context)
+
+    episode.simulator.call = notice  # type: ignore[method-assign]
     last = take(episode, call("add", name="a", amount=3) + call("stop") + call("add", name="a"))
+    assert asked == ["call_1_0", "call_1_1"]
+    events = [event for event in episode.ledger.events if event["type"] == "transition"]
+    assert [event["call"]["id"] for event in events] == asked
     assert [(m["tool_call_id"], m["content"]) for m in last.messages] == [("call_1_0", "3"), ("call_1_1", "stopped")]
     assert last.reward == 1.0
 
