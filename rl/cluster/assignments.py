@@ -59,11 +59,6 @@ class Assignments:
         """Mark an episode as complete; return whether it was assigned to this worker and so has to be counted."""
         return self._assigned.get(worker, {}).pop(slot, None) is not None
 
-    def give_back(self, worker: str, slots: list[EpisodeSlot]) -> None:
-        """Take back episodes that a worker has not started."""
-        own = self._assigned.get(worker, {})
-        self._returned.extendleft(slot for slot in reversed(slots) if own.pop(slot, None) is not None)
-
     def worker_died(self, worker: str) -> list[EpisodeSlot]:
         """Take back all episodes of a dead worker; return those that are given up."""
         given_up = []

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.policies import PolicyOptions
-from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rollout.jobs import EpisodeSlot, Plan
+from simia_gym.rollout.pools import Elsewhere
 from simia_gym.types import JsonObject
 
 _PREFIXES = ("OPENAI_", "AZURE_OPENAI_", "SIMIA_")
@@ -24,31 +24,23 @@ class WorkerSetup:
         version: Version of this package at the driver.
         folder: The driver's current folder, the base of relative paths.
         config: The environment, with the simulator that the driver resolved ``auto`` to.
-        base_url: The endpoint of all roles.
-        base_urls: Endpoints of single roles.
+        resources: Endpoints of models and the shared pinned answers.
+        budget: The actor that holds the budget, if there is one.
         plan: The episodes of the whole run.
-        policy: Name of the policy.
-        options: Settings of the policy's model.
-        content_hash: Hash of the model's files, which lie on each node.
+        policy: The policy, as the driver was asked for it.
         slots: The largest number of episodes in flight in one worker.
         timeout: Seconds that one episode may take.
-        pins: Name of the shared `simia_gym.rl.cluster.pins.RayPins`, if answers are pinned.
-        budget: Whether the worker gets a share of a budget.
     """
 
     version: str
     folder: str
     config: EnvConfig
-    base_url: str | None
-    base_urls: Mapping[str, str]
+    resources: Resources
+    budget: Any
     plan: Plan
-    policy: str
-    options: PolicyOptions
-    content_hash: str | None
+    policy: Elsewhere
     slots: int
     timeout: float | None
-    pins: str | None
-    budget: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +60,11 @@ class WorkerReady:
 
 @dataclass(frozen=True, kw_only=True)
 class SlotResult:
-    """A finished episode, or a task that could not be made.
+    """A finished episode, a task that could not be made, or an episode that was not started before the run was halted.
 
     Attributes:
         slot: Which episode.
-        line: Its line of the record.
+        line: Its line of the record, if it was played.
         times: Its line of the sidecar file with wall times.
         error: Why its task could not be made, if it could not.
     """
@@ -81,25 +73,6 @@ class SlotResult:
     line: bytes = b""
     times: JsonObject = field(default_factory=dict)
     error: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkerReply:
-    """A worker's reply to one exchange.
-
-    Attributes:
-        finished: Episodes that finished since the last reply.
-        returned: Episodes that it had not started, if the driver recalled them.
-        accounts: Usage of models since the last reply, from `simia_gym.llm.accounts.Accounts.drain`.
-        in_force: Budget limits that apply in the worker now.
-        spent: What the worker has used of its budget.
-    """
-
-    finished: list[SlotResult]
-    returned: list[EpisodeSlot]
-    accounts: Any
-    in_force: Amounts
-    spent: Amounts
 
 
 def model_variables() -> dict[str, str]:

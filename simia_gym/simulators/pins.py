@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -107,40 +108,11 @@ class MemoryPins:
         self._flights = {}
 
 
-_LEASE = 30.0
-"""Seconds after which a claim that was not renewed expires, because its process has died."""
+class SharedPins(ABC):
+    """Pinned answers that several processes share; each process keeps what it has got, and asks once for each key."""
 
-_SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
-_CLAIM = (
-    "INSERT INTO pins (key, owner, expires) VALUES (?, ?, ?) "
-    "ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires = excluded.expires "
-    "WHERE pins.answer IS NULL AND pins.expires < ?"
-)
-
-
-class SqlitePins:
-    """Pinned answers in a file that several processes of one machine share.
-
-    Args:
-        path: The SQLite file; created if it does not exist.
-        lease: Seconds after which the claim of a dead process expires.
-
-    Raises:
-        InputError: The file cannot be opened, or is not an SQLite file.
-    """
-
-    def __init__(self, path: Path | str, *, lease: float = _LEASE) -> None:
-        self.path = Path(path)
-        self._lease = lease
+    def __init__(self) -> None:
         self._near = MemoryPins()
-        self._lock = threading.Lock()
-        self._link: sqlite3.Connection | None = None
-        self._parents: list[sqlite3.Connection] = []
-        fresh_after_fork(self)
-        try:
-            self._run("SELECT 1")
-        except Fault as fault:
-            raise InputError(fault.message, where=str(self.path), fix="Give another file for the pins.") from fault
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
         """Return the answer of a key; make it if there is none. See `PinStore.answer`."""
@@ -153,6 +125,46 @@ class SqlitePins:
 
         found, shared = await self._near.answer(key, across)
         return found, shared or elsewhere
+
+    @abstractmethod
+    async def _across(self, key: str, make: Make) -> tuple[JsonObject, bool]:
+        """Like `answer`, between processes."""
+
+
+_LEASE = 30.0
+"""Seconds after which a claim that was not renewed expires, because its process has died."""
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
+_CLAIM = (
+    "INSERT INTO pins (key, owner, expires) VALUES (?, ?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires = excluded.expires "
+    "WHERE pins.answer IS NULL AND pins.expires < ?"
+)
+
+
+class SqlitePins(SharedPins):
+    """Pinned answers in a file that several processes of one machine share.
+
+    Args:
+        path: The SQLite file; created if it does not exist.
+        lease: Seconds after which the claim of a dead process expires.
+
+    Raises:
+        InputError: The file cannot be opened, or is not an SQLite file.
+    """
+
+    def __init__(self, path: Path | str, *, lease: float = _LEASE) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._link: sqlite3.Connection | None = None
+        self._parents: list[sqlite3.Connection] = []
+        fresh_after_fork(self)
+        try:
+            self._run("SELECT 1")
+        except Fault as fault:
+            raise InputError(fault.message, where=str(self.path), fix="Give another file for the pins.") from fault
 
     async def _across(self, key: str, make: Make) -> tuple[JsonObject, bool]:
         """Share an answer between processes: claim the key and make the answer, or wait for the claim's owner."""

@@ -65,7 +65,7 @@ def pins(cluster: Cluster) -> Any:
     from simia_gym.rl.cluster.pins import RayPins
 
     store = RayPins(f"pins-{time.monotonic_ns()}", lease=LEASE)
-    store.counts()  # it runs
+    asyncio.run(store.answer("first", maker([])))  # the actor runs
     yield store
     store.close()
 
@@ -119,7 +119,6 @@ def test_a_claimer_that_is_killed_loses_its_claim(pins: Any, cluster: Cluster, t
     ((answer, shared),) = ray.get(waits, timeout=60)
     assert answer["by"] != pid
     assert not shared
-    assert pins.counts()["void"] == 1
 
 
 def test_a_claimer_that_computes_for_long_keeps_its_claim(pins: Any) -> None:
