@@ -20,7 +20,7 @@ train = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_NO_OPTIONS = ("shadow", "replay_from", "record_cassette", "replay_cassette")
+_NO_OPTIONS = ("without_dev", "shadow", "replay_from", "record_cassette", "replay_cassette")
 _THE_PROFILES = dict.fromkeys(("engine", "learning_rate", "dynamic_sampling", "prompt"))
 
 

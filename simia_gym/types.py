@@ -16,7 +16,10 @@ Row: TypeAlias = Mapping[str, Any]
 Op: TypeAlias = dict[str, Any]
 Message: TypeAlias = dict[str, Any]
 
-Split = Literal["train", "test"]
+Split = Literal["train", "dev", "test"]
+"""``dev`` is for every choice during a training, such as that of a checkpoint."""
+SplitChoice = Literal["train", "dev", "test", "all"]
+"""A split, or ``all``: train and test."""
 Speaker = Literal["tool", "user", "env"]
 Outcome = Literal["ok", "error"]
 
@@ -101,7 +104,7 @@ class Task:
 
     Attributes:
         id: Unique within the domain.
-        split: ``train`` or ``test``.
+        split: ``train``, ``dev`` or ``test``.
         kind: Label for grouping results, such as ``cancel``.
         instruction: The first observation if the domain has no user.
         setup: Operations that change the initial state before the episode begins.

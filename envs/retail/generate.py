@@ -20,7 +20,7 @@ from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Op, Split, Task, ToolCall
 
-FIRST_SEED: dict[Split, int] = {"train": 1_000_000_000, "test": 2_000_000_000}
+FIRST_SEED: dict[Split, int] = {"train": 1_000_000_000, "test": 2_000_000_000, "dev": 3_000_000_000}
 """First seed of the generated tasks of each split; the ranges do not overlap."""
 SPAN = 1_000_000_000
 FIXED_SEED: dict[Split, int] = {"train": 1_000, "test": 2_000}
@@ -35,7 +35,8 @@ FIXED: dict[Split, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Kinds of the fixed tasks."""
-_NAMES = tuple(KINDS)
+_KINDS = tuple(KINDS)
+_DEV_KINDS = tuple(dict.fromkeys((*FIXED["test"], *KINDS)))
 TASK_FOLDER = Path(__file__).with_name("tasks")
 
 
@@ -43,15 +44,16 @@ def generate(split: Split, index: int) -> Task:
     """Make the generated task of this index.
 
     Args:
-        split: ``train`` or ``test``; their seeds never meet.
-        index: From 0. Kinds follow each other in the order of `KINDS`.
+        split: ``train``, ``dev`` or ``test``; their seeds never meet.
+        index: From 0. Kinds follow each other in the order of `KINDS`; in ``dev``, those of the fixed test tasks first.
 
     Raises:
         InputError: The index lies outside the range of its split.
     """
     if not 0 <= index < SPAN:
         raise InputError(f"there is no generated task {index}", where="generated", fix=f"Use 0 to {SPAN - 1}.")
-    kind = _NAMES[index % len(_NAMES)]
+    names = _DEV_KINDS if split == "dev" else _KINDS
+    kind = names[index % len(names)]
     return make_task(f"retail-{split}-g{index:06d}", split, kind, FIRST_SEED[split] + index)
 
 

@@ -16,7 +16,7 @@ from simia_gym.domain.registration import CUSTOM, domain_path, resolve_env
 from simia_gym.errors import InputError
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play
-from simia_gym.types import JsonObject, Message
+from simia_gym.types import JsonObject, Message, Split
 
 _KEPT = ("role", "content", "name")
 
@@ -133,13 +133,17 @@ def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: st
     return messages
 
 
-def training_suite(env: str, *, generated: int, prompt: str) -> Suite:
-    """An environment for training data: tasks of the train split, simulated by the domain's world.
+def training_suite(
+    env: str, *, generated: int, prompt: str, split: Split = "train", without_dev: bool = False
+) -> Suite:
+    """An environment for training data, simulated by the domain's world.
 
     Args:
         env: The environment's id, or the folder of a domain.
         generated: Number of generated tasks besides the fixed ones; ignored if the domain has no generator.
         prompt: ``full`` or ``compact``.
+        split: The split of the tasks.
+        without_dev: Whether to leave the tasks of dev out of train.
 
     Raises:
         InputError: There is no such environment or prompt.
@@ -152,8 +156,8 @@ def training_suite(env: str, *, generated: int, prompt: str) -> Suite:
     name, domain = resolve_env(env)
     if load_domain(domain or domain_path(name)).generator is None:
         generated = 0
-    config = EnvConfig(env=name, domain=domain, generated=generated, simulator="world", prompt=prompt)  # type: ignore[arg-type]
-    return load_suite(config)
+    tasks: dict[str, Any] = {"split": split, "generated": generated, "without_dev": without_dev}
+    return load_suite(EnvConfig(env=name, domain=domain, simulator="world", prompt=prompt, **tasks))  # type: ignore[arg-type]
 
 
 def expert_play(

@@ -20,7 +20,7 @@ from simia_gym.record.finished_episode import TURN_LIMIT
 from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.rows import KEY, Beginnings, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
-from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, Task
+from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, SplitChoice, Task
 
 OVER = "[The episode is over.]"
 UNREACHABLE = "[The environment cannot be reached.]"
@@ -119,19 +119,26 @@ class ToolEnvironments:
         return f"{policy}\n\n{act}"
 
     def dataset(
-        self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None, name: str | None = None
+        self,
+        rows: int | None = None,
+        *,
+        seed: int = 0,
+        tasks: Iterable[Task] | None = None,
+        split: SplitChoice | None = None,
+        name: str | None = None,
     ) -> Any:
-        """The training dataset, a ``datasets.Dataset`` with one row for each group of episodes.
+        """A ``datasets.Dataset`` with one row for each group: to train on or, with split ``dev``, to evaluate on.
 
         Args:
             rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds.
             seed: Random seed, from which the seeds of the episodes are derived.
             tasks: Your own tasks instead of those of the split.
+            split: Another split than that of the environment, such as ``dev``.
             name: Value of the column ``environment``, by which TRL chooses from a dictionary of environments; by
                 default the environment's id, which all domains that are loaded from a folder share.
         """
         require("trl", "datasets")
-        made = self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks)
+        made = self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks, split=split)
         return to_dataset(made if name is None else [{**row, "environment": name} for row in made])
 
     def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:

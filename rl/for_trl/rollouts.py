@@ -25,7 +25,7 @@ from simia_gym.rl.for_trl.engines import Engine, engine_of
 from simia_gym.rl.for_trl.rows import Begin, Beginnings, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.teaching import Teaching
 from simia_gym.rl.small.card import Card, read_card
-from simia_gym.types import JsonObject, Task
+from simia_gym.types import JsonObject, SplitChoice, Task
 
 T = TypeVar("T")
 logger = logging.getLogger("simia_gym")
@@ -71,8 +71,15 @@ class EpisodesRollout:
         self._teaching = Teaching()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def dataset(self, rows: int | None = None, *, seed: int = 0, tasks: Iterable[Task] | None = None) -> Any:
-        """The training dataset, a ``datasets.Dataset`` with one row for each group of episodes.
+    def dataset(
+        self,
+        rows: int | None = None,
+        *,
+        seed: int = 0,
+        tasks: Iterable[Task] | None = None,
+        split: SplitChoice | None = None,
+    ) -> Any:
+        """A ``datasets.Dataset`` with one row for each group: to train on or, with split ``dev``, to evaluate on.
 
         Its prompts only name the task. The policy reads only the messages of the episode.
 
@@ -81,9 +88,10 @@ class EpisodesRollout:
                 environments alternate.
             seed: Random seed, from which the seeds of the episodes are derived.
             tasks: Your own tasks instead of those of the split, with one environment.
+            split: Another split than that of the environments, such as ``dev``.
         """
         require("trl", "datasets")
-        return to_dataset(self._beginnings.rows(_prompt, rows=rows, seed=seed, tasks=tasks))
+        return to_dataset(self._beginnings.rows(_prompt, rows=rows, seed=seed, tasks=tasks, split=split))
 
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, list[Any]]:
         """Play one episode for each prompt.

@@ -18,7 +18,7 @@ from simia_gym.env import make_suite
 from simia_gym.errors import InputError
 from simia_gym.rl.labels import labels
 from simia_gym.rollout.jobs import episode_seed
-from simia_gym.types import JsonObject, Task
+from simia_gym.types import JsonObject, SplitChoice, Task
 
 KEY = "episode"
 """Name of the column, and of the key in the prompt's last message."""
@@ -77,6 +77,7 @@ class Beginnings:
         rows: int | None = None,
         seed: int = 0,
         tasks: Iterable[Task] | None = None,
+        split: SplitChoice | None = None,
     ) -> list[JsonObject]:
         """Create rows, alternating between environments.
 
@@ -85,20 +86,27 @@ class Beginnings:
             rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds.
             seed: Random seed, from which the seeds of the episodes are derived.
             tasks: Your own tasks instead of those of the split, with one environment.
+            split: Another split than that of the environments, such as ``dev``.
 
         Returns:
             Dictionaries with the columns ``prompt``, ``environment`` and ``episode``.
         """
         if tasks is not None and len(self.suites) > 1:
             raise InputError("tasks are given for several environments", where="tasks", fix="Make a dataset for each.")
-        chosen: dict[str, Sequence[Task]] = {
-            env: list(tasks) if tasks is not None else suite.tasks for env, suite in self.suites.items()
-        }
+        if tasks is not None and split is not None:
+            raise InputError("tasks are given, too", where="split", fix="Give tasks or a split.")
+        own = None if tasks is None else list(tasks)
+
+        def of(suite: Suite) -> Sequence[Task]:
+            return own if own is not None else suite.tasks if split is None else suite.domain.tasks_of(split)
+
+        chosen = {env: of(suite) for env, suite in self.suites.items()}
         total = sum(map(len, chosen.values())) if rows is None else rows
         if total < 1 or not all(chosen.values()):
             raise InputError(f"{total} rows were asked for", where="rows", fix="Ask for 1 or more, of 1 task or more.")
         return [
-            self._row(prompt, env, chosen[env], number, seed) for env, number in _turns(chosen, total, rows is None)
+            self._row(prompt, env, chosen[env], number, seed, whole=tasks is not None)
+            for env, number in _turns(chosen, total, rows is None)
         ]
 
     def find(self, text: Any) -> Begin:
@@ -134,11 +142,11 @@ class Beginnings:
             self._tasks[key] = task_from_json(task, f"column {KEY!r}") if whole else self.suites[env].task(str(task))
         return self._tasks[key]
 
-    def _row(self, prompt: Any, env: str, tasks: Sequence[Task], number: int, seed: int) -> JsonObject:
+    def _row(self, prompt: Any, env: str, tasks: Sequence[Task], number: int, seed: int, *, whole: bool) -> JsonObject:
         suite, task = self.suites[env], tasks[number % len(tasks)]
         said = {
             "env": env,
-            "task": task.id if tasks is suite.tasks else task_to_json(task),
+            "task": task_to_json(task) if whole else task.id,
             "seed": episode_seed(seed, task.id, number // len(tasks)),
         }
         text = json.dumps(said, ensure_ascii=False, default=dict)

@@ -269,4 +269,5 @@ def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str
         ended=played.ended,
         seconds=round(time.monotonic() - began, 3),
         models=models_used(),
+        split=row.split,
     )

@@ -1,8 +1,8 @@
 """Writes verl's dataset: one row for each episode group, with everything that its episodes need.
 
-Training uses tasks of the train split and validation those of the test split, fixed and generated ones; they never
-share a task. A row's prompt is the initial prompt of the episode. Its length is measured with the policy's tokenizer,
-and a prompt that is too long is refused: verl would truncate its beginning, which holds the rules.
+Training uses tasks of the train split and validation those of the dev split; they never share a task. A row's prompt is
+the initial prompt of the episode. Its length is measured with the policy's tokenizer, and a prompt that is too long is
+refused: verl would truncate its beginning, which holds the rules.
 """
 
 from __future__ import annotations
@@ -67,6 +67,11 @@ class Row:
     def prompt(self) -> str:
         """Kind of the system message: ``full`` or ``compact``."""
         return str(json.loads(self.config).get("prompt", "full"))
+
+    @property
+    def split(self) -> str:
+        """The split whose tasks the row is from."""
+        return str(json.loads(self.config).get("split", "train"))
 
     @classmethod
     def of(cls, extra: JsonObject) -> Row:

@@ -63,6 +63,7 @@ class EpisodeLine:
         ended: Why the episode ended.
         seconds: Wall time of the episode.
         models: Model usage of this process since its previous episode, by role; see `models_used`.
+        split: The split whose tasks were played; empty in a log of an earlier version.
     """
 
     step: int
@@ -85,6 +86,7 @@ class EpisodeLine:
     ended: str
     seconds: float
     models: JsonObject = field(default_factory=dict)
+    split: str = ""
 
 
 _FIELDS = tuple(item.name for item in dataclasses.fields(EpisodeLine))
@@ -204,7 +206,7 @@ def read_episodes(run: Path | str) -> Iterator[EpisodeLine]:
     """
     for path in sorted((Path(run) / EPISODES).glob("*.jsonl")):
         for number, raw in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-            value = _decoded(raw, f"{path}:{number}")
+            value = {"split": "", **_decoded(raw, f"{path}:{number}")}
             if set(value) != set(_FIELDS):
                 raise InputError("is no line of an episode log", where=f"{path}:{number}", fix="Take the line out.")
             yield EpisodeLine(**value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import time
@@ -35,7 +36,7 @@ from simia_gym.rl.grpo.prepare import (
 )
 from simia_gym.rl.grpo.process import Training, end_marked, make_ray_folder, variables
 from simia_gym.rl.grpo.profile import load_profile
-from simia_gym.rl.grpo.progress import TrainingDisplay
+from simia_gym.rl.grpo.progress import TrainingDisplay, on_split
 from simia_gym.rl.grpo.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides
 from simia_gym.rl.resume import check_settings, write_settings, write_whole
@@ -288,10 +289,14 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
         yield f"last step: reward {number(sums['reward'])}, success {percent(sums['success'])}{prompt}"
     if look := sums.get("validation"):
         words = f"reward {number(look['reward'])}, success {percent(look['success'])} (prompt {plan.prompt})"
-        yield f"validation after step {look['step']}: {words} over {counted(look['episodes'], 'episode')}"
+        yield f"{on_split(look)} after step {look['step']}: {words} over {counted(look['episodes'], 'episode')}"
     if models := sums.get("models"):
         yield f"models of the world: {in_short(models)}"
     yield f"policy: {folder.policy}"
+    for config, _ in plan.environments:
+        env, policy = (shlex.quote(str(part)) for part in (config.domain or config.env, folder.policy))
+        command = f"simia evaluate {env} --policy hf --policy-model {policy} --prompt {plan.prompt} --split test"
+        yield f"to score it on test, once and last: {command}"
     yield f"curve: {folder.curve}"
 
 

@@ -77,6 +77,7 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
         return {}
     out = _rates(lines)
     out["prompt"] = ", ".join(sorted({line.prompt for line in lines}))
+    out["split"] = ", ".join(sorted({line.split for line in lines if line.split}))
     out["turns"] = _mean(line.turns for line in lines)
     out["policy_tokens"] = sum(line.tokens for line in lines)
     out["length"] = _mean(line.length for line in lines)
@@ -225,7 +226,7 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(sums: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: sums[name] for name in ("episodes", "masked", "reward", "success", "prompt") if name in sums}
+    return {name: sums[name] for name in ("episodes", "masked", "reward", "success", "prompt", "split") if name in sums}
 
 
 def draw(folder: RunFolder, title: str) -> None:

@@ -109,6 +109,7 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
     environments = tuple(_environment(asked, word, prompt) for word in asked.env)
     _no_repeats(environments)
     launch = asked.launch
+    looked_at, more = launch.validation_split, launch.validation_generated
     given = {**profile.launch, **typed, "prompt": prompt}
     if word := next((word for word in typed.get("overrides", ()) if any(name in word for name in THINKING_OFF)), None):
         raise InputError("thinking has an option of its own", where=f"--set {word}", fix="Use --thinking.")
@@ -118,12 +119,18 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
     return RunPlan(
         **given,
         profile=profile,
-        environments=environments,
+        environments=tuple((_trained_on(config, launch), weight) for config, weight in environments),
         validation=tuple(
-            (replace(config, split=launch.validation_split, generated=launch.validation_generated), weight)
+            (replace(config, split=looked_at, generated=more, without_dev=False), weight)
             for config, weight in environments
         ),
     )
+
+
+def _trained_on(config: EnvConfig, launch: LaunchSettings) -> EnvConfig:
+    """The training tasks: without those of dev if validation may use these, in this start or a resumed one."""
+    apart = launch.validation_split == "dev" and config.split in ("train", "all")
+    return replace(config, without_dev=config.without_dev or apart)
 
 
 _FILTER = "algorithm.filter_groups.enable="

@@ -81,5 +81,10 @@ def facts_of(line: Mapping[str, Any]) -> str:
         parts.append(f"{compact(line['tokens_per_second'])} tokens/s")
     if val := line.get("val"):
         prompt = f" ({val['prompt']} prompt)" if "prompt" in val else ""
-        parts.append(f"validation: reward {number(val['reward'])}, success {percent(val['success'])}{prompt}")
+        parts.append(f"{on_split(val)}: reward {number(val['reward'])}, success {percent(val['success'])}{prompt}")
     return " · ".join(parts) or "no episode"
+
+
+def on_split(val: Mapping[str, Any]) -> str:
+    """What a validation is called, with the split of its tasks where it is known."""
+    return f"validation on {val['split']}" if val.get("split") else "validation"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from simia_gym.common.settings import Settings, setting
 from simia_gym.policies.base import Thinking, thinking_setting
+from simia_gym.types import SplitChoice
 
 SIZES, RUN, WORLD = "Sizes", "Run", "World"
 OF_THE_PROFILE = "the profile's"
@@ -64,11 +65,19 @@ class LaunchSettings(Settings):
     """Settings of the launch; apart from the validation tasks they do not affect the result."""
 
     profile: str = setting("cpu", "Hardware profile: cpu, gpu_1x8, multi_node, or a YAML file.", metavar="NAME")
-    validation_split: Literal["train", "test", "all"] = setting(
-        "test", "Split of the fixed validation tasks.", option="val-split", panel=WORLD
+    validation_split: SplitChoice = setting(
+        "dev",
+        "Split of the validation tasks; with dev, none of its tasks is trained on.",
+        option="val-split",
+        panel=WORLD,
     )
     validation_generated: int = setting(
-        0, "Number of generated validation tasks.", option="val-generated", metavar="N", panel=WORLD, ge=0
+        0,
+        "Number of generated validation tasks, added to those of the split.",
+        option="val-generated",
+        metavar="N",
+        panel=WORLD,
+        ge=0,
     )
     timeout: int | float | None = setting(None, "Time limit of one episode in seconds.", metavar="S", panel=WORLD, gt=0)
     out: Path | None = setting(None, "Folder of the run.", metavar="DIR", panel=RUN, unset="runs/ENV-PROFILE")

@@ -30,6 +30,7 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--groups", type=int, default=2, help="rows in a step")
     parser.add_argument("--group-size", type=int, default=8, help="episodes for each row")
+    parser.add_argument("--eval-every", type=int, default=0, help="steps between two evaluations on dev; 0 for none")
     parser.add_argument("--lr", type=float, default=3e-4)
     parser.add_argument("--max-completion-length", type=int, default=1024, help="tokens after the prompt, in all turns")
     parser.add_argument("--prompt", choices=("compact", "full"), default="compact")
@@ -48,7 +49,7 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
 
 def world(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The environment's id and its settings."""
-    settings: dict[str, Any] = {"prompt": asked.prompt, "simulator": asked.simulator}
+    settings: dict[str, Any] = {"prompt": asked.prompt, "simulator": asked.simulator, "without_dev": True}
     for name in ("generated", "model", "base_url"):
         if getattr(asked, name):
             settings[name] = getattr(asked, name)
@@ -92,6 +93,10 @@ def config(asked: argparse.Namespace, **more: Any) -> Any:
         lr_scheduler_type="constant",
         max_steps=asked.steps,
         seed=asked.seed,
+        eval_strategy="steps" if asked.eval_every else "no",
+        eval_steps=asked.eval_every or None,
+        per_device_eval_batch_size=asked.groups * asked.group_size,
+        num_generations_eval=1,
         temperature=1.0,
         top_p=1.0,
         top_k=0,
@@ -110,7 +115,7 @@ def train(trainer: Any, asked: argparse.Namespace) -> list[dict[str, float]]:
     """Train and print a line for each step; write ``metrics.jsonl`` and the trained policy.
 
     Returns:
-        The logged values of each step.
+        The logged values of each step and of each evaluation, whose names begin with ``eval_``.
     """
     from transformers import PrinterCallback, TrainerCallback
 
@@ -118,15 +123,17 @@ def train(trainer: Any, asked: argparse.Namespace) -> list[dict[str, float]]:
 
     class Lines(TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-            if logs and "reward" in logs:
-                shown = "  ".join(f"{name.split('/')[-1]} {float(logs[name]):.3f}" for name in SHOWN if name in logs)
-                print(f"step {state.global_step:3}  {shown}", flush=True)
+            for before, split in (("", ""), ("eval_", "  dev:")):
+                found = {name: float(logs[before + name]) for name in SHOWN if before + name in (logs or {})}
+                if "reward" in found:
+                    shown = "  ".join(f"{name.split('/')[-1]} {value:.3f}" for name, value in found.items())
+                    print(f"step {state.global_step:3}{split}  {shown}", flush=True)
 
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(Lines())
     trainer.train()
     steps = [{k: v for k, v in one.items() if isinstance(v, int | float)} for one in trainer.state.log_history]
-    steps = [one for one in steps if "reward" in one]
+    steps = [one for one in steps if "reward" in one or "eval_reward" in one]
     with (asked.out / "metrics.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(one)}\n" for one in steps)
     trainer.save_model(str(asked.out / "policy"))

@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
         processing_class=tool_calling(tokenizer),
         args=trl_common.config(asked, max_tool_calling_iterations=environments.suite.max_turns),
         train_dataset=dataset,
+        eval_dataset=environments.dataset(split="dev") if asked.eval_every else None,
         environment_factory=environments,
         reward_funcs=episode_metrics,
     )

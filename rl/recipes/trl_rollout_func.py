@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
         processing_class=tokenizer,
         args=trl_common.config(asked),
         train_dataset=dataset,
+        eval_dataset=episodes.dataset(split="dev") if asked.eval_every else None,
         rollout_func=episodes,
         reward_funcs=episode_reward,
     )

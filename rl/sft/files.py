@@ -60,8 +60,8 @@ def read_trajectories(
         prompt: Kind of that system message, ``full`` or ``compact``.
 
     Raises:
-        InputError: The file is missing; or a row is no conversation, has a test task, or needs a system message of an
-            unknown environment; names the row.
+        InputError: The file is missing; or a row is no conversation, has a dev or test task, or needs a system message
+            of an unknown environment; names the row.
     """
     path = Path(path)
     for where, row in _rows(path):
@@ -70,9 +70,9 @@ def read_trajectories(
             row = {**row, "messages": _as_raw_text(row["messages"], where), "env": name}
             row["source"] = row.get("source") or path.name
         found = Trajectory.from_json(row if isinstance(row, Mapping) else {}, where)
-        if found.split == "test":
+        if found.split in ("dev", "test"):
             fix = "Train on train tasks."
-            raise InputError(f"task {found.task} is a test task", where=where, fix=fix)
+            raise InputError(f"task {found.task} is a {found.split} task", where=where, fix=fix)
         if system is not None and found.messages[0]["role"] != "system":
             text = system(found.env)
             if text is None:
@@ -138,16 +138,19 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
     """Read the conversations of a record file.
 
     Yields:
-        The conversation; ``None`` for an episode that a fault left without a verdict.
+        The conversation; ``None`` for an episode that a fault left without a verdict. Those of a domain's
+        `dev_of_train` say split ``dev``.
 
     Raises:
-        InputError: The file is broken, contains test tasks, or was written with another version of the domain.
+        InputError: The file is broken, was played with another split than train, or was written with another version of
+            the domain.
     """
     domains: dict[str, tuple[EnvConfig, Domain]] = {}
     for record in read_records(path, torn="skip"):
-        if record.split == "test":
+        split = "dev" if record.config.get("split") == "dev" else record.split
+        if split in ("dev", "test"):
             fix = "Train on train tasks; roll out with --split train."
-            raise InputError(f"task {record.task} is a test task", where=f"{path}:{record.line}", fix=fix)
+            raise InputError(f"task {record.task} is a {split} task", where=f"{path}:{record.line}", fix=fix)
         if not record.valid or record.reward is None:
             yield None
             continue
@@ -165,7 +168,7 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
             env=config.env,
             task=record.task,
             kind=record.kind,
-            split=record.split,
+            split="dev" if any(task.id == record.task for task in domain.dev_of_train) else record.split,
             seed=record.seed,
             prompt=config.prompt,
             source=record.policy,

@@ -1,4 +1,4 @@
-"""Gathers trajectories from experts, record files and data sets, of tasks of the train split only."""
+"""Gathers trajectories from experts, record files and data sets: of train tasks to learn from, of dev held out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.assembly.suite import Suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
@@ -18,9 +18,9 @@ from simia_gym.rl.sft.files import is_record_file, read_trajectories, recorded_t
 TRAJECTORIES = 2_000
 """Default number of expert trajectories."""
 HELD_OUT = 64
-"""Default number of held-out trajectories; without a generator, of a tenth of the tasks at most."""
+"""Default number of held-out trajectories, or as many as there are tasks to hold out."""
 _SPARE = 2
-"""Tasks that are reserved for each held-out trajectory, since experts may fail."""
+"""Dev tasks for each held-out trajectory, since experts may fail."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Gathered:
 
     Attributes:
         train: Trajectories for training.
-        held_out: Trajectories for evaluation, of other tasks than ``train``.
+        held_out: Trajectories for evaluation, of dev tasks, or of the last tasks of a file that has none.
         below: Number of trajectories whose reward was too low.
         faults: Number of episodes with a fault.
     """
@@ -62,14 +62,14 @@ def from_experts(
     expert: str = "expert",
     on_one: Callable[[], None] = lambda: None,
 ) -> Gathered:
-    """Play tasks of the train split with the environments' experts: fixed tasks first, then generated ones.
+    """Play tasks with the environments' experts: fixed tasks first, then generated ones; dev tasks are held out.
 
     Args:
         envs: Ids of environments, or folders of domains; each contributes the same number.
         number: Number of training trajectories over all environments; ``None`` for `TRAJECTORIES`, or as many as there
             are if a domain has no generator.
-        held_out: Number of held-out trajectories, of the same tasks in every run. ``None`` for `HELD_OUT`, or of a
-            tenth of the tasks if a domain has no generator.
+        held_out: Number of held-out trajectories, of the same tasks in every run. ``None`` for `HELD_OUT`, or as many
+            as there are if a domain has no generator; with 0 a domain without a generator learns from all of train.
         prompt: ``full`` or ``compact``.
         seed: Seed of the episodes; it decides the experts' wording.
         least: The least reward of a trajectory to learn from.
@@ -83,75 +83,46 @@ def from_experts(
         raise InputError(f"trajectories is {number}", where="trajectories", fix="Use 1 or more.")
     found = Gathered()
     for place, env in enumerate(envs):
-        suite = training_suite(env, generated=1, prompt=prompt)
         train, looked_at = (
             _part(default if asked is None else asked, place, len(envs))
             for asked, default in ((number, TRAJECTORIES), (held_out, HELD_OUT))
         )
-        runs_out = suite.domain.generator is None
-        if runs_out and held_out is None:
-            looked_at = min(looked_at, len(suite.tasks) // 10)
-        least_many = min(train, 1) if runs_out and number is None else train
-        _one(suite, env, found, train, looked_at, least_many, seed=seed, least=least, expert=expert, on_one=on_one)
+        suite = training_suite(env, generated=4 * train + 100, prompt=prompt, without_dev=held_out != 0)
+        domain = suite.domain
+        if domain.generator is None and held_out is None:
+            looked_at = min(looked_at, len(domain.dev_of_train))
+
+        def play(suite: Suite, wanted: int) -> list[Trajectory]:
+            """A number of trajectories; if an episode fails, one of a further task replaces it."""
+            kept: list[Trajectory] = []
+            for done in expert_play(suite, range(len(suite.tasks)), seed=seed, least=least, policy=expert):
+                on_one()
+                if isinstance(done, Trajectory):
+                    kept.append(done)
+                elif done == "fault":
+                    found.faults += 1
+                else:
+                    found.below += 1
+                if len(kept) == wanted:
+                    break
+            return kept
+
+        held: list[Trajectory] = []
+        if looked_at:
+            held = play(training_suite(env, generated=_SPARE * looked_at, prompt=prompt, split="dev"), looked_at)
+        kept = play(suite, train) if train else []
+        least_many = min(train, 1) if domain.generator is None and number is None else train
+        if len(held) < looked_at or len(kept) < least_many:
+            few = f"{len(kept)} trajectories to learn from and {len(held)} held out"
+            what = f"its expert gives {few}, with a reward of at least {least:g}"
+            raise InputError(what, where=env, fix="Ask for fewer.")
+        found.train += kept
+        found.held_out += held
     return found
 
 
 def _part(number: int, place: int, parts: int) -> int:
     return number // parts + (place < number % parts)
-
-
-def _one(
-    suite: Suite,
-    env: str,
-    found: Gathered,
-    train: int,
-    held_out: int,
-    least_many: int,
-    *,
-    seed: int,
-    least: float,
-    expert: str,
-    on_one: Callable[[], None],
-) -> None:
-    """Play one environment; if an episode fails, a further generated task replaces it.
-
-    The held-out tasks are always the first generated ones, and no training learns from them: a later training that
-    continues with this policy evaluates on tasks that the policy has never seen.
-    """
-    fixed = len(suite.tasks) - suite.config.generated
-    looked_at: Sequence[int] = range(fixed)[::-1]
-    learned: Sequence[int] = ()
-    if suite.domain.generator is not None:
-        kept_apart, most = fixed + _SPARE * held_out, fixed + _SPARE * held_out + 4 * train + 100
-        suite = load_suite(replace(suite.config, generated=most - fixed))
-        looked_at, learned = range(fixed, kept_apart), (*range(fixed), *range(kept_apart, most))
-
-    def play(tasks: Sequence[int], wanted: int) -> tuple[list[Trajectory], int]:
-        """A number of trajectories, and how many tasks were played for them."""
-        kept: list[Trajectory] = []
-        tried = 0
-        for done in expert_play(suite, tasks, seed=seed, least=least, policy=expert) if wanted else ():
-            on_one()
-            tried += 1
-            if isinstance(done, Trajectory):
-                kept.append(done)
-            elif done == "fault":
-                found.faults += 1
-            else:
-                found.below += 1
-            if len(kept) == wanted:
-                break
-        return kept, tried
-
-    held, tried = play(looked_at, held_out)
-    if suite.domain.generator is None:
-        learned = range(fixed - tried)
-    kept, _ = play(learned, train)
-    if len(held) < held_out or len(kept) < least_many:
-        what = f"its expert gives {len(held) + len(kept)} trajectories with a reward of at least {least:g}"
-        raise InputError(what, where=env, fix="Ask for fewer.")
-    found.train += kept
-    found.held_out += held
 
 
 def from_files(
@@ -166,8 +137,9 @@ def from_files(
 
     Args:
         paths: The files.
-        held_out: Number of held-out trajectories: all those of the last tasks. ``None`` for `HELD_OUT`, of a tenth of
-            the tasks at most. A row without a task is a task of its own.
+        held_out: Number of held-out trajectories: those of `dev_of_train`, and if there are none, all those of the last
+            tasks. ``None`` for `HELD_OUT`, then of a tenth of the tasks at most. A row without a task is a task of its
+            own. With 0 all are learned from.
         least: The least reward of a trajectory to learn from. Rows without a reward count as 1.
         prompt: Which system message a row without one gets: ``full`` or ``compact``.
         envs: Environments that rows may name besides the installed ones; if there is one, rows that name no environment
@@ -185,24 +157,27 @@ def from_files(
             if item is None:
                 found.faults += 1
             elif item.reward >= least or item.success:
-                kept.append(item)
+                (found.held_out if item.split == "dev" and held_out != 0 else kept).append(item)
             else:
                 found.below += 1
     if not kept:
         names = ", ".join(map(str, paths))
         raise InputError("no conversation in it has enough reward", where=names, fix="Lower --least-reward.")
+    wanted = HELD_OUT if held_out is None else held_out
+    if found.held_out:
+        found.train, found.held_out = kept, found.held_out[:wanted]
+        return found
     task_of = [(item.env, item.task, 0 if item.task else place) for place, item in enumerate(kept)]
     sizes = Counter(task_of)
     most = len(sizes) - 1 if held_out is not None else len(sizes) // 10
     looked_at: set[tuple[str, str, int]] = set()
-    wanted = HELD_OUT if held_out is None else held_out
     for task in list(sizes)[::-1][:most]:
         if wanted <= 0:
             break
         looked_at.add(task)
         wanted -= sizes[task]
     for item, task in zip(kept, task_of, strict=True):
-        (found.held_out if task in looked_at else found.train).append(item)
+        (found.held_out if task in looked_at else found.train).append(replace(item, split="train"))
     return found
 
 

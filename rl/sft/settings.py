@@ -37,7 +37,7 @@ class SFTSettings(Settings):
         None,
         "Expert trajectories to learn from, of training tasks.",
         metavar="N",
-        unset="2000; without a generator all fixed tasks",
+        unset="2000; without a generator the fixed tasks that are not dev's",
     )
     expert: str = setting("expert", "Name of the environments' policy that plays.", metavar="P")
     data: tuple[str, ...] = setting(
@@ -54,9 +54,9 @@ class SFTSettings(Settings):
     )
     held_out: int | None = setting(
         None,
-        "Held-out trajectories of other tasks, for evaluation.",
+        "Held-out trajectories of dev tasks; with 0 a domain without a generator learns from these, too.",
         metavar="N",
-        unset="64; at most a tenth of the tasks with --data or without a generator",
+        unset="64; at most those of dev, or of a tenth of the tasks with --data",
         ge=0,
     )
     epochs: float = setting(1.0, "Number of passes over the trajectories.", metavar="X", gt=0)

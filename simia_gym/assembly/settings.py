@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from simia_gym.common.settings import Settings, setting
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
-from simia_gym.types import Feedback
+from simia_gym.types import Feedback, SplitChoice
 
 MOST = 10**12
 """Maximum number of episodes, turns and generated tasks."""
@@ -30,14 +30,20 @@ class EnvConfig(Settings):
     FORMER: ClassVar[Mapping[str, str]] = {"recorded": "replay_from"}
 
     env: str
-    split: Literal["train", "test", "all"] = setting("train", "Split of the fixed tasks.", panel=WORLD)
+    split: SplitChoice = setting(
+        "train", "Split of the tasks: dev is for choices during a training, all is train and test.", panel=WORLD
+    )
     generated: int = setting(
         0,
-        "Number of generated tasks, added to the fixed ones; with split all, half of them per split.",
+        "Number of generated tasks, added to the fixed ones; with split all, half of them per split; with split dev, "
+        "added to its 20.",
         metavar="N",
         panel=WORLD,
         ge=0,
         le=MOST,
+    )
+    without_dev: bool = setting(
+        False, "Leave out of train the fifth that is dev in a domain without a task generator.", panel=WORLD
     )
     data: str | Path | None = setting(None, "Folder of custom data for the domain.", metavar="DIR", panel=WORLD)
     domain: str | Path | None = setting(None, f"Folder of the domain of {CUSTOM}.", metavar="DIR", panel=WORLD)
@@ -101,6 +107,9 @@ class EnvConfig(Settings):
         """Check that no settings contradict each other or have no effect."""
         if self.votes % 2 == 0:
             raise InputError(f"votes is {self.votes}", where="votes", fix="Use an odd number, such as 1 or 3.")
+        if self.without_dev and self.split in ("dev", "test"):
+            what = f"without_dev leaves tasks out of train, but split is {self.split!r}"
+            raise InputError(what, where="without_dev", fix="Leave it out, or choose the split train.")
         if self.routes and self.simulator != "hybrid":
             what = f"routes are for the simulator 'hybrid', but simulator is {self.simulator!r}"
             raise InputError(what, where="routes", fix="Add simulator='hybrid' (--simulator hybrid).")

@@ -16,17 +16,16 @@ from simia_gym.assembly.validate import check_effects
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import Simulator, StepContext, User
-from simia_gym.domain.domain import SPLITS, Domain
+from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
-from simia_gym.domain.tasks import TaskList
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies import Policy, PolicyOptions, load_policy
 from simia_gym.record.finished_episode import Reward
 from simia_gym.record.ledger import Ledger
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import JsonObject, Task
 from simia_gym.users import make_user
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ class Suite:
         if not self.tasks:
             place = f" of {config.data}" if config.data is not None else ""
             fix = "Choose another split, ask for generated tasks, or add the file with its tasks."
+            if config.split == "dev":
+                fix = "It is a fifth of train: write two or more train tasks, or a generator; or choose another split."
             raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
         self.models = RoleModels(config, self.resources)
         self.simulator_name = self._simulator_name()
@@ -84,13 +85,9 @@ class Suite:
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        """The fixed tasks of the split, then the generated ones."""
-        wanted = self.config.split
-        splits: tuple[Split, ...] = SPLITS if wanted == "all" else (wanted,)
-        fixed = [task for split in splits for task in self.domain.tasks.get(split, ())]
-        first = self.config.generated - self.config.generated // len(splits) * (len(splits) - 1)
-        counts = {split: (first if i == 0 else self.config.generated // len(splits)) for i, split in enumerate(splits)}
-        return TaskList(fixed, counts, self.domain.generator)
+        """The tasks of the split; see `Domain.tasks_of`."""
+        config = self.config
+        return self.domain.tasks_of(config.split, config.generated, without_dev=config.without_dev)
 
     def task(self, task_id: str) -> Task:
         """Find a task by its id, in any split; see `Domain.find_task`."""

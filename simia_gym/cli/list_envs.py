@@ -10,6 +10,7 @@ from simia_gym.cli.options import AsJson
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE
 from simia_gym.common.output import Output, complain
+from simia_gym.domain.domain import SPLITS
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
 
@@ -26,7 +27,7 @@ def describe_environment(env: str) -> dict[str, Any]:
         "id": env,
         "title": domain.config.title,
         "tools": len(domain.specs),
-        "tasks": {split: len(domain.tasks.get(split, ())) for split in ("train", "test")},
+        "tasks": {split: len(domain.tasks_of(split)) for split in SPLITS},
         "grammar": domain.grammar.name,
         "user": domain.user,
         "generator": domain.generator is not None,

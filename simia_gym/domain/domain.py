@@ -16,7 +16,7 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig
 from simia_gym.domain.data import DomainData
-from simia_gym.domain.tasks import index_in, task_hash
+from simia_gym.domain.tasks import TaskList, index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError, PatchError, did_you_mean
@@ -24,12 +24,17 @@ from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import FrozenList, State
 from simia_gym.state.schema import StateSchema, read_state_schema
-from simia_gym.types import End, JsonObject, Split, Task
+from simia_gym.types import End, JsonObject, Split, SplitChoice, Task
 from simia_gym.views.render import Renderer
 from simia_gym.views.slices import Slicer
 
 _REMEMBERED = 1024
-SPLITS: tuple[Split, ...] = ("train", "test")
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+FIXED_SPLITS: tuple[Split, ...] = ("train", "test")
+"""The splits that have files of tasks; ``all`` is both."""
+DEV_TASKS = 20
+"""Number of dev tasks of a domain with a generator, without further ones."""
+_DEV_SHARE = 5
 _HASHED = (".yaml", ".md", ".json", ".py")
 
 
@@ -45,7 +50,7 @@ class Domain:
         specs: Tool name to specification.
         world: The executable world, or ``None`` if only a model can simulate the tools.
         base: The initial state that all tasks share.
-        tasks: The fixed tasks of each split.
+        tasks: The fixed tasks of ``train`` and ``test``, as in their files; see `tasks_of`.
         user: The default user simulator; ``None`` if the domain has no user.
         options: The world's options, including defaults.
         source: The function that loaded the domain, and its arguments, for pickling.
@@ -172,6 +177,37 @@ class Domain:
             self._prepared[id(task)] = known
         return known
 
+    def tasks_of(self, split: SplitChoice, generated: int = 0, *, without_dev: bool = False) -> TaskList:
+        """The tasks of a split; nothing else decides which they are.
+
+        ``train`` and ``test`` have their fixed tasks, then generated ones; ``all`` is both. ``dev`` has `DEV_TASKS`
+        generated tasks, then further ones; in a domain without a generator it is `dev_of_train`.
+
+        Args:
+            split: The split, or ``all``.
+            generated: Number of generated tasks; with ``all``, half of them per split.
+            without_dev: Whether to leave `dev_of_train` out of ``train``.
+        """
+        if split == "dev":
+            counts: dict[Split, int] = {} if self.generator is None else {"dev": DEV_TASKS + generated}
+            return TaskList(self.dev_of_train, counts, self.generator)
+        splits: tuple[Split, ...] = FIXED_SPLITS if split == "all" else (split,)
+        left_out = {task.id for task in self.dev_of_train} if without_dev else set()
+        fixed = [task for name in splits for task in self.tasks.get(name, ()) if task.id not in left_out]
+        first = generated - generated // len(splits) * (len(splits) - 1)
+        counts = {name: (first if i == 0 else generated // len(splits)) for i, name in enumerate(splits)}
+        return TaskList(fixed, counts, self.generator)
+
+    @cached_property
+    def dev_of_train(self) -> tuple[Task, ...]:
+        """The train tasks that are ``dev``'s if the domain has no generator: a fifth, chosen by a hash of their ids."""
+        train = self.tasks.get("train", ())
+        if self.generator is not None or len(train) < 2:
+            return ()
+        ranked = sorted(train, key=lambda task: hashlib.sha256(f"dev task {task.id}".encode()).digest())
+        chosen = {task.id for task in ranked[: max(1, len(train) // _DEV_SHARE)]}
+        return tuple(task for task in train if task.id in chosen)
+
     def find_task(self, task_id: str) -> Task:
         """Find a task by its id: a fixed one of any split, or a generated one.
 
@@ -183,7 +219,7 @@ class Domain:
             return fixed[task_id]
         index = index_in(task_id)
         if index is not None and self.generator is not None:
-            for split in SPLITS:
+            for split in (*FIXED_SPLITS, "dev"):
                 task = self.generator(split, index)
                 if task.id == task_id:
                     return task

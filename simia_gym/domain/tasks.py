@@ -89,9 +89,13 @@ def index_in(task_id: str) -> int | None:
     return None if number is None else int(number.group())
 
 
-def _named(task: Task, index: int) -> Task:
-    """Check that a generated task can be found again by its id."""
-    if index_in(str(getattr(task, "id", index))) != index:  # `rollout.jobs` reports what is not a task
+def _as_asked(task: Task, split: Split, index: int) -> Task:
+    """Check that a generated task is of its split, and can be found again by its id."""
+    if getattr(task, "split", split) != split:  # `rollout.jobs` reports what is not a task
+        what = f"the generator was asked for a task of {split} and made {task.id!r}, which says split {task.split!r}"
+        fix = "Let it make other tasks for each of train, dev and test, with the split that it was asked for."
+        raise DomainError(what, where="generator", fix=fix)
+    if index_in(str(getattr(task, "id", index))) != index:
         fix = "Let the domain's generator end each id with the task's index, after a character that is no digit."
         raise DomainError(f"the id of generated task {index} is {task.id!r}", where="generator", fix=fix)
     return task
@@ -131,7 +135,7 @@ class TaskList(Sequence[Task]):
         make = cast("Callable[[Split, int], Task]", self._generate)
         for split, count in self._plan.items():
             if number < count:
-                return _named(make(split, number), number)
+                return _as_asked(make(split, number), split, number)
             number -= count
         raise IndexError(index)
 

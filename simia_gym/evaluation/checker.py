@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
 from simia_gym.common.formatting import one_line
-from simia_gym.domain.domain import Domain
+from simia_gym.domain.domain import SPLITS, Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
+from simia_gym.domain.tasks import TaskList, task_to_json
 from simia_gym.errors import DomainError, InputError, PatchError
 from simia_gym.evaluation.gold import try_gold
 from simia_gym.evaluation.gold import write_goals as write_goals_of
@@ -37,11 +39,13 @@ from simia_gym.prompts import prompt_problems
 from simia_gym.record.ledger import first_divergence
 from simia_gym.rollout.play import play_new
 from simia_gym.state.schema import read_state_schema
-from simia_gym.types import JsonObject, Task
+from simia_gym.types import JsonObject, Split, Task
 
 IDLE = ("null", "claimer")
 REFUSER = "refuser"
 _SHOWN = 5
+_TRIED = 5
+"""Number of generated tasks of each split that are compared."""
 _MARKS = {
     "effect": "'write', with nothing in its write set",
     "reads": "nothing, so that a model that plays it sees no state",
@@ -141,6 +145,7 @@ def check_folder(
     report.collect(lambda: _check_state(domain, report))
     report.collect(lambda: _check_declarations(domain, report))
     report.collect(lambda: _check_task_files(domain))
+    report.collect(lambda: _check_generator(domain))
     if domain.world is None:
         report.notes.append(
             "there is no world: only a model could answer the tools' calls (`simia rollout PATH --simulator llm`), and "
@@ -251,7 +256,8 @@ def _declaration(domain: Domain, tool: str, text: str) -> DomainError:
 
 
 def _place(domain: Domain, task: Task) -> str:
-    return f"{domain.folder / domain.config.tasks[task.split]}: task {task.id}"
+    name = "domain.yaml" if task.split == "dev" else domain.config.tasks[task.split]
+    return f"{domain.folder / name}: task {task.id}"
 
 
 def _check_task_files(domain: Domain) -> Problems:
@@ -273,6 +279,26 @@ def _check_task_files(domain: Domain) -> Problems:
             yield DomainError(what, where=where, fix="Mend the reward.")
 
 
+def _check_generator(domain: Domain) -> Problems:
+    """Check that a task generator makes other tasks for each split."""
+    if domain.generator is None:
+        return
+    found: dict[Split, tuple[list[str], list[JsonObject]]] = {}
+    for split in SPLITS:
+        tasks = list(TaskList((), {split: _TRIED}, domain.generator))
+        plain = [{**task_to_json(task), "id": "", "split": ""} for task in tasks]
+        found[split] = [task.id for task in tasks], plain
+    where = f"{domain.folder / 'domain.yaml'}: generator"
+    for one, two in combinations(SPLITS, 2):
+        if found[one][1] == found[two][1]:
+            what = f"it makes the same tasks for {one} and {two}"
+            fix = "Let each of train, dev and test have a range of seeds of its own."
+            yield DomainError(what, where=where, fix=fix)
+        elif twice := sorted({*found[one][0]} & {*found[two][0]}):
+            fix = "Write the split into the id."
+            yield DomainError(f"tasks of {one} and {two} have the same id {twice[0]!r}", where=where, fix=fix)
+
+
 def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems:
     """Check the declarations on each task's gold calls; play each task with every policy and with its gold actions."""
     suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all"))
@@ -280,7 +306,7 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
     if "expert" not in names:
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
-    tasks = list(suite.tasks)
+    tasks = [*suite.tasks, *(domain.tasks_of("dev") if domain.generator is not None else ())]
     for name, text in gold_problems(domain, tasks).items():
         yield _declaration(domain, name, text)
     for number, task in enumerate(tasks, start=1):

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import gymnasium
 from rich.console import Console
@@ -33,7 +33,7 @@ from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.store import NoStore, create_store
 from simia_gym.rollout.summary import spending_json
 from simia_gym.rollout.watch import EndpointLostError, Watch
-from simia_gym.types import JsonObject, Message, PolicyAction
+from simia_gym.types import JsonObject, Message, PolicyAction, SplitChoice
 
 T = TypeVar("T")
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
@@ -46,7 +46,7 @@ def evaluate(
     agent: str | type[Policy] | Policy | AgentFunction,
     *,
     trials: int = 1,
-    split: Literal["train", "test", "all"] = "test",
+    split: SplitChoice = "test",
     concurrency: int = 8,
     seed: int = 0,
     out: str | Path | None = None,

@@ -31,7 +31,7 @@ BAD: list[tuple[str, ...]] = [
     ("rollout desk --policy-model m", "--policy llm"),
     ("rollout desk --user scripted", "--user: desk"),
     ("rollout desk --simulator dice", "'--simulator'"),
-    ("rollout desk --split dev", "--split"),
+    ("rollout desk --split tests", "--split"),
     ("rollout desk --group 0", "--group"),
     ("rollout desk --episodes many", "--episodes"),
     ("rollout desk --timeout nan", "--timeout"),

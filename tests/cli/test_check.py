@@ -104,6 +104,42 @@ def test_domain_without_a_world_is_not_called_sound(desk: str, simia: Simia) -> 
     assert "has no world" in simia("rollout", desk).err
 
 
+GENERATOR = """
+import json
+from pathlib import Path
+from simia_gym.domain.tasks import task_from_json
+
+SEEDS = {"train": 0, "test": 1000}
+TASK = json.loads(Path(__file__).with_name("tasks").joinpath("train.jsonl").read_text().splitlines()[0])
+
+def generate(split, index):
+    return task_from_json({**TASK, %s}, "here")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "what"),
+    [
+        ('"id": f"{split}-{SEEDS[split] + index}", "split": split', "KeyError: 'dev'"),
+        ('"id": f"g-{index}", "split": "train"', "was asked for a task of dev"),
+        ('"id": f"{split}-{index}", "split": split', "makes the same tasks for train and dev"),
+        ('"id": f"g-{index}", "split": split, "options": {"split": split}', "of train and dev have the same id 'g-0'"),
+        ('"id": f"{split}-{index}", "split": split, "options": {"split": split}', None),
+    ],
+)
+def test_check_looks_at_the_task_generator_of_every_split(made: str, what: str | None, desk: str, simia: Simia) -> None:
+    Path(desk, "more.py").write_text(GENERATOR % made)
+    with Path(desk, "domain.yaml").open("a") as file:
+        file.write("generator: more.py:generate\n")
+    result = simia("check", desk, "--json")
+    if what is None:
+        assert (result.code, result.json["problems"]) == (0, [])
+        assert sum(task["split"] == "dev" for task in result.json["tasks"]) == 20
+    else:
+        assert result.code == 1
+        assert any(what in problem["what"] for problem in result.json["problems"])
+
+
 def test_check_writes_tools(desk: str, simia: Simia) -> None:
     path = Path(desk, "tools.json")
     before = path.read_bytes()

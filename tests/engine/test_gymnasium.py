@@ -129,7 +129,7 @@ def test_a_forked_worker_works() -> None:
 @pytest.mark.parametrize(
     ("kwargs", "word"),
     [
-        ({"split": "dev"}, "split"),
+        ({"split": "tests"}, "split"),
         ({"simulator": "magic"}, "simulator"),
         ({"colour": "red"}, "colour"),
         ({"prompt": "long"}, "prompt"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simia_gym.common.json_encoding import encode
+from simia_gym.domain import domain
 from simia_gym.domain.goal import first_difference
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs.retail import generate as generator
@@ -26,7 +27,7 @@ def test_same_index_same_task() -> None:
 
 
 def test_splits_have_nothing_in_common() -> None:
-    ranges = [range(FIRST_SEED[split], FIRST_SEED[split] + SPAN) for split in SPLITS]
+    ranges = [range(FIRST_SEED[split], FIRST_SEED[split] + SPAN) for split in domain.SPLITS]
     ranges += [range(FIXED_SEED[split], FIXED_SEED[split] + 1 + len(FIXED[split])) for split in SPLITS]
     ranges.sort(key=lambda r: r.start)
     assert all(a.stop <= b.start for a, b in itertools.pairwise(ranges))
@@ -45,6 +46,8 @@ def test_tasks_are_about_fresh_rows() -> None:
 def test_every_kind_is_generated_and_fixed() -> None:
     assert {generate("train", index).kind for index in range(len(KINDS))} == set(KINDS)
     assert {task.kind for task in fixed() if task.split == "train"} == set(KINDS)
+    assert {generate("dev", index).kind for index in range(domain.DEV_TASKS)} == set(FIXED["test"])
+    assert {generate("dev", index).kind for index in range(len(KINDS))} == set(KINDS)
     assert [sum(task.split == split for task in fixed()) for split in SPLITS] == [40, 20]
     assert len({task.id for task in fixed()}) == 60
 

@@ -214,7 +214,7 @@ def test_environments_and_their_weights() -> None:
     asked = grpo_options(env=("retail", f"{WEBSHOP}=2.5"), model="m", simulator="llm", generated=9)
     plan = make_plan(asked, load_profile("cpu"))
     assert [(config.env, weight) for config, weight in plan.environments] == [(RETAIL, 1.0), (WEBSHOP, 2.5)]
-    assert {config.split for config, _ in plan.validation} == {"test"}
+    assert {config.split for config, _ in plan.validation} == {"dev"}
     assert [config.generated for config, _ in plan.environments] == [9, 9]
     assert [config.generated for config, _ in plan.validation] == [0, 0]
     assert plan.name == "retail-v0-webshop-v0-cpu"

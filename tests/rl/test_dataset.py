@@ -57,12 +57,26 @@ def test_a_validation_that_is_begun_late_has_the_tasks_of_validation(policy: str
     assert len(rows(folder, "val")) == 1  # verl reads the file, and looks at none of it
     write(folder, policy, validation_every=1)
     found = rows(folder, "val")
-    assert [row.task.split for row in found] == ["test"] * 3
+    assert [(row.split, row.task.split) for row in found] == [("dev", "dev")] * 3
     written = (tmp_path / "val.parquet").stat().st_mtime_ns
     write(folder, policy, validation_every=0)
     write(folder, policy, validation_every=2)
     assert rows(folder, "val") == found
     assert (tmp_path / "val.parquet").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    ("options", "trained"), [({}, 3), ({"validation_every": 0}, 3), ({"validation_split": "test"}, 4)]
+)
+def test_without_a_generator_no_task_of_dev_is_trained_on(
+    options: dict[str, Any], trained: int, policy: str, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path)
+    given = {"validation_every": 1, "max_prompt_length": 4000, **options}
+    write(folder, policy, env=(str(LIBRARY),), steps=10, **given)
+    learned, looked_at = ({row.task.id for row in rows(folder, purpose)} for purpose in ("train", "val"))
+    assert len(learned) == trained
+    assert not options.get("validation_every", 1) or not learned & looked_at
 
 
 def test_more_steps_have_more_rows_and_the_first_are_the_same(policy: str, tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_numbers_that_are_none_are_null(folder: RunFolder) -> None:
 
 def test_totals() -> None:
     lines = [
-        {"step": 0, "val": summed([replace(LINE, reward=0.5)])},
+        {"step": 0, "val": summed([replace(LINE, reward=0.5, split="dev")])},
         {"step": 1, "train": summed([LINE, MASKED])},
         {"step": 2, "train": summed([LINE, LINE])},
     ]
@@ -221,9 +221,10 @@ def test_totals() -> None:
     assert (found["steps"], found["episodes"], found["masked"]) == (2, 4, 1)
     assert found["faults"] == {"simulator:timeout": 1}
     assert found["validation"] == {
-        "step": 0, "episodes": 1, "masked": 0, "reward": 0.5, "success": 1.0, "prompt": "compact",
+        "step": 0, "episodes": 1, "masked": 0, "reward": 0.5, "success": 1.0, "prompt": "compact", "split": "dev",
     }  # fmt: skip
     assert found["prompt"] == "compact"
+    assert facts_of(lines[0]).startswith("validation on dev: reward 0.5")
     assert "models" not in found
 
 

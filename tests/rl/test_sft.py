@@ -54,11 +54,11 @@ def test_experts_give_whole_conversations_of_tasks_for_training(played: list[Tra
 def test_what_is_held_out_is_of_other_tasks() -> None:
     found = from_experts([SHOP], 50, held_out=5)
     assert (len(found.train), len(found.held_out)) == (50, 5)
-    assert not {item.task for item in found.train} & {item.task for item in found.held_out}
+    assert {item.split for item in found.held_out} == {"dev"}
     assert sum(found.kinds.values()) == 50
     longer = from_experts([SHOP], 300, held_out=5, seed=1)
     assert [item.task for item in longer.held_out] == [item.task for item in found.held_out]
-    assert not {item.task for item in longer.train} & {item.task for item in found.held_out}
+    assert {item.split for item in longer.train} == {"train"}
 
 
 def _said(item: Trajectory) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from simia_gym import read_records
 from simia_gym.cli.app import run as main
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
@@ -148,14 +149,30 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_experts_of_a_domain_of_ones_own_play_all_its_tasks(desk: str) -> None:
     found = from_experts([desk], None, held_out=None)
-    assert len(found.train) == len({item.task for item in found.train}) == 4
-    assert not found.held_out
+    assert len(found.train) == len({item.task for item in found.train}) == 3
+    assert len({item.task for item in (*found.train, *found.held_out)}) == 4
     some = from_experts([desk], 2, held_out=1)
     assert (len(some.train), len(some.held_out)) == (2, 1)
-    with pytest.raises(InputError, match="its expert gives 4 trajectories"):
+    with pytest.raises(InputError, match="its expert gives 4 trajectories to learn from"):
         from_experts([desk], 5)
     with pytest.raises(InputError, match="Name its folder"):
         from_experts(["simia/custom-v0"], 1)
+
+
+def test_records_of_dev_tasks_are_not_learned_from(desk: str, tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        assert main(["rollout", desk, "--policy", "expert", "--split", split, "--out", f"{split}.jsonl"]) == 0
+    dev = {record.task for record in read_records("dev.jsonl")}
+    for asked, learned, held_out in ((None, 3, 1), (0, 4, 0)):
+        found = from_files([Path("train.jsonl")], held_out=asked)
+        assert (len(found.train), len(found.held_out)) == (learned, held_out)
+        assert {item.task for item in found.held_out} == (dev if held_out else set())
+        assert {item.split for item in found.train} == {"train"}
+    for split in ("dev", "test"):
+        with pytest.raises(InputError, match=f"is a {split} task"):
+            from_files([Path(f"{split}.jsonl")])
+        with pytest.raises(InputError, match=f"is a {split} task"):
+            from_files([rows(tmp_path / "rows.jsonl", {"split": split})])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -167,4 +184,4 @@ def test_a_policy_is_made_and_taught_for_a_domain_of_ones_own(desk: str) -> None
     assert main(["train", "sft", desk, "--policy", "start", "--max-length", "8000", "--out", "run"]) == 0
     card = read_card("run/policy")
     assert card is not None
-    assert (card.envs, card.trained[-1]["trajectories"]) == ((desk,), 4)
+    assert (card.envs, card.trained[-1]["trajectories"]) == ((desk,), 3)

@@ -38,6 +38,14 @@ def test_every_row_leads_back_to_its_task(retail: Suite) -> None:
     assert [row["environment"] for row in rows] == ["simia/retail-v0"] * len(rows)
 
 
+def test_a_training_is_evaluated_on_rows_of_dev(retail: Suite) -> None:
+    beginnings = Beginnings([retail])
+    rows = beginnings.rows(prompt, split="dev")
+    assert [beginnings.find(row[KEY]).task for row in rows] == list(retail.domain.tasks_of("dev"))
+    with pytest.raises(InputError, match="Give tasks or a split"):
+        beginnings.rows(prompt, split="dev", tasks=retail.tasks)
+
+
 def test_more_rows_than_tasks_come_with_other_seeds(shop: Suite) -> None:
     beginnings = Beginnings([shop])
     rows = beginnings.rows(prompt, rows=2 * len(shop.tasks))

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
+from simia_gym.envs.webshop.catalogue import requests
 from simia_gym.envs.webshop.catalogue.request_reading import Request, read_request
 from simia_gym.envs.webshop.catalogue.requests import KINDS, fixed_tasks, generate
 from simia_gym.envs.webshop.goals import BOUNDS, NO_BOUND, Goal, bounds_above, price_words
@@ -32,7 +34,14 @@ def test_splits_share_no_product() -> None:
         for split in SPLITS
     }
     assert not made["train"] & made["test"]
+    assert not {goal.asin for goal in goals([generate("dev", index) for index in range(N)])} & made["test"]
     assert min(len(asins) for asins in made.values()) > 90
+
+
+def test_splits_share_no_seed() -> None:
+    ranges = sorted([seed, seed + requests._MOST_GENERATED] for seed in requests._GENERATED_SEEDS.values())
+    assert len(ranges) == 3
+    assert all(one[1] <= two[0] for one, two in itertools.pairwise(ranges))
 
 
 def test_generated_tasks_are_many_and_of_every_kind() -> None:

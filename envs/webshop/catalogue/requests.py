@@ -1,8 +1,9 @@
 """Generates any number of goals from the catalogue, with requests in a shopper's words.
 
-Goals for training and for tests come from different products and different ranges of seeds. Each goal is made from a
-product that meets it in full, so that the highest reachable reward is 1. A goal is kept only if a search for the words
-of its request lists such a product among the first three, so that it can be found within the turn limit.
+Each split has its own range of seeds. Goals for training and for tests come from different products; those of dev are
+about products of train. Each goal is made from a product that meets it in full, so that the highest reachable reward is
+1. A goal is kept only if a search for the words of its request lists such a product among the first three, so that it
+can be found within the turn limit.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from simia_gym.types import JsonObject, Split, Task
 
 N_FIXED: Mapping[Split, int] = {"train": 40, "test": 20}
 _FIXED_SEEDS: Mapping[Split, int] = {"train": 0, "test": 500_000}
-_GENERATED_SEEDS: Mapping[Split, int] = {"train": 1_000_000, "test": 2_000_000_000}
+_GENERATED_SEEDS: Mapping[Split, int] = {"train": 1_000_000, "test": 2_000_000_000, "dev": 3_000_000_000}
 _MOST_GENERATED = 1_000_000_000
 _IN_REACH = 3
 
@@ -90,7 +91,7 @@ def generate(split: Split, index: int) -> Task:
     """Generate a task.
 
     Args:
-        split: ``train`` or ``test``.
+        split: ``train``, ``dev`` or ``test``.
         index: The task's index, from 0.
 
     Returns:
@@ -153,7 +154,7 @@ def _some(rng: random.Random, items: Sequence[str], count: tuple[int, int]) -> l
 
 @cache
 def _products(split: Split) -> tuple[JsonObject, ...]:
-    return tuple(row for asin, row in tables()["products"].items() if split_of(asin) == split)
+    return tuple(row for asin, row in tables()["products"].items() if (split_of(asin) == "test") == (split == "test"))
 
 
 def _bound(rng: random.Random, kind: Kind, product: Mapping[str, Any]) -> float:
