@@ -2,7 +2,7 @@
 
 verl's own estimator includes every row of a group in the baseline, and a row that is alone in its group gets its raw
 reward as advantage. Here an episode with a fault, whose mask is empty, is left out of the baseline and has advantage 0.
-A group with fewer than two valid episodes has advantage 0.
+A group with fewer than two valid episodes, or with equal rewards, has advantage 0.
 """
 
 from __future__ import annotations
@@ -52,12 +52,14 @@ def group_advantage(
             rows = group[counts[group].cpu()]
             if len(rows) < 2:
                 continue
+            teaching += len(rows)
             of_group = rewards[rows]
+            if bool((of_group == of_group[0]).all()):  # their mean is rounded, and the rounding would be the advantage
+                continue
             above = of_group - of_group.mean()
             if settings.get("norm_adv_by_std_in_grpo", True):
                 above = above / (of_group.std() + epsilon)
             scores[rows] = above
-            teaching += len(rows)
         if teaching and str(settings.get("loss_agg_mode", "")).startswith("seq-mean"):
             scores = scores * (len(scores) / teaching)
         advantages = scores.unsqueeze(-1) * response_mask

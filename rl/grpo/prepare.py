@@ -24,8 +24,8 @@ from simia_gym.rl.small.card import read_card
 from simia_gym.rl.small.heads import plain_head
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 
-MOST_ROWS = 4096
-"""Maximum rows of the training dataset; a longer training repeats them, with other seeds."""
+REPLACED = 4
+"""Rows for each group of a step with dynamic sampling: the group itself, and those that it replaces."""
 VLLM_CPU = "vllm_cpu"
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Widths of attention heads that vLLM's CPU backend supports."""
@@ -156,9 +156,11 @@ def _no_bars() -> None:
 
 
 def training_rows(plan: RunPlan) -> int:
-    """Number of rows of the training dataset. With dynamic sampling it is the maximum, since the need is unknown."""
-    most = max(MOST_ROWS, plan.groups)
-    return most if plan.dynamic_sampling else min(plan.steps * plan.groups, most)
+    """Number of rows of the training dataset: one for each group of the run.
+
+    With dynamic sampling the need is unknown; verl begins again with the first row if there are too few.
+    """
+    return plan.steps * plan.groups * (REPLACED if plan.dynamic_sampling else 1)
 
 
 def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) -> int:

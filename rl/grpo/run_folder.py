@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from simia_gym.common.locks import take_lock
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.options import MAY_CHANGE
 from simia_gym.rl.resume import SETTINGS
@@ -80,14 +81,11 @@ def only_one(folder: RunFolder) -> Iterator[None]:
     Raises:
         InputError: Another launch has the lock.
     """
-    import fcntl
-
-    with open(folder.path / ".lock", "a", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+    path = folder.path / ".lock"
+    with path.open("a", encoding="utf-8") as lock:
+        if not take_lock(lock.fileno(), path):
             fix = "Wait for it, stop it, or give another --out."
-            raise InputError(f"a training is running in {folder.path}", where="--out", fix=fix) from None
+            raise InputError(f"a training is running in {folder.path}", where="--out", fix=fix)
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()

@@ -103,6 +103,12 @@ def test_a_row_that_is_its_own_group_teaches_nothing() -> None:
     assert [round(one, 2) for one in found] == [1.21, -0.72, 1.21, -0.72, -0.72, 1.21, -0.72, -0.72]
 
 
+def test_equal_rewards_have_no_advantage() -> None:
+    for size in (2, 3, 5, 7, 8, 16, 33):
+        given = batch([(f"{value}", value / 10, PLAYED) for value in range(1, 11) for _ in range(size)])
+        assert not group_advantage(**given)[0].any()
+
+
 @pytest.mark.parametrize("mode", ["token-mean", "seq-mean-token-sum", "seq-mean-token-mean"])
 def test_the_loss_is_that_of_a_batch_without_the_rows_that_do_not_count(mode: str) -> None:
     """What the actor's loss makes of it, with the denominators as verl's engine gives them."""

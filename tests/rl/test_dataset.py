@@ -25,7 +25,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import DatasetFacts, Row, Weighted, played_config, write_dataset
 from simia_gym.rl.grpo.options import make_plan
-from simia_gym.rl.grpo.prepare import load_worlds, write_data
+from simia_gym.rl.grpo.prepare import load_worlds, training_rows, write_data
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.run_folder import RunFolder
 from simia_gym.rl.labels import labels
@@ -89,6 +89,13 @@ def test_more_steps_have_more_rows_and_the_first_are_the_same(policy: str, tmp_p
     assert len({row.task.id for row in after}) == 10
     assert write(folder, policy, steps=3) == 10  # fewer steps: what is there is enough
     assert rows(folder, "train") == after
+
+
+def test_a_long_training_plays_every_task_that_it_has_rows_for(policy: str, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert write(folder, policy, steps=43, groups=100, generated=4300) == 4300
+    assert len({row.task.id for row in rows(folder, "train")}) == 4300
+    assert training_rows(make_plan(grpo_options(steps=5, groups=3, dynamic_sampling=True), load_profile("cpu"))) > 15
 
 
 def write_rows(path: Path, sources: Weighted, **more: Any) -> DatasetFacts:
