@@ -155,6 +155,9 @@ class _Engine:
     def __init__(self, loop: EpisodeLoop, sampling: Mapping[str, Any]) -> None:
         self._loop, self._sampling, self._request = loop, sampling, uuid4().hex
         self.wants_logprobs = bool(sampling.get("logprobs"))
+        rollout = loop.rollout_config
+        # vLLM samples requests with seeds one by one; they only help if the engine computes deterministically too.
+        self._seeded = rollout.name == "hf_server" or bool(rollout.get("full_determinism"))
         self._origin: list[str | int] = []
         self.seconds, self.preempted = 0.0, -1
         self.steps: tuple[int, int] | None = None
@@ -166,9 +169,10 @@ class _Engine:
     async def sample(self, ids: list[int], most: int) -> Turn:
         """Sample one turn."""
         ends = self._loop.end_ids
-        digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
-        seed = int.from_bytes(digest[:4], "big") >> 1
-        params = {**self._sampling, "max_tokens": most, "stop_token_ids": ends, "seed": seed}
+        params = {**self._sampling, "max_tokens": most, "stop_token_ids": ends}
+        if self._seeded:
+            digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
+            params["seed"] = int.from_bytes(digest[:4], "big") >> 1
         began = time.monotonic()
         try:
             out = await self._loop.server_manager.generate(

@@ -188,8 +188,8 @@ def validate(config: Any) -> None:
 def check_supported(config: Any) -> None:
     """Refuse what verl could do and this package cannot.
 
-    With asynchronous saving verl would report a checkpoint while it is still being written. And our sampler can filter
-    groups by their rewards alone.
+    With asynchronous saving verl would report a checkpoint while it is still being written. Our sampler can filter
+    groups by their rewards alone. The rollout engines of this package take whole weights, no adapters.
 
     Raises:
         InputError: Names the key of the configuration.
@@ -197,6 +197,12 @@ def check_supported(config: Any) -> None:
     if config.actor_rollout_ref.actor.checkpoint.get("async_save"):
         what = "with asynchronous saving it is not known when a checkpoint is complete"
         raise InputError(what, where="actor_rollout_ref.actor.checkpoint.async_save", fix="Leave it at false.")
+    model, engine = config.actor_rollout_ref.model, config.actor_rollout_ref.rollout.name
+    adapter = model.lora_rank > 0 or model.lora_adapter_path is not None
+    if engine in ("hf_server", "vllm_cpu") and adapter and not model.lora.merge:
+        what = f"the rollout engine {engine} takes no LoRA adapters"
+        fix = "Set actor_rollout_ref.model.lora.merge=true, or train all weights (lora_rank=0)."
+        raise InputError(what, where="actor_rollout_ref.model.lora_rank", fix=fix)
     wanted = config.algorithm.filter_groups
     if wanted.enable and wanted.metric != "reward":
         what = f"groups can be filtered by their rewards, not by {wanted.metric!r}"

@@ -4,8 +4,8 @@ verl finds it by this package's entry point ``verl.plugins``. verl ignores a plu
 also names this module in ``VERL_USE_EXTERNAL_MODULES``, where a failure ends the process.
 
 The rollout engines ``hf_server`` and ``vllm_cpu`` and the advantage ``simia_grpo`` are always registered and have no
-effect until a configuration names them. The platform and the patches for CPU are installed only if ``VERL_PLATFORM`` is
-``cpu``; one patch is installed if verl cannot import the installed TRL.
+effect until a configuration names them. The platform and most patches are installed only if ``VERL_PLATFORM`` is
+``cpu``; `simia_gym.rl.verl_plugin.patches` lists them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ after_import("verl.workers.rollout.base", _adapters)
 after_import("verl.trainer.ppo.core_algos", _advantages)
 
 if on_cpu():
-    from simia_gym.rl.verl_plugin import cpu_platform, scored_positions
+    from simia_gym.rl.verl_plugin import cpu_platform
 
     cpu_platform.register()
-    scored_positions.install()

@@ -14,8 +14,6 @@ import functools
 from types import ModuleType
 from typing import Any
 
-from simia_gym.rl.verl_plugin.after_import import after_import
-
 SCORED = "scored"
 _INPUTS = {"input_ids", "attention_mask", "position_ids", "temperature", "return_dict"}
 """Inputs of a text model; with other inputs verl's own forward pass is used."""
@@ -65,12 +63,12 @@ def _forward(original: Any) -> Any:
     return forward
 
 
-def own_forward(module: ModuleType) -> None:
+def scored_forward(module: ModuleType) -> None:
     """Replace verl's forward pass of the torch backend."""
     module.forward_with_torch_backend = _forward(module.forward_with_torch_backend)  # type: ignore[attr-defined]
 
 
-def own_inputs(module: ModuleType) -> None:
+def scored_inputs(module: ModuleType) -> None:
     """Let verl's engine pass the scored positions, and no padding mask."""
     engine = module.FSDPEngineWithLMHead
     original = engine.prepare_model_inputs
@@ -86,9 +84,3 @@ def own_inputs(module: ModuleType) -> None:
         return inputs, outputs
 
     engine.prepare_model_inputs = prepare_model_inputs
-
-
-def install() -> None:
-    """Patch verl's modules when they are imported."""
-    after_import("verl.models.transformers.dense_common", own_forward)
-    after_import("verl.workers.engine.fsdp.transformer_impl", own_inputs)

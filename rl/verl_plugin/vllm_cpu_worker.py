@@ -19,13 +19,7 @@ class CPUWorkerExtension(vLLMColocateWorkerExtension):
     def update_weights_from_ipc(
         self, peft_config: dict[str, Any] | None = None, base_sync_done: bool = False, use_shm: bool = False
     ) -> None:
-        """Receive weights from the trainer and load them.
-
-        Raises:
-            NotImplementedError: The weights are those of a LoRA adapter.
-        """
-        if peft_config:
-            raise NotImplementedError("LoRA adapters cannot be handed to vLLM on processors: train all weights")
+        """Receive weights from the trainer and load them; the launch refuses adapters."""
         from verl.workers.rollout.vllm_rollout.bucketed_weight_transfer import BucketedWeightReceiver
 
         received: list[tuple[str, torch.Tensor]] = []

@@ -169,8 +169,9 @@ def prepare(
     thinking: Thinking = "keep",
     template: str | None = None,
     expert: str = "expert",
+    overrides: Sequence[str] = (),
 ) -> Prepared:
-    """Write a dataset of environments and verl's configuration.
+    """Write a dataset of environments and verl's configuration, with further ``overrides``.
 
     Prompts may be ``lengthen`` tokens longer in the dataset than in verl.
     """
@@ -203,6 +204,7 @@ def prepare(
             "actor_rollout_ref.rollout.tensor_model_parallel_size=1",
             f"actor_rollout_ref.rollout.agent.agent_loop_config_path={loops}",
             *(f"+data.apply_chat_template_kwargs.{key}={on}" for key, on in template_arguments(thinking).items()),
+            *overrides,
         ]
     )
     dataset = RLHFDataset([str(data)], words, config.data)

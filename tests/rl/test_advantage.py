@@ -15,6 +15,7 @@ need("torch", "verl")
 import torch
 from verl.trainer.ppo import core_algos
 
+import simia_gym.rl.verl_plugin.load  # noqa: F401 - patches verl
 from simia_gym.rl.grpo.advantage import group_advantage
 
 NAN = float("nan")
@@ -131,3 +132,17 @@ def test_the_loss_is_that_of_a_batch_without_the_rows_that_do_not_count(mode: st
     alone = loss([("a", 1.0, [1, 1, 1]), *without], [True] * (1 + len(without)))
     assert whole == pytest.approx(alone)
     assert abs(alone) > 0.01
+
+
+@pytest.mark.parametrize("mode", ["token-mean", "seq-mean-token-sum", "seq-mean-token-mean"])
+def test_a_minibatch_in_which_every_token_is_masked_has_no_loss(mode: str) -> None:
+    """If the first assertion fails, verl does without `patches.loss_of_nothing`: remove it."""
+    nothing = torch.zeros(2, 3, dtype=torch.long)
+    verls = core_algos.agg_loss.__wrapped__(torch.ones(2, 3), nothing, mode, batch_num_tokens=0)
+    assert verls.isnan() or mode != "token-mean"
+    values = torch.tensor([[1.0, NAN, 2.0]] * 2, requires_grad=True)
+    loss = core_algos.agg_loss(values, nothing, mode, batch_num_tokens=0, global_batch_size=2)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert values.grad is not None
+    assert not values.grad.any()

@@ -113,6 +113,15 @@ def test_sampled_tokens_stay_in_the_context_where_the_template_would_drop_thinki
         assert [int(label != IGNORED) for label in row.labels] == [0] * len(played.prompt(number)) + played.mask(number)
 
 
+@pytest.mark.parametrize(("deterministic", "seeded"), [("false", False), ("true", True)])
+def test_vllm_gets_seeds_only_where_determinism_is_asked_for(tmp_path: Path, deterministic: str, seeded: bool) -> None:
+    key = "actor_rollout_ref.rollout"
+    words = (f"{key}.name=vllm", f"{key}.full_determinism={deterministic}")
+    played = play_rows(tmp_path, [suite_of(WEBSHOP)], rows=1, overrides=words)
+    assert played.engine.asked
+    assert all(("seed" in params) is seeded for params in played.engine.asked)
+
+
 def test_a_fault_is_masked_and_never_a_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve_in_thread(OracleOptions(fault_rate=1.0, faults=("server_error",))) as broken:
         monkeypatch.setenv("SIMIA_SIMULATOR_BASE_URL", broken.base_url)

@@ -39,6 +39,7 @@ def test_every_profile_is_composed_and_valid(name: str) -> None:
     config = compose(words_of(profile=name))
     validate(config)
     assert config.algorithm.adv_estimator == "simia_grpo"
+    assert config.algorithm.rollout_correction.rollout_is == "token"  # rollouts may have another precision
     assert config.actor_rollout_ref.rollout.agent.default_agent_loop == "simia"
     assert config.data.train_files == "/runs/a b/train.parquet"
     assert config.trainer.total_epochs * (512 // config.data.train_batch_size) >= config.trainer.total_training_steps
@@ -100,9 +101,16 @@ def test_groups_that_teach_nothing_are_replaced_where_it_is_asked_for() -> None:
         make_plan(typed, load_profile("cpu"))
     other_metric = {"dynamic_sampling": True, "overrides": (f"{key}.metric=success",)}
     saves_later = {"overrides": ("actor_rollout_ref.actor.checkpoint.async_save=true",)}
-    for wrong, what in ((other_metric, "by their rewards"), (saves_later, "async_save")):
+    adapter = {"engine": "vllm", "overrides": ("actor_rollout_ref.model.lora_rank=8",)}
+    for wrong, what in (
+        (other_metric, "by their rewards"),
+        (saves_later, "async_save"),
+        (adapter, "vllm_cpu takes no"),
+    ):
         with pytest.raises(InputError, match=what):
             check_supported(compose(words_of(**wrong)))
+    merged = (*adapter["overrides"], "actor_rollout_ref.model.lora.merge=true")
+    check_supported(compose(words_of(engine="vllm", overrides=merged)))
 
 
 def test_thinking_is_as_asked_for_else_as_trained_else_the_profiles(tmp_path: Path) -> None:
