@@ -31,6 +31,8 @@ Purpose = Literal["train", "val"]
 
 EPISODES, ROLLOUTS = "episodes", "rollouts"
 """Names of two folders in the run's folder."""
+BATCHES = "batches.jsonl"
+"""Name of a file there, only in verl's asynchronous modes: the groups that were used up in each step."""
 _POLICY = "grpo@"
 TRAIN: Purpose = "train"
 VAL: Purpose = "val"
@@ -218,6 +220,7 @@ def forget_after(run: Path | str, step: int) -> None:
     Raises:
         InputError: A line is broken; names file and line.
     """
+    _keep(Path(run), lambda value: int(value["step"]) <= step, BATCHES)
     _keep(Path(run) / EPISODES, lambda value: int(value["step"]) <= step)
     _keep(Path(run) / ROLLOUTS, lambda value: int(str(value["policy"]).removeprefix(_POLICY)) <= step)
 
@@ -237,8 +240,8 @@ def _purpose(record: JsonObject) -> str:
     return str(record["run"]["policy_hash"]).partition("-")[0]
 
 
-def _keep(folder: Path, wanted: Callable[[JsonObject], bool]) -> None:
-    for path in sorted(folder.glob("*.jsonl")):
+def _keep(folder: Path, wanted: Callable[[JsonObject], bool], files: str = "*.jsonl") -> None:
+    for path in sorted(folder.glob(files)):
         lines = path.read_bytes().split(b"\n")[:-1]
         kept = [raw for number, raw in enumerate(lines, 1) if wanted(_decoded(raw, f"{path}:{number}"))]
         partial = path.with_suffix(".partial")

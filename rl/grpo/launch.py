@@ -38,7 +38,7 @@ from simia_gym.rl.grpo.process import Training, end_marked, make_ray_folder, var
 from simia_gym.rl.grpo.profile import load_profile
 from simia_gym.rl.grpo.progress import TrainingDisplay, on_split
 from simia_gym.rl.grpo.run_folder import RunFolder, fixed, only_one
-from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides
+from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, trainer_mode
 from simia_gym.rl.resume import check_settings, write_settings, write_whole
 from simia_gym.rl.small.card import Card, read_card, write_card
 
@@ -199,7 +199,8 @@ def _train(
 ) -> int:
     output.say(f"training in {folder.path}; log: {folder.log.name}, metrics: {folder.metrics.name}")
     metrics = Metrics(folder, attempt)
-    size = None if plan.dynamic_sampling else plan.groups * plan.group_size
+    known = not plan.dynamic_sampling and trainer_mode(plan) == "sync"
+    size = plan.groups * plan.group_size if known else None
     display = TrainingDisplay(output, plan.name, steps=plan.steps, done=start.step, episodes=size)
     began = time.monotonic()
     with folder.log.open("ab") as log:
@@ -240,7 +241,7 @@ def _watch(
             drawn = time.monotonic()
         if ended:
             return
-        display.waiting(metrics.in_flight(step + 1), step + 1)
+        display.waiting(metrics.ended(step + 1), step + 1)
         training.wait(_LOOK)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.rl.curve import Points, draw_curve
-from simia_gym.rl.grpo.episodes import EPISODES, TRAIN, VAL, EpisodeLine, added_models
+from simia_gym.rl.grpo.episodes import BATCHES, EPISODES, TRAIN, VAL, EpisodeLine, added_models
 from simia_gym.rl.grpo.run_folder import RunFolder
 from simia_gym.rl.resume import write_whole
 
@@ -43,28 +43,55 @@ class Tail:
 
 @dataclass
 class Episodes:
-    """The finished episodes of a run, by step and purpose."""
+    """The finished episodes of a run, by step and purpose.
+
+    In verl's asynchronous modes an episode can be played in an earlier step than that whose batch its group is in; the
+    sampler writes down which groups these are.
+    """
 
     run: Path
     _tails: dict[Path, Tail] = field(default_factory=dict)
-    _found: dict[tuple[int, str], list[EpisodeLine]] = field(default_factory=lambda: defaultdict(list))
+    _groups: dict[tuple[str, str], list[EpisodeLine]] = field(default_factory=lambda: defaultdict(list))
+    _batches: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def look(self) -> None:
         """Read the lines that were added since the last call."""
+        for line in self._added(self.run / BATCHES):
+            self._batches[line["step"]] += line["groups"]
         for path in sorted((self.run / EPISODES).glob("*.jsonl")):
-            tail = self._tails.setdefault(path, Tail(path))
-            for line in tail.lines():
-                episode = EpisodeLine(**json.loads(line))
-                self._found[episode.step, episode.purpose].append(episode)
+            for line in self._added(path):
+                episode = EpisodeLine(**line)
+                self._groups[episode.purpose, episode.uid].append(episode)
+
+    def _added(self, path: Path) -> Iterator[dict[str, Any]]:
+        return map(json.loads, self._tails.setdefault(path, Tail(path)).lines())
 
     def of(self, step: int, purpose: str) -> Sequence[EpisodeLine]:
-        """The finished episodes of one step."""
-        return self._found.get((step, purpose), [])
+        """The finished episodes of one step; in an asynchronous mode, before its batch is sampled, those that wait."""
+        if purpose == VAL or not self._batches:
+            return [
+                line
+                for (kind, _), lines in self._groups.items()
+                if kind == purpose
+                for line in lines
+                if line.step == step
+            ]
+        uids: Iterable[str] = self._batches[step] if step in self._batches else self._waiting()
+        found = [self._groups.get((TRAIN, uid), []) for uid in uids]
+        # A resumed run plays groups again that were not finished: the last time counts.
+        return [line for lines in found for line in lines if line.step == max(one.step for one in lines)]
+
+    def _waiting(self) -> list[str]:
+        taken = {uid for uids in self._batches.values() for uid in uids}
+        return [uid for kind, uid in self._groups if kind == TRAIN and uid not in taken]
 
     def forget(self, step: int) -> None:
         """Drop the episodes of this step and those before it; their statistics are written."""
-        for key in [key for key in self._found if key[0] <= step]:
-            del self._found[key]
+        asynchronous = bool(self._batches)
+        taken = {uid for number, uids in self._batches.items() if number <= step for uid in uids}
+        for kind, uid in list(self._groups):
+            if uid in taken or (self._groups[kind, uid][0].step <= step and (kind == VAL or not asynchronous)):
+                del self._groups[kind, uid]
 
 
 def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
@@ -163,8 +190,8 @@ class Metrics:
             self.written += new
         return new
 
-    def in_flight(self, step: int) -> int:
-        """Number of finished training episodes of a step."""
+    def ended(self, step: int) -> int:
+        """Number of finished training episodes of a step that goes on."""
         self._episodes.look()
         return len(self._episodes.of(step, TRAIN))
 

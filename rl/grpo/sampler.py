@@ -11,9 +11,11 @@ different reward.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -189,7 +191,24 @@ class EpisodeSampler(_Teaching, ReplayBuffer):
 
 
 class EpisodeSamplerAsync(_Teaching, ReplayBufferAsync):
-    """For verl's asynchronous trainer modes."""
+    """For verl's asynchronous trainer modes, in which episodes wait for the step that trains on them.
+
+    ``sampler_kwargs`` has ``batches``, too: the file to which the groups of each step are written, those that were
+    replaced included.
+    """
+
+    def _clear_groups(self, partition_id: str, uids: set[str]) -> None:
+        self._note(partition_id, uids)
+        super()._clear_groups(partition_id, uids)
+
+    def _materialize_batch(self, partition_id: str, selected_prompt_uids: list[str], partition_snapshot: Any) -> Any:
+        self._note(partition_id, selected_prompt_uids)
+        return super()._materialize_batch(partition_id, selected_prompt_uids, partition_snapshot)
+
+    def _note(self, partition_id: str, uids: Iterable[str]) -> None:
+        if partition_id == "train" and (groups := sorted(uids)):
+            with Path(self.sampler_kwargs["batches"]).open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": self._step, "groups": groups}) + "\n")
 
 
 def _settle(batch: KVBatchMeta) -> dict[str, float]:

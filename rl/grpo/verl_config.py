@@ -11,6 +11,7 @@ from typing import Any
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.extras import require
+from simia_gym.rl.grpo.episodes import BATCHES
 from simia_gym.rl.grpo.options import RunPlan
 from simia_gym.rl.grpo.profile import flat, merged, quoted
 
@@ -98,7 +99,7 @@ def overrides(
                 "sampler": {
                     "custom_sampler": {
                         "path": SAMPLER,
-                        "name": "EpisodeSampler" if _mode(plan) == "sync" else "EpisodeSamplerAsync",
+                        "name": "EpisodeSampler" if trainer_mode(plan) == "sync" else "EpisodeSamplerAsync",
                     }
                 }
             },
@@ -113,7 +114,7 @@ def overrides(
     added: dict[str, Any] = {
         "trainer": {
             "keep_checkpoints": plan.keep,
-            "v1": {"sampler": {"sampler_kwargs": {"poll_interval": POLL_SECONDS}}},
+            "v1": {"sampler": {"sampler_kwargs": {"poll_interval": POLL_SECONDS, "batches": str(run / BATCHES)}}},
         },
         "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": environment}}},
     }
@@ -127,7 +128,7 @@ def overrides(
     return [*words, *plan.overrides]
 
 
-def _mode(plan: RunPlan) -> str:
+def trainer_mode(plan: RunPlan) -> str:
     """The trainer mode of verl, from ``--set`` or the profile."""
     mode = str(plan.profile.set.get("trainer", {}).get("v1", {}).get("trainer_mode", "sync"))
     for word in plan.overrides:

@@ -102,6 +102,11 @@ def write_verl(path: Path, *steps: int, **data: float) -> None:
             file.write(json.dumps({"step": step, "data": {"timing_s/step": 2.0, **data}}) + "\n")
 
 
+def write_batches(folder: RunFolder, *batches: tuple[int, str]) -> None:
+    with (folder.path / "batches.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps({"step": step, "groups": [uid]}) + "\n" for step, uid in batches)
+
+
 def plan_of(**options: Any) -> Any:
     return make_plan(grpo_options(**{"env": ("simia/retail-v0",), **options}), load_profile("cpu"))
 
@@ -136,7 +141,7 @@ def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(folder: Run
     assert metrics.look() == []
     write_episodes(folder.path, LINE)
     write_episodes(folder.path, MASKED, replace(LINE, step=1, purpose="val", reward=0.25), worker=1)
-    assert metrics.in_flight(1) == 2
+    assert metrics.ended(1) == 2
     write_verl(attempt, 1, **{"actor/grad_norm": 0.5})
     (line,) = metrics.look()
     assert line["train"]["episodes"] == 2
@@ -144,6 +149,34 @@ def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(folder: Run
     assert line["tokens_per_second"] == 10.0
     assert line["verl"]["actor/grad_norm"] == 0.5
     assert read_metrics(folder.metrics) == [line]
+
+
+def test_an_asynchronous_step_has_the_episodes_of_its_batch_whenever_they_were_played(folder: RunFolder) -> None:
+    """As in verl's ``colocate_async``, which begins a batch more in step 1; the group ``d`` is replaced."""
+    attempt = folder.new_attempt()
+    metrics = Metrics(folder, attempt)
+    rewards = {"a": (1, 1.0), "b": (1, 0.0), "c": (2, 0.5), "d": (2, 0.25)}
+    write_episodes(
+        folder.path, *(replace(LINE, uid=uid, step=step, reward=one) for uid, (step, one) in rewards.items())
+    )
+    assert metrics.ended(1) == 2
+    write_batches(folder, (1, "a"))
+    assert metrics.ended(2) == 3
+    write_verl(attempt, 1)
+    write_batches(folder, (2, "d"), (2, "b"), (3, "c"))
+    write_verl(attempt, 2, 3)
+    lines = metrics.look()
+    assert [line["train"]["reward"] for line in lines] == [1.0, 0.125, 0.5]
+    assert totals(lines)["episodes"] == 4
+    # Resumed after step 2: group c waited then, and is played again.
+    assert not go_back(folder, 2)
+    forget_after(folder.path, 2)
+    write_episodes(folder.path, replace(LINE, uid="c", step=3, reward=0.75))
+    write_batches(folder, (3, "c"))
+    again = folder.new_attempt()
+    write_verl(again, 3)
+    (line,) = Metrics(folder, again).look()
+    assert (line["train"]["episodes"], line["train"]["reward"]) == (1, 0.75)
 
 
 def test_a_resumed_run_has_no_step_twice(folder: RunFolder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import signal
@@ -30,7 +31,8 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 
 import simia_gym.rl.grpo.advantage  # noqa: F401
-from simia_gym.rl.grpo.sampler import EpisodeSampler
+from simia_gym.rl.grpo.episodes import BATCHES
+from simia_gym.rl.grpo.sampler import EpisodeSampler, EpisodeSamplerAsync
 from simia_gym.rl.grpo.workers import TakingTurns, WorkerWatch
 
 from .agent_worker import WEBSHOP, Prepared, ScriptedEngine, prepare, suite_of, tokenizer
@@ -87,16 +89,23 @@ class Run:
     """verl's worker and our sampler, with the queue between them."""
 
     def __init__(
-        self, made: Prepared, fates: list[list[str]], *, tries: int = 3, groups: int | None = None, most: int = 0
+        self,
+        made: Prepared,
+        fates: list[list[str]],
+        *,
+        tries: int = 3,
+        groups: int | None = None,
+        most: int = 0,
+        mode: str = "sync",
     ) -> None:
         self.made, self.refilled, self._next = made, 0, 0
         self._fates, self._groups = fates, groups
         self.agent_loop_manager = SimpleNamespace(agent_loop_workers=[])  # as verl's trainer has it
-        options: dict[str, Any] = {"poll_interval": 0.01, "tries": tries}
+        options: dict[str, Any] = {"poll_interval": 0.01, "tries": tries, "batches": str(made.run / BATCHES)}
         if groups is not None:
             options |= {"dynamic": True, "groups": groups, "at_once": 1, "most": most}
-        self.sampler = EpisodeSampler(
-            trainer_mode="sync",
+        self.sampler = (EpisodeSampler if mode == "sync" else EpisodeSamplerAsync)(
+            trainer_mode=mode,
             trainer_config=OmegaConf.create({}),
             max_off_policy_threshold=8,
             max_off_policy_strategy="drop",
@@ -271,6 +280,22 @@ def test_what_comes_in_after_a_whole_batch_ends_no_run(tmp_path: Path, loop: asy
     run.play()
     batch, _ = run.sample()
     assert len(batch) == 2
+
+
+def test_an_asynchronous_sampler_writes_down_the_groups_of_each_step(
+    tmp_path: Path, loop: asyncio.AbstractEventLoop
+) -> None:
+    made = prepare(tmp_path, [suite_of(WEBSHOP)], rows=3, group=2, step=STEP)
+    run = Run(made, [[WIN, WIN], [WIN, LOSE], [LOSE, WIN]], groups=1, mode="colocate_async")
+    same, *_ = run.play()
+    batches = [{key.rpartition("_")[0].rpartition("_")[0] for key in run.sample()[0].keys} for _ in range(2)]
+    lines = [json.loads(line) for line in (made.run / BATCHES).read_text(encoding="utf-8").splitlines()]
+    assert [line["step"] for line in lines] == [STEP] * len(lines)
+    noted = [set(line["groups"]) for line in lines]
+    assert same in noted[0]
+    assert [groups for groups in noted if groups in batches] == batches
+    left = {key for key, tag in tq.kv_list(partition_id="train")["train"].items() if tag.get("is_prompt")}
+    assert not left & set().union(*noted)
 
 
 def test_every_worker_has_its_turn() -> None:
