@@ -1,4 +1,4 @@
-"""``--dry-run``: verl's configuration and estimates of memory, tokens and model calls. Starts and sends nothing."""
+"""``--dry-run``: verl's configuration and estimates of tokens and model calls. Starts and sends nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from simia_gym.common.formatting import compact, counted
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
-from simia_gym.rl.grpo.memory import FORMULA, Memory, memory_of, shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.prepare import (
     Weighted,
@@ -33,7 +32,7 @@ from simia_gym.rl.resume import write_whole
 
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
-    """Compose, validate and print verl's configuration; print the expected memory, tokens and model calls.
+    """Compose, validate and print verl's configuration; print the expected tokens and model calls.
 
     Raises:
         InputError: An option is wrong, or verl refuses the configuration.
@@ -43,14 +42,18 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds.train, policy, plan)
-        shape = shape_of(policy)
         with _offline():
             plain = has_plain_head(policy)
     if plan.policy is None:
         policy = str(folder.start_policy)
     environment = variables(plan.profile, folder, policy, folder.attempts / "1.jsonl")
     words = overrides(
-        plan, run=folder.path, policy=policy, rows=training_rows(plan), environment=environment, plain_head=plain
+        plan,
+        run=folder.path,
+        policy=policy,
+        rows=training_rows(plan),
+        environment=environment,
+        plain_head=plain,
     )
     config = compose(words)
     check_supported(config)
@@ -68,16 +71,6 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         "verl's configuration: composed and valid" + (f", in {folder.path / 'verl.yaml'}" if asked.launch.out else "")
     ]
     lines += list(_tokens(plan, prompts, facts))
-    if plan.profile.on_cpu:
-        lines.append("GPU memory: none, the profile is for CPU")
-        facts["memory"] = None
-    elif shape is None:
-        lines.append("GPU memory: unknown, because the policy's sizes are unknown (give a folder with config.json)")
-        facts["memory"] = None
-    else:
-        memory = memory_of(shape, config, limit=asked.launch.gpu_memory)
-        facts["memory"] = _memory_json(memory) | {"parameters": shape.parameters}
-        lines += list(_memory(memory, shape.parameters, plan))
     lines += list(_calls(plan, worlds.train, facts))
     for line in lines:
         output.say(line)
@@ -136,32 +129,6 @@ def _tokens(plan: RunPlan, prompts: dict[str, int] | None, facts: dict[str, Any]
         yield f"prompts: {plan.prompt}, longest seen {lengths} of {plan.max_prompt_length:,} tokens"
     facts |= {"episodes_per_step": episodes, "episodes": plan.episodes, "tokens_per_step": most, "prompts": prompts}
     facts |= {"validation_episodes": plan.validation_episodes, "dynamic_sampling": plan.dynamic_sampling}
-
-
-def _memory(memory: Memory, parameters: int, plan: RunPlan) -> Iterator[str]:
-    verdict = "fits" if memory.fits else "does not fit"
-    parts = (
-        f"weights {memory.weights:.1f}, gradients {memory.gradients:.1f}, optimizer {memory.optimizer:.1f}, gathered "
-        f"{memory.gathered:.1f}, activations {memory.activations:.1f}"
-    )
-    size = f"{parameters / 1e9:.2f}B parameters"
-    yield f"a card of {memory.limit:.0f} GiB with {size}: {verdict} (by formula, not measured)"
-    yield f"  training {memory.training:.1f} GiB: {parts}"
-    share = f"{100 * memory.share:.0f}% of the card for the engine"
-    at_once = memory.kv_tokens // (plan.max_prompt_length + plan.max_response_length)
-    yield (
-        f"  playing {memory.rollout:.1f} GiB: {share} ({memory.rollout_weights:.1f} its weights, {memory.kv_cache:.1f} "
-        f"cache = {compact(memory.kv_tokens)} tokens, {at_once} "
-        "conversations of full length at once)"
-    )
-    yield f"  {FORMULA}"
-
-
-def _memory_json(memory: Memory) -> dict[str, Any]:
-    names = ("weights", "gradients", "optimizer", "gathered", "activations", "rollout_weights", "kv_cache")
-    found = {f"{name}_gib": round(getattr(memory, name), 2) for name in names}
-    more = {"training_gib": round(memory.training, 2), "rollout_gib": round(memory.rollout, 2)}
-    return {**found, **more, "kv_tokens": memory.kv_tokens, "fits": memory.fits, "limit_gib": memory.limit}
 
 
 def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[str]:

@@ -14,9 +14,9 @@ from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.episodes import TRAIN, VAL, Purpose
-from simia_gym.rl.grpo.memory import shape_of
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.run_folder import RunFolder
+from simia_gym.rl.grpo.sizes import shape_of
 from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.labels import labels
 from simia_gym.rl.resume import write_whole

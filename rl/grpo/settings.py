@@ -83,5 +83,4 @@ class LaunchSettings(Settings):
     out: Path | None = setting(None, "Folder of the run.", metavar="DIR", panel=RUN, unset="runs/ENV-PROFILE")
     resume: bool = setting(False, "Resume from the last complete checkpoint.", panel=RUN)
     save_records: bool = setting(False, "Write the full record of each episode.", panel=RUN)
-    dry_run: bool = setting(False, "Print configuration, memory, tokens and model calls; start nothing.")
-    gpu_memory: float = setting(80.0, "Memory of a GPU in GiB, for --dry-run.", metavar="GIB", ge=1)
+    dry_run: bool = setting(False, "Print configuration, tokens and model calls; start nothing.")

@@ -14,6 +14,7 @@ from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.episodes import BATCHES
 from simia_gym.rl.grpo.options import RunPlan
 from simia_gym.rl.grpo.profile import flat, merged, quoted
+from simia_gym.rl.grpo.sizes import fitted, shape_of
 
 MAIN = "ppo_trainer"
 SAMPLER = "pkg://simia_gym.rl.grpo.sampler"
@@ -45,7 +46,8 @@ def overrides(
     Args:
         plan: The run.
         run: Its folder.
-        policy: Folder or hub name of the policy to start from.
+        policy: Folder or hub name of the policy to start from. On CPU the sizes of micro-batches and of the rollout
+            engine follow those in its folder.
         rows: Number of rows of the training dataset.
         environment: Environment variables of all processes of the training; no secrets.
         resume_from: Checkpoint to resume from.
@@ -105,6 +107,9 @@ def overrides(
             },
         },
     }
+    if profile.on_cpu and (shape := shape_of(policy)) is not None:
+        sizes = fitted(shape, length, profile.set.get("actor_rollout_ref", {}))
+        declared = merged(declared, {"actor_rollout_ref": sizes})
     if plan.temperature is not None:
         declared = merged(declared, {"actor_rollout_ref": {"rollout": {"temperature": plan.temperature}}})
     if plan.dynamic_sampling:

@@ -15,6 +15,8 @@ from types import ModuleType
 from typing import Any
 
 SCORED = "scored"
+_MOST_LOGITS = 2**24
+"""Logits that are computed at a time; a training step needs some ten times their memory."""
 _INPUTS = {"input_ids", "attention_mask", "position_ids", "temperature", "return_dict"}
 """Inputs of a text model; with other inputs verl's own forward pass is used."""
 
@@ -42,6 +44,7 @@ def scored_mask(input_ids: Any, response_mask: Any) -> Any:
 def _forward(original: Any) -> Any:
     """A forward pass that replaces verl's own for ``impl_backend: torch``."""
     import torch
+    from torch.utils.checkpoint import checkpoint
     from verl.models.transformers.dense_common import CausalLMOutputForPPO
     from verl.utils.torch_functional import entropy_from_logits
 
@@ -50,13 +53,23 @@ def _forward(original: Any) -> Any:
         if scored is None:
             return original(self, input_ids=input_ids, temperature=temperature, **kwargs)
         hidden = self.base_model(input_ids=input_ids, use_cache=False).last_hidden_state
-        logits = self.get_output_embeddings()(hidden[scored]).float() / temperature
         labels = torch.roll(input_ids, shifts=-1, dims=-1)[scored]
-        chances = logits.log_softmax(dim=-1)
-        values = chances.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        head = self.get_output_embeddings()
+
+        def score(states: Any, labels: Any) -> tuple[Any, Any]:
+            logits = head(states).float() / temperature
+            values = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+            return values, entropy_from_logits(logits)
+
+        size = max(1, _MOST_LOGITS // self.config.vocab_size)
+        parts = list(zip(hidden[scored].split(size), labels.split(size), strict=True))
+        if len(parts) == 1:
+            found = [score(*parts[0])]
+        else:  # the backward pass computes the logits of each part again, so that only one part's exist at a time
+            found = [checkpoint(score, *part, use_reentrant=False) for part in parts]
+        values, entropies = (torch.cat(items) for items in zip(*found, strict=True))
         empty = torch.zeros(input_ids.shape, dtype=values.dtype, device=values.device)
-        log_probs = empty.masked_scatter(scored, values)
-        entropy = empty.masked_scatter(scored, entropy_from_logits(logits))
+        log_probs, entropy = (empty.masked_scatter(scored, items) for items in (values, entropies))
         return CausalLMOutputForPPO(log_probs=log_probs, entropy=entropy)
 
     forward.takes_scored = True  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,36 @@ def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
     for plain in (True, False):
         words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, plain_head=plain)
         assert compose(words).actor_rollout_ref.model.use_fused_kernels is plain
+
+
+SMALL = {"hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3}
+SMALL |= {"intermediate_size": 1536, "vocab_size": 49_152}
+"""135 million parameters."""
+
+
+def test_sizes_on_cpu_follow_those_of_the_policy(tmp_path: Path) -> None:
+    def composed(**given: Any) -> tuple[int, bool, int, int]:
+        (tmp_path / "config.json").write_text(json.dumps({**SMALL, **given}))
+        plan = make_plan(grpo_options(), load_profile("cpu"))
+        part = compose(overrides(plan, run=tmp_path, policy=str(tmp_path), rows=8, environment={})).actor_rollout_ref
+        bucket = part.rollout.checkpoint_engine.update_weights_bucket_megabytes
+        actor = (part.actor.ppo_max_token_len_per_gpu, part.model.enable_gradient_checkpointing)
+        return *actor, part.rollout.max_num_seqs, bucket
+
+    assert composed(hidden_size=64, num_hidden_layers=2, intermediate_size=256, vocab_size=900) == (
+        16384,
+        False,
+        64,
+        32,
+    )
+    tokens, recompute, sequences, bucket = composed()
+    assert 3072 <= tokens < 16384  # an episode fits, what the profile allows does not
+    assert not recompute
+    assert sequences * 3072 * 30 * 2 * 3 * 64 * 4 <= 2**31
+    assert bucket * 2**20 >= 49_152 * 576 * 4
+    tokens, recompute, *_ = composed(num_hidden_layers=60)
+    assert tokens >= 3072
+    assert recompute
 
 
 def test_typed_overrides_come_last_and_the_sampler_fits_the_mode_that_they_set() -> None:

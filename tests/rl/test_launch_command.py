@@ -120,7 +120,6 @@ def test_a_dry_run_on_processors_measures_prompts(capsys: pytest.CaptureFixture[
     assert main(["train", "grpo", "simia/retail-v0", *words]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert not list(Path().iterdir())
-    assert found["memory"] is None
     assert found["episodes"] == 24
     assert 50 < found["prompts"]["simia/retail-v0"] < 2048
     assert found["calls"] == {}
@@ -162,10 +161,6 @@ def test_a_training_gets_to_the_end_of_its_dry_run(
     assert (config["trainer"]["nnodes"], config["trainer"]["n_gpus_per_node"]) == (nodes, 8)
     assert found["episodes_per_step"] == groups * 8
     assert found["tokens_per_step"] == groups * 8 * 16_384
-    memory = found["memory"]  # Qwen3-8B is known by its name
-    assert memory["parameters"] == pytest.approx(8.19e9, rel=0.01)
-    assert memory["weights_gib"] == pytest.approx(4 * 8.19e9 / (8 * nodes) / 2**30, rel=0.01)
-    assert memory["fits"]
     assert config["data"]["max_prompt_length"] == 8192
     assert config["ray_kwargs"]["ray_init"].get("address") == ("auto" if nodes > 1 else None)
     calls = found["calls"]["simia/retail-v0"]

@@ -80,8 +80,13 @@ def spoken(values: Any, responses: list[list[int]]) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "llama", "gpt_neox"])
-def test_the_numbers_and_the_gradient_are_those_of_all_positions(kind: str) -> None:
+@pytest.mark.parametrize("most", [2**24, 1000])
+def test_the_numbers_and_the_gradient_are_those_of_all_positions(
+    kind: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within 1e-5, of logits that are computed at once or in parts."""
     assert plug_in.on_cpu()
+    monkeypatch.setattr(scored_positions, "_MOST_LOGITS", most)
     _, everything, wanted = outputs(kind, RESPONSES, fused=False)
     inputs, found, gradient = outputs(kind, RESPONSES, fused=True)
     assert inputs["attention_mask"] is None
