@@ -13,6 +13,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,9 @@ def train(without: str, run: Path, base_url: str) -> dict[str, Any]:
     lines = [line for line in done.stderr.splitlines() if "the training ended early" in line]
     found: dict[str, Any] = {
         "exit_code": done.returncode,
-        "error": lines[0].partition("ended early: ")[2].partition(" (see ")[0] if lines else None,
+        "error": re.sub(r" \(/.*?\)", "", lines[0].partition("ended early: ")[2].partition(" (see ")[0])
+        if lines
+        else None,
         "seconds": round(time.monotonic() - began, 1),
     }
     if (run / "metrics.jsonl").is_file() and (text := (run / "metrics.jsonl").read_text(encoding="utf-8")):
