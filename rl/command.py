@@ -36,6 +36,9 @@ def grpo(
     json: AsJson = False,
 ) -> int:
     """Train a policy by GRPO, with verl and Ray."""
+    from simia_gym.rl.extras import hide_progress_bars
+
+    hide_progress_bars()
     from simia_gym.rl.grpo.launch import run_grpo
     from simia_gym.rl.grpo.options import GrpoOptions
 

@@ -1,8 +1,9 @@
-"""Checks before a training: installed libraries and number of CPU cores."""
+"""Before a training: which libraries are installed, without their progress bars, and the number of CPU cores."""
 
 from __future__ import annotations
 
 import os
+import sys
 from importlib.util import find_spec
 
 from simia_gym.errors import InputError
@@ -18,6 +19,14 @@ def require(extra: str, *modules: str) -> None:
         if find_spec(module) is None:
             fix = f'Install what training needs: pip install "simia-gym[{extra}]"'
             raise InputError(f"{module} is not installed", where="training", fix=fix)
+
+
+def hide_progress_bars() -> None:
+    """Turn off the progress bars of Hugging Face's libraries, here and in the processes that are started from here."""
+    for variable in ("HF_HUB_DISABLE_PROGRESS_BARS", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
+        os.environ.setdefault(variable, "1")
+    if "transformers" in sys.modules:  # it has read the first variable at its import
+        sys.modules["transformers"].logging.disable_progress_bar()
 
 
 def cores() -> int:

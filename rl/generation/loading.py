@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.rl.extras import require
+from simia_gym.rl.extras import hide_progress_bars, require
 
 _PARTS = ("*.json", "*.safetensors", "*.bin", "*.jinja", "*.model", "*.txt")
 _BLOCK = 1 << 22
@@ -36,6 +36,7 @@ def find_model(name: str, *, where: str = "model") -> Path:
         InputError: There is no such model, or the extra is not installed.
     """
     require("trl", "torch", "transformers")
+    hide_progress_bars()
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.rl.extras import require
+from simia_gym.rl.extras import hide_progress_bars, require
 
 SHOWN = ("reward", "episodes/success", "episodes/valid", "episodes/turns", "grad_norm", "completions/mean_length")
 
@@ -43,6 +43,7 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     parser.add_argument("--out", type=Path, default=Path("runs/trl"))
     asked = parser.parse_args(argv)
     require("trl", "torch", "transformers", "trl", "datasets")
+    hide_progress_bars()
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     return asked
 

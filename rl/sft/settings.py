@@ -69,7 +69,7 @@ class SFTSettings(Settings):
         None,
         "Trajectories in one forward pass; does not change the gradient.",
         metavar="N",
-        unset="all of a step, on CPU about 16",
+        unset="all of a step; on CPU at most 16, as many as keep 2 GiB",
         ge=1,
     )
     max_length: int = setting(

@@ -13,8 +13,7 @@ import orjson
 from simia_gym.errors import InputError
 from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.thinking import DEFAULT
-from simia_gym.rl.extras import require
-from simia_gym.rl.memory import give_back_freed_memory, keep_freed_memory
+from simia_gym.rl.extras import hide_progress_bars, require
 from simia_gym.rl.sft.encode import EncodedSet, encode_all
 from simia_gym.rl.sft.gather import Gathered
 from simia_gym.rl.sft.order import MixedLengths
@@ -23,10 +22,12 @@ from simia_gym.rl.sft.settings import SFTSettings
 CHECKPOINTS = "checkpoints"
 _STATE = "trainer_state.json"
 _LEAST_LR = 0.05
+_LEAST_ROOM = 0.25
+"""Part of a conversation that fits, below which activations are computed again instead of kept (on CPU)."""
 _MOST_AT_ONCE = 16
 """Maximum conversations in one forward pass on CPU; with more, the activations exceed the CPU's caches."""
-_KEPT_FOR = 256
-"""On CPU, number of conversations after which freed memory is returned to the system; see `simia_gym.rl.memory`."""
+_ACTIVATIONS = 2**31
+"""Bytes of activations that one forward pass on CPU may keep for the backward pass, if one conversation needs less."""
 
 
 def load(policy: str) -> tuple[Any, Any]:
@@ -36,6 +37,7 @@ def load(policy: str) -> tuple[Any, Any]:
         InputError: There is no such model, or its tokenizer has no chat template.
     """
     require("trl", "torch", "transformers", "trl", "datasets")
+    hide_progress_bars()
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
@@ -91,27 +93,21 @@ def make_trainer(
     from transformers import TrainerCallback
     from trl import SFTConfig
 
-    from simia_gym.rl.sft.on_cpu import PolicyTokensTrainer
+    from simia_gym.rl.sft.policy_tokens import PolicyTokensTrainer
 
     class Report(TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
             numbers = {name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)}
             on_log(state.global_step, state.max_steps, numbers)
 
-    class GiveBack(TrainerCallback):
-        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.global_step % every == 0:
-                give_back_freed_memory()
-
     packing = bool(settings.extra.get("packing"))
     rows = len(train.rows)
     if packing:
         rows = -(-sum(len(row.input_ids) for row in train.rows) // settings.max_length)
     on_cpu = not torch.cuda.is_available()
-    if on_cpu:
-        keep_freed_memory()
-    at_once = settings.micro_batch or computed_at_once(settings.batch_size, on_cpu=on_cpu)
-    every = max(1, _KEPT_FOR // settings.batch_size)
+    longest = settings.max_length if packing else max(len(row.input_ids) for row in train.rows)
+    room = _ACTIVATIONS / (longest * activation_bytes(model.config))
+    at_once = settings.micro_batch or computed_at_once(settings.batch_size, room, on_cpu=on_cpu)
     steps = settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
     given: dict[str, Any] = {
         "output_dir": str(folder / CHECKPOINTS),
@@ -125,7 +121,7 @@ def make_trainer(
         "per_device_train_batch_size": at_once,
         "per_device_eval_batch_size": at_once,
         "gradient_accumulation_steps": settings.batch_size // at_once,
-        "gradient_checkpointing": False,
+        "gradient_checkpointing": on_cpu and room < _LEAST_ROOM,
         "max_length": settings.max_length if packing else None,
         "packing": False,
         "bf16": computes_in_bf16(settings.precision),
@@ -157,7 +153,7 @@ def make_trainer(
         train_dataset=Dataset.from_list(_rows(train)),
         eval_dataset=Dataset.from_list(_rows(held_out)) if held_out.rows else None,
         processing_class=tokenizer,
-        callbacks=[Report(), *([GiveBack()] if on_cpu else [])],
+        callbacks=[Report()],
     )
     if "train_sampling_strategy" not in settings.extra and not packing:
         lengths = [len(row.input_ids) for row in train.rows]
@@ -172,13 +168,23 @@ def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
     return [{"input_ids": row.input_ids, "labels": row.labels} for row in encoded.rows]
 
 
-def computed_at_once(batch: int, *, on_cpu: bool) -> int:
-    """Default number of conversations in one forward pass: a divisor of the batch size."""
-    if not on_cpu:
-        return batch
-    parts = [part for part in range(1, batch + 1) if batch % part == 0]
-    few = [part for part in parts if _MOST_AT_ONCE // 2 <= part <= _MOST_AT_ONCE]
-    return max(few) if few else min(part for part in parts if part >= min(batch, _MOST_AT_ONCE))
+def computed_at_once(batch: int, room: float, *, on_cpu: bool) -> int:
+    """Default number of conversations in one forward pass: a divisor of the batch size.
+
+    Args:
+        batch: The batch size.
+        room: Number of conversations whose activations fit into memory on CPU.
+        on_cpu: Whether to train on CPU.
+    """
+    most = max(1, min(_MOST_AT_ONCE, int(room))) if on_cpu else batch
+    return max(part for part in range(1, min(batch, most) + 1) if batch % part == 0)
+
+
+def activation_bytes(config: Any) -> int:
+    """Estimate of the bytes that a forward pass in 32 bits keeps for each token, from a model's shape."""
+    text = config.get_text_config()
+    inner = getattr(text, "intermediate_size", None) or 4 * text.hidden_size
+    return int(4 * text.num_hidden_layers * (16 * text.hidden_size + 5 * inner))
 
 
 def computes_in_bf16(precision: str) -> bool:

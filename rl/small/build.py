@@ -8,7 +8,7 @@ from pathlib import Path
 
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite
-from simia_gym.rl.extras import require
+from simia_gym.rl.extras import hide_progress_bars, require
 from simia_gym.rl.small.card import Card, write_card
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import DEFAULT_VOCAB, train_tokenizer
@@ -59,6 +59,7 @@ def build_policy(
         InputError: The folder contains a model, or a setting is invalid.
     """
     require("trl", "torch", "transformers")
+    hide_progress_bars()
     path, names = Path(folder), [envs] if isinstance(envs, str) else list(dict.fromkeys(envs))
     if (path / "config.json").exists():
         raise InputError("there is a model already", where=str(path), fix="Name another folder, or delete it.")

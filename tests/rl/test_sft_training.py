@@ -24,15 +24,23 @@ from .tiny import FORGETFUL, make_tokenizer, save_policy
 need("torch", "transformers", "trl", "datasets")
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig, GraniteForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig, GraniteForCausalLM, LlamaConfig
 from trl import SFTTrainer
 
 import simia_gym.rl.sft.run as run
-from simia_gym.rl.sft.encode import encode
+from simia_gym.rl.sft.encode import Encoded, EncodedSet, encode
 from simia_gym.rl.sft.gather import from_experts
 from simia_gym.rl.sft.metrics import forget_after, read_lines, write_line
 from simia_gym.rl.sft.settings import SFTSettings
-from simia_gym.rl.sft.trainer import encode_sets, last_checkpoint, last_evaluation, load, make_trainer
+from simia_gym.rl.sft.trainer import (
+    activation_bytes,
+    computed_at_once,
+    encode_sets,
+    last_checkpoint,
+    last_evaluation,
+    load,
+    make_trainer,
+)
 from simia_gym.rl.small.build import build_policy
 from simia_gym.rl.small.card import Card, read_card, write_card
 
@@ -270,6 +278,51 @@ def test_the_loss_is_that_of_trl_and_of_the_model(kind: str, start: Path, tmp_pa
     measured = trainer._metrics["train"]
     for name in ("mean_token_accuracy", "entropy"):
         assert measured[name][0] == pytest.approx(measured[name][1], rel=1e-4)
+
+
+def test_no_library_draws_its_progress_bar(start: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from transformers.utils import logging
+
+    logging.enable_progress_bar()
+    load(str(start))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_pass_keeps_does_not_grow_with_the_batch_nor_with_what_is_learned(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With limits that a tiny model reaches: a conversation of it keeps 16 MB, and its logits for 100 tokens 20 MB."""
+    monkeypatch.setattr("simia_gym.rl.sft.trainer._ACTIVATIONS", 2**24, raising=False)
+    monkeypatch.setattr("simia_gym.rl.sft.policy_tokens._LOGITS", 2**20)
+    tokenizer, kept = AutoTokenizer.from_pretrained(start), []
+    for number, learned in ((4, 100), (16, 100), (4, 190)):
+        shape = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 4_000}
+        model = AutoModelForCausalLM.from_config(LlamaConfig(vocab_size=49_152, **shape))
+        rows = [Encoded([5] * 201, [5] * (learned + 1) + [-100] * (200 - learned)) for _ in range(number)]
+        settings = SFTSettings(("simia/webshop-v0",), "p", trajectories=1, batch_size=number, precision="fp32")
+        trainer = make_trainer(
+            model, tokenizer, EncodedSet(rows), EncodedSet([]), settings, tmp_path / "run", on_log=lambda *given: None
+        )
+        batch, sizes = next(iter(trainer.get_train_dataloader())), []
+
+        def pack(tensor: torch.Tensor, sizes: list[int] = sizes) -> torch.Tensor:
+            sizes.append(tensor.untyped_storage().nbytes())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            trainer.compute_loss(trainer.model, batch)
+        kept.append(sum(sizes))
+    assert kept[1] == kept[0]
+    assert kept[2] < 1.01 * kept[0]
+
+
+def test_how_much_is_computed_at_once_follows_the_model() -> None:
+    smol = LlamaConfig(hidden_size=576, num_hidden_layers=30, intermediate_size=1_536)
+    assert 1e6 < activation_bytes(smol) < 4e6
+    found = [computed_at_once(batch, room, on_cpu=True) for batch, room in ((16, 0.3), (16, 5), (48, 99), (17, 99))]
+    assert found == [1, 4, 16, 1]
+    assert computed_at_once(48, 0.3, on_cpu=False) == 48
 
 
 @pytest.mark.parametrize("extra", [{"packing": True}, {"padding_free": True}])
