@@ -37,7 +37,7 @@ LOADS: dict[str, tuple[tuple[int, int, int], ...]] = {
 """Conversations in a batch, tokens of the longest (the shortest has half of them), number of conversations."""
 
 
-def train(name: str, batch: int, longest: int, conversations: int, precision: str) -> dict[str, float]:
+def train(name: str, precision: str, batch: int, longest: int, conversations: int) -> dict[str, float]:
     """Train in this process; return its peak memory in GB, and its CPU time."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(argv)
     if asked.one:
         name, *load = asked.one
-        print(json.dumps(train(name, *map(int, load), asked.precision)))
+        print(json.dumps(train(name, asked.precision, *map(int, load))))
         return
     import torch
     import transformers

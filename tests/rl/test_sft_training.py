@@ -297,14 +297,16 @@ def test_what_a_pass_keeps_does_not_grow_with_the_batch_nor_with_what_is_learned
     monkeypatch.setattr("simia_gym.rl.sft.policy_tokens._LOGITS", 2**20)
     tokenizer, kept = AutoTokenizer.from_pretrained(start), []
     for number, learned in ((4, 100), (16, 100), (4, 190)):
-        shape = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 4_000}
+        shape: dict[str, Any] = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
+        shape["intermediate_size"] = 4_000
         model = AutoModelForCausalLM.from_config(LlamaConfig(vocab_size=49_152, **shape))
         rows = [Encoded([5] * 201, [5] * (learned + 1) + [-100] * (200 - learned)) for _ in range(number)]
         settings = SFTSettings(("simia/webshop-v0",), "p", trajectories=1, batch_size=number, precision="fp32")
         trainer = make_trainer(
             model, tokenizer, EncodedSet(rows), EncodedSet([]), settings, tmp_path / "run", on_log=lambda *given: None
         )
-        batch, sizes = next(iter(trainer.get_train_dataloader())), []
+        batch = next(iter(trainer.get_train_dataloader()))
+        sizes: list[int] = []
 
         def pack(tensor: torch.Tensor, sizes: list[int] = sizes) -> torch.Tensor:
             sizes.append(tensor.untyped_storage().nbytes())
