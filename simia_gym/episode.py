@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from simia_gym.actions.calls import call_message, read_action
 from simia_gym.common.secrets import without_secrets
@@ -42,6 +42,8 @@ from simia_gym.types import (
 T = TypeVar("T")
 
 _EMPTY = FrozenDict()
+_REFUSED = frozenset(("unknown_tool", "invalid_arguments"))
+"""Error codes of calls that no tool was run for."""
 
 
 class Episode:
@@ -84,6 +86,7 @@ class Episode:
         self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[int, Calls]] = {}
+        self._in_a_row = _InARow()
         self.ledger = Ledger()
         self.state: State = domain.base
         self.initial: State = domain.base
@@ -170,6 +173,7 @@ class Episode:
         )
         self.ended = None
         self._unwritten = {}
+        self._in_a_row = _InARow()
         self._messages = [
             _message("system", self.domain.prompts[self.prompt]),
             _message("user", first.observation),
@@ -224,6 +228,8 @@ class Episode:
         info: JsonObject = {"turn": self.turn}
         try:
             ended = await self._act(text, parsed, info)
+            if ended is None and self.domain.limits_in_a_row:
+                ended = self.domain.end_in_a_row(*self._in_a_row.count(text, self.ledger.events))
             new = tuple(self._messages[before:])
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
@@ -387,6 +393,7 @@ class Episode:
             seed=self.seed,
             digest=self.prepared.digest,
             group=self.group,
+            uncounted=self.domain.uncounted,
         )
         verdict = await self._ask("judge", lambda _: self.reward.score(finished))
         return self._close(verdict, truncated, new, info)
@@ -411,6 +418,22 @@ class Episode:
         reward = float(verdict.reward) if valid and verdict.reward is not None else 0.0
         ends = (valid and not truncated, truncated or not valid)
         return Step(_join(new), reward, *ends, tuple(new), verdict, {**info, **closing})
+
+
+class _InARow:
+    """Counts equal and invalid actions in a row."""
+
+    def __init__(self) -> None:
+        self._text, self._equal, self._invalid, self._seen = "", 0, 0, 0
+
+    def count(self, text: str, events: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+        """Count an action that was carried out, and return how many equal and how many invalid ones came last."""
+        self._equal = self._equal + 1 if text == self._text else 1
+        new = events[self._seen :]
+        invalid = any(event["type"] == "invalid" or event.get("error_code") in _REFUSED for event in new)
+        self._invalid = self._invalid + 1 if invalid else 0
+        self._text, self._seen = text, len(events)
+        return self._equal, self._invalid
 
 
 def _message(role: str, content: str, **more: str) -> FrozenDict:

@@ -42,7 +42,9 @@ class GoalStateArgs(Args):
     """Arguments of `goal_state`."""
 
     tolerance: float = Field(default=1e-6, ge=0, description="Greatest difference between numbers that count as equal.")
-    ignore: Texts = Field(default=(), description="Pointers of what does not matter; `*` stands for one segment.")
+    ignore: Texts = Field(
+        default=(), description="Pointers of what does not matter; `*` stands for any characters of one segment."
+    )
 
 
 def goal_state(finished: FinishedEpisode, args: GoalStateArgs) -> Finding:
@@ -52,7 +54,8 @@ def goal_state(finished: FinishedEpisode, args: GoalStateArgs) -> Finding:
         return Finding.unknown("the task states no goal")
     if finished.stateless:
         return Finding.unknown(NO_STATE)
-    difference = first_difference(goal, finished.initial, finished.final, tolerance=args.tolerance, ignore=args.ignore)
+    ignore = (*args.ignore, *finished.uncounted)
+    difference = first_difference(goal, finished.initial, finished.final, tolerance=args.tolerance, ignore=ignore)
     if difference is None:
         seen = {piece: None for op in goal[: 2 * MOST_EVIDENCE] for piece in quote_change(finished, op["path"])}
         reason = "the goal holds and nothing else changed" if goal else "nothing changed, as it should"
@@ -84,14 +87,16 @@ class UnchangedArgs(Args):
     """Arguments of `unchanged`."""
 
     tables: Texts = Field(default=(), description="The tables that must not change; all if none are named.")
-    ignore: Texts = Field(default=(), description="Pointers of what does not matter; `*` stands for one segment.")
+    ignore: Texts = Field(
+        default=(), description="Pointers of what does not matter; `*` stands for any characters of one segment."
+    )
 
 
 def unchanged(finished: FinishedEpisode, args: UnchangedArgs) -> Finding:
     """Nothing in the named tables is different at the end from what it was at the start."""
     if finished.stateless:
         return Finding.unknown(NO_STATE)
-    ignore = args.ignore
+    ignore = args.ignore if args.tables else (*args.ignore, *finished.uncounted)
     if args.tables:
         touched = {table for table, _ in finished.final.touched_since(finished.initial)}
         ignore = (*ignore, *(f"/{table}" for table in sorted(touched - set(args.tables))))

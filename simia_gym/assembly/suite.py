@@ -199,7 +199,7 @@ class Suite:
             raise InputError(f"{self.domain.name} has no world to compare with", where="shadow", fix=fix)
         from simia_gym.simulators.shadow import ShadowedSimulator
 
-        return ShadowedSimulator(simulator, world, self.config.feedback)
+        return ShadowedSimulator(simulator, world, self.config.feedback, self.domain.uncounted)
 
     def _bare_simulator(self) -> Simulator:
         if self.resources.simulator is not None:

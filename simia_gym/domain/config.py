@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from simia_gym.common.files import read_yaml
 from simia_gym.common.validation import validated
@@ -16,13 +16,27 @@ NAME = r"^[a-z][a-z0-9_]*$"
 
 
 class EndRule(BaseModel):
-    """The episode ends once the state holds this value at this pointer."""
+    """A rule that ends the episode: a value of the state, or a number of equal or invalid actions in a row."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str = Field(description="JSON Pointer into the state, such as /session/main/bought.", pattern="^/")
-    value: Any = Field(description="The value that ends the episode.")
-    reason: str = Field("state", description="The word that is reported as the reason.")
+    path: str | None = Field(None, description="JSON Pointer into the state, as /session/main/bought.", pattern="^/")
+    value: Any = Field(None, description="The value at `path` that ends the episode.")
+    repeat: int | None = Field(None, ge=2, strict=True, description="So many equal actions in a row end the episode.")
+    invalid: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="So many invalid actions in a row end it: malformed ones, unknown tools, invalid arguments.",
+    )
+    reason: str = Field("", description="The word that is reported as the reason.")
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        given = self.model_fields_set - {"reason"}
+        if given not in ({"path", "value"}, {"repeat"}, {"invalid"}):
+            raise ValueError("give either path and value, or repeat, or invalid")
+        return self
 
 
 class DomainConfig(BaseModel):

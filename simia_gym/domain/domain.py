@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
-from simia_gym.domain.config import DomainConfig
+from simia_gym.domain.config import DomainConfig, EndRule
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import TaskList, index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
@@ -22,7 +23,7 @@ from simia_gym.domain.world import World
 from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
-from simia_gym.state import FrozenList, State
+from simia_gym.state import FrozenList, State, make_pointer
 from simia_gym.state.schema import StateSchema, read_state_schema
 from simia_gym.types import End, JsonObject, Split, SplitChoice, Task
 from simia_gym.views.render import Renderer
@@ -136,7 +137,7 @@ class Domain:
     @cached_property
     def _ends_otherwise(self) -> bool:
         """Whether a tool, a rule on the state or the grammar can end an episode."""
-        if self.config.ends or any(spec.terminal for spec in self.specs.values()):
+        if any(rule.path for rule in self.config.ends) or any(spec.terminal for spec in self.specs.values()):
             return True
         try:
             return bool(self.grammar.render(End("done")))
@@ -229,12 +230,42 @@ class Domain:
     def end_of(self, state: State) -> str | None:
         """The reason to end the episode if the state meets a rule of ``ends`` in ``domain.yaml``, else ``None``."""
         for rule in self.config.ends:
-            try:
-                if state.at(rule.path) == rule.value:
-                    return rule.reason
-            except PatchError:
-                continue
+            if rule.path is not None:
+                try:
+                    if state.at(rule.path) == rule.value:
+                        return rule.reason or "state"
+                except PatchError:
+                    continue
         return None
+
+    @cached_property
+    def limits_in_a_row(self) -> tuple[EndRule, ...]:
+        """The rules of ``ends`` that count equal or invalid actions."""
+        return tuple(rule for rule in self.config.ends if rule.path is None)
+
+    def end_in_a_row(self, equal: int, invalid: int) -> str | None:
+        """The reason to end the episode after so many equal and so many invalid actions in a row, if there is one."""
+        for rule in self.limits_in_a_row:
+            if rule.repeat is not None and equal >= rule.repeat:
+                return rule.reason or "repeated_action"
+            if rule.invalid is not None and invalid >= rule.invalid:
+                return rule.reason or "invalid_action"
+        return None
+
+    @cached_property
+    def uncounted(self) -> tuple[str, ...]:
+        """Pointers of the tables that no goal counts: those with ``"goal": false`` in the state's schema."""
+        tables = {} if self.state_schema is None else self.state_schema.tables
+        return tuple(make_pointer(name) for name, rules in tables.items() if not rules.goal)
+
+    def outside_goal(self, task: Task) -> tuple[str, ...]:
+        """Pointers of what does not matter for a task's goal: `uncounted`, and what the rubric's goal check ignores."""
+        items: dict[Any, JsonObject] = {}
+        for item in (*self.rubric, *task.criteria):  # a task's item overrides keys of the domain's item
+            items[item.get("id")] = {**items.get(item.get("id"), {}), **item}
+        checks = [item.get("check") for item in items.values() if not item.get("drop")]
+        goals = [each for each in checks if isinstance(each, Mapping) and each.get("program") == "goal_state"]
+        return (*self.uncounted, *chain.from_iterable(each.get("ignore", ()) for each in goals))
 
     @cached_property
     def state_schema(self) -> StateSchema | None:

@@ -108,7 +108,7 @@ def first_difference(
         initial: The initial state.
         final: The final state, derived from ``initial``.
         tolerance: Maximum difference between numbers that count as equal.
-        ignore: Pointers of values that are not compared; ``*`` stands for any one segment.
+        ignore: Pointers of values that are not compared; ``*`` as in `simia_gym.state.pointer.covers`.
         only: Whether all values that the goal does not cover must be unchanged.
 
     Returns:
@@ -144,7 +144,7 @@ def changed_values(
         initial: The initial state.
         final: The final state, derived from ``initial``.
         covered: Pointers that are left out, with all that is below them.
-        skip: Patterns of pointers that are left out; ``*`` stands for any one segment.
+        skip: Patterns of pointers that are left out, as in `simia_gym.state.pointer.covers`.
         tolerance: Maximum difference between numbers that count as equal.
     """
     for table, key in final.touched_since(initial):
@@ -155,15 +155,22 @@ def changed_values(
             yield from _changes((table, key), old, new, covered, skip, tolerance)
 
 
-def goal_of(initial: State, final: State) -> tuple[Op, ...]:
+def goal_of(initial: State, final: State, ignore: Sequence[str] = ()) -> tuple[Op, ...]:
     """Make the goal that exactly this final state meets: ``test`` operations for every value that changed.
 
     A list whose length changed is tested as a whole.
+
+    Args:
+        initial: The initial state.
+        final: The final state, derived from ``initial``.
+        ignore: Pointers of values that are left out, as in `first_difference`.
     """
+    skip = [pointer_parts(path) for path in ignore]
     ops: list[Op] = []
     for table, key in final.touched_since(initial):
         if not table.startswith("_"):
-            ops.extend(_tests((table, key), initial.get(table, key), final.get(table, key)))
+            tests = _tests((table, key), initial.get(table, key), final.get(table, key))
+            ops.extend(op for op in tests if not any(covers(each, pointer_parts(op["path"])) for each in skip))
     return tuple(ops)
 
 

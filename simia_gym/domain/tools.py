@@ -23,7 +23,7 @@ from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
 from simia_gym.errors import InputError
 from simia_gym.state.frozen import freeze, thaw
-from simia_gym.state.pointer import covers
+from simia_gym.state.pointer import covers, pointer_parts
 from simia_gym.types import JsonObject
 
 Effect = Literal["read", "write", "none"]
@@ -45,7 +45,8 @@ class ToolSpec:
         reads: Selectors of the rows that it may read, see `simia_gym.views.selectors`; a model that simulates the tool
             sees only these rows.
         writes: Patterns of the values that it may change: ``table``, ``table/*`` or ``table/*/field``; ``*`` stands
-            for one pointer segment, and a pattern covers everything below it.
+            for one pointer segment, inside a segment for any characters (``files/~1tmp~1*``); a pattern covers
+            everything below it.
         terminal: Whether a successful call ends the episode.
         render: Rule by which code writes the observation from the state after the call, see `simia_gym.views.render`;
             ``None`` if the simulator writes the observation.
@@ -120,7 +121,7 @@ class ToolSpec:
 
     @cached_property
     def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(pattern.split("/")) for pattern in self.writes)
+        return tuple(pointer_parts(f"/{pattern}") for pattern in self.writes)
 
 
 def _kind(schema: Any) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.goal import check_goal, first_difference, goal_of
+from simia_gym.domain.goal import check_goal, first_difference, goal_of, goal_parts
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
-from simia_gym.state import State
-from simia_gym.types import Task, ToolCall
+from simia_gym.state import State, make_pointer
+from simia_gym.types import Op, Task, ToolCall
 
 _FIX = "Mend the task's gold actions or its goal."
 _STYLES = [(ascii_only, marks) for ascii_only in (False, True) for marks in ((", ", ": "), (",", ":"))]
@@ -31,14 +31,28 @@ def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
     return initial, state, failures
 
 
+def _check_counted(domain: Domain, goal: Sequence[Op]) -> None:
+    """Check that no goal looks at a table that goals do not count.
+
+    Raises:
+        DomainError: An operation tests such a table.
+    """
+    for op in goal:
+        table = goal_parts(op["path"])[0]
+        if make_pointer(table) in domain.uncounted:
+            fix = f'Leave it out, or remove "goal": false from the table {table!r} in the state\'s schema.'
+            raise DomainError(f"{op['path']!r} lies in a table that goals do not count", where="goal", fix=fix)
+
+
 def try_gold(domain: Domain, task: Task, where: str) -> tuple[bool | None, Sequence[InputError]]:
     """Whether a task's gold actions reach its goal (``None`` without a goal or a world), and the problems found."""
     if task.goal is None or domain.world is None:
         return None, ()
     try:
         check_goal(task.goal)
+        _check_counted(domain, task.goal)
         initial, final, failures = _run(domain, task)
-        difference = first_difference(task.goal, initial, final)
+        difference = first_difference(task.goal, initial, final, ignore=domain.outside_goal(task))
     except InputError as error:
         return False, [type(error)(error.what, where=f"{where}, {error.where}", fix=error.fix)]
     except (Fault, PatchError, KeyError) as error:
@@ -89,7 +103,7 @@ def _with_goal(domain: Domain, tasks: dict[str, Task], line: str, path: Path) ->
         raise DomainError(f"gold actions cannot be run: {error}", where=where, fix=fix) from error
     if failures:
         raise DomainError(failures[0], where=where, fix=fix)
-    goal = list(goal_of(initial, final))
+    goal = list(goal_of(initial, final, domain.outside_goal(tasks[value["id"]])))
     for ascii_only, marks in _STYLES:
         if json.dumps(value, ensure_ascii=ascii_only, separators=marks) == line:
             return json.dumps({**value, "goal": goal}, ensure_ascii=ascii_only, separators=marks)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
-from simia_gym.actions import Grammar
+from simia_gym.actions import Grammar, Replies
 from simia_gym.common.settings import setting
 from simia_gym.errors import InputError
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_endpoint, resolve_model
@@ -33,6 +33,8 @@ class PolicyStart:
         tools: The tools in OpenAI's format; read-only, `copy.deepcopy` makes a copy that can be changed.
         grammar: The grammar of actions.
         samples: Typical action texts of the domain.
+        replies: Effect of a reply without tool calls: it is sent to the user, ends the episode, or is an error.
+        terminal: Names of the tools that end the episode.
     """
 
     env: str
@@ -40,6 +42,8 @@ class PolicyStart:
     tools: Sequence[JsonObject]
     grammar: Grammar
     samples: tuple[str, ...] = ()
+    replies: Replies = "user"
+    terminal: tuple[str, ...] = ()
 
 
 @runtime_checkable

@@ -5,19 +5,46 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from simia_gym.actions.sampling import sample_call
+from simia_gym.actions.signatures import function_of
 from simia_gym.errors import InputError
 from simia_gym.policies.base import PolicyStart
-from simia_gym.types import Message
+from simia_gym.types import Calls, End, Message, ToolCall
+
+_NO_ANSWER = "-"
+"""The final answer of the policy that says nothing; an empty reply would be an invalid action."""
 
 
 class NullPolicy:
-    """Replies with the empty text."""
+    """Replies with the empty text, or ends the episode with it if nobody reads replies."""
 
     text = ""
 
+    def __init__(self) -> None:
+        self._action = self.text
+
+    def start(self, start: PolicyStart) -> None:
+        """Begin an episode: find the action that gives the text as the final one."""
+        if start.replies == "error":
+            self._action = _ending(start, self.text)
+        elif start.replies == "end":
+            self._action = self.text or _NO_ANSWER
+
     def act(self, messages: Sequence[Message]) -> str:
-        """Return the same text every turn."""
-        return self.text
+        """Return the same action every turn."""
+        return self._action
+
+
+def _ending(start: PolicyStart, text: str) -> str:
+    """The action that ends an episode with a text: the grammar's, or a call of a terminal tool, or the text itself."""
+    try:
+        return start.grammar.render(End(text))
+    except InputError:
+        tools = [tool for tool in start.tools if function_of(tool)["name"] in start.terminal]
+        if not tools:
+            return text
+        name, arguments = sample_call(random.Random(0), tools, [text])
+        return start.grammar.render(Calls((ToolCall(name, arguments),)))
 
 
 class ClaimerPolicy(NullPolicy):

@@ -55,7 +55,7 @@ class CallMade(NamedTuple):
 
 
 class AgentTurn(NamedTuple):
-    """A message of the agent that was delivered to the user.
+    """A message of the agent that was delivered to the user, or its final answer.
 
     Attributes:
         event: Index of the event.
@@ -102,6 +102,7 @@ class FinishedEpisode:
         seed: The episode's seed.
         digest: The task's content hash.
         group: Id shared by the episodes of one group.
+        uncounted: Pointers of the tables that no goal counts.
         memo: Cache of intermediate results that the criteria of this episode share.
     """
 
@@ -116,6 +117,7 @@ class FinishedEpisode:
     seed: int = 0
     digest: str = ""
     group: str = ""
+    uncounted: tuple[str, ...] = ()
     memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
@@ -130,13 +132,21 @@ class FinishedEpisode:
 
     @cached_property
     def agent_turns(self) -> tuple[AgentTurn, ...]:
-        """All messages of the agent to the user, in order; text beside tool calls is not delivered, so not included."""
+        """All messages of the agent to the user, in order, a final answer included.
+
+        Text beside tool calls is not delivered, so it is not included.
+        """
         return self._reading[1]
 
     @cached_property
     def user_turns(self) -> tuple[UserTurn, ...]:
         """All messages of the user, in order, the opening message included."""
         return self._reading[2]
+
+    @cached_property
+    def answer(self) -> str | None:
+        """The final answer with which the agent ended the episode; ``None`` if it ended otherwise."""
+        return next((event["text"] for event in reversed(self.events) if event["type"] == "answer"), None)
 
     @cached_property
     def stateless(self) -> bool:
@@ -161,6 +171,8 @@ class FinishedEpisode:
                     if event.get("say") is not None:
                         agent_turns.append(AgentTurn(index, event["turn"], event["say"]))
                     heard.append(_user_turn(index, event, event["observation"], not agent_turns))
+            elif kind == "answer":
+                agent_turns.append(AgentTurn(index, event["turn"], event["text"]))
             elif kind == "message" and event.get("speaker") == "user":
                 heard.append(_user_turn(index, event, event["text"], True))
         return tuple(calls), tuple(agent_turns), tuple(heard), stateless

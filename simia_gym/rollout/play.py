@@ -148,4 +148,15 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
     start = getattr(policy, "start", None)
     if start is not None:
         domain = episode.domain
-        start(PolicyStart(env or domain.name, seed, domain.tools, domain.grammar, domain.config.samples))
+        terminal = tuple(name for name, spec in domain.specs.items() if spec.terminal)
+        start(
+            PolicyStart(
+                env or domain.name,
+                seed,
+                domain.tools,
+                domain.grammar,
+                domain.config.samples,
+                domain.replies,
+                terminal,
+            )
+        )

@@ -137,8 +137,8 @@ class ReferenceSimulator:
         spec = self.domain.specs[call.name]
         if spec.terminal:
             return "terminal_tool"
-        ends = self.domain.config.ends
-        return ends[0].reason if ends and data["done"] and spec.effect == "write" else None
+        ends = [rule for rule in self.domain.config.ends if rule.path is not None]
+        return (ends[0].reason or "state") if ends and data["done"] and spec.effect == "write" else None
 
     def _catch_up(self, talk: _Conversation, context: StepContext) -> None:
         """Add the events since the last call to the conversation: messages, and calls that code answered."""

@@ -6,13 +6,14 @@ can detect, such as a wrong but possible value or a missing change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.goal import Parts, changed_values
 from simia_gym.domain.world import World
-from simia_gym.state import State, strict_equal
+from simia_gym.state import State, pointer_parts, strict_equal
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
 
@@ -23,12 +24,16 @@ class ShadowedSimulator:
         simulator: The simulator that answers.
         world: The world to compare with.
         feedback: The simulator's setting of ``feedback``, which the world must use too.
+        uncounted: Pointers of what is not compared.
     """
 
     io = True
 
-    def __init__(self, simulator: Simulator, world: World, feedback: Feedback = "terse") -> None:
+    def __init__(
+        self, simulator: Simulator, world: World, feedback: Feedback = "terse", uncounted: Sequence[str] = ()
+    ) -> None:
         self.simulator, self.world, self.feedback = simulator, world, feedback
+        self._skip = [pointer_parts(path) for path in uncounted]
         self.name = simulator.name
         self.stateless: bool = getattr(simulator, "stateless", False)
 
@@ -45,12 +50,13 @@ class ShadowedSimulator:
         answer = await self.simulator.call(call, context)
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
-        note = compare(context.state, answer, self.world.call(context.state, call, self.feedback))
+        truth = self.world.call(context.state, call, self.feedback)
+        note = compare(context.state, answer, truth, self._skip)
         return replace(answer, meta={**answer.meta, "shadow": note})
 
 
-def compare(before: State, answer: Transition, truth: Transition) -> JsonObject:
-    """Compare a simulator's answer with the world's, given the state before the call.
+def compare(before: State, answer: Transition, truth: Transition, skip: Sequence[Parts] = ()) -> JsonObject:
+    """Compare a simulator's answer with the world's, given the state before the call; ``skip`` is not compared.
 
     Returns:
         Whether ``outcome``, ``error_code`` and ``observation`` are the same; if the simulator keeps a state, also the
@@ -64,15 +70,15 @@ def compare(before: State, answer: Transition, truth: Transition) -> JsonObject:
     }
     if answer.ops is None:
         return note
-    said, true = _changes(before, answer), _changes(before, truth)
+    said, true = _changes(before, answer, skip), _changes(before, truth, skip)
     both = said.keys() & true.keys()
     note["wrong"] = sum(not strict_equal(said[parts], true[parts]) for parts in both)
     note["missed"], note["spurious"] = len(true.keys() - both), len(said.keys() - both)
     return note
 
 
-def _changes(before: State, transition: Transition) -> dict[Parts, Any]:
+def _changes(before: State, transition: Transition, skip: Sequence[Parts]) -> dict[Parts, Any]:
     after: State | None = transition.state
     if after is None:
         after = before.apply((*transition.reveals, *(transition.ops or ())))
-    return {parts: new for parts, _, new in changed_values(before, after)}
+    return {parts: new for parts, _, new in changed_values(before, after, skip=skip)}

@@ -75,10 +75,18 @@ def resolve(document: Any, parts: Sequence[str]) -> Any:
 
 
 def covers(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a path lies at or below a pattern, in which ``*`` stands for any one token."""
+    """Whether a path lies at or below a pattern.
+
+    In a pattern, ``*`` stands for any one token, and inside a token for any characters: ``("files", "/tmp/*")``.
+    """
     if len(pattern) > len(parts):
         return False
-    for want, have in zip(pattern, parts, strict=False):  # noqa: SIM110 - a loop is the fastest
-        if want != "*" and want != have:
+    for want, have in zip(pattern, parts, strict=False):
+        if want != "*" and want != have and not ("*" in want and _matches(want, have)):
             return False
     return True
+
+
+def _matches(pattern: str, token: str) -> bool:
+    regex = ".*".join(map(re.escape, pattern.split("*")))
+    return re.fullmatch(regex, token, re.DOTALL) is not None

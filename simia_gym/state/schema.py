@@ -3,6 +3,7 @@
     {"tables": {
         "loans": {
           "open": false,                                     # whether missing rows may be revealed later
+          "goal": true,                                      # whether goals and comparisons count its rows
           "key": "loan_id",                                  # the field that equals the row's key
           "row": {"type": "object", ...},                    # JSON Schema of a row
           "foreign_keys": {"/book_id": "books", "/renewals/*/desk": "desks"}}},
@@ -88,6 +89,7 @@ class TableSchema(BaseModel):
 
     Attributes:
         open: Whether a simulator may reveal missing rows.
+        goal: Whether goals and comparisons count its rows; false for a working directory, an open page.
         key: Path of the row's own key in the row.
         row: Validator of a row, a `jsonschema_rs.Validator`.
         foreign_keys: Paths of values, each with the table of which they are keys.
@@ -97,6 +99,7 @@ class TableSchema(BaseModel):
 
     description: Any = None
     open: bool = Field(False, strict=True)
+    goal: bool = Field(True, strict=True)
     key: Annotated[Steps | None, BeforeValidator(_key)] = None
     row: Annotated[Any, BeforeValidator(json_schema_validator)] = None
     foreign_keys: dict[Pointer, str] = Field({}, description='An object such as {"/field": "table"}.')
