@@ -11,7 +11,7 @@ from simia_gym.types import Row
 
 
 def find_by_email(db: Draft, email: object) -> list[str]:
-    """Ids of the users with an email address, upper and lower case being the same.
+    """Ids of the users with an email address; letter case is ignored.
 
     Raises:
         ToolError: It is no text.
@@ -22,7 +22,7 @@ def find_by_email(db: Draft, email: object) -> list[str]:
 def find_by_name(db: Draft, first_name: object, last_name: object, postal_code: object) -> list[str]:
     """Ids of the users with a name and postal code.
 
-    What is no text is met in the order of the parts, and only where the parts before it fit.
+    The parts are compared in order, so a last name that is no text is an error only if a user has the first name.
 
     Raises:
         ToolError: A name is no text.
@@ -48,7 +48,7 @@ def _name_zip(_: str, user: Row) -> Hashable:
 
 
 def find_variant(state: State, item_id: str) -> Row | None:
-    """The variant with an item id; ``None`` where no product has it."""
+    """The variant with an item id; ``None`` if no product has it."""
     table = state.table("products")
     if table is None:
         return None

@@ -14,7 +14,7 @@ from simia_gym.types import JsonObject, Row
 
 
 def is_gift_card(method: Row) -> bool:
-    """Whether money on this payment method lies with the shop, so that it moves at once."""
+    """Whether this is a gift card. The shop itself keeps its balance, so money moves at once."""
     return bool(method["source"] == "gift_card")
 
 
@@ -37,7 +37,7 @@ def net_paid(order: Row) -> dict[str, float]:
 
 
 def credit(db: Draft, user_id: str, method: Mapping[str, Any], amount: float) -> None:
-    """Put dollars back on a gift card (a negative amount takes them); other methods settle outside the shop."""
+    """Add dollars to a gift card (a negative amount takes them off); money of other methods moves outside the shop."""
     if not is_gift_card(method):
         return
     card = db.edit("users", user_id)["payment_methods"][method["id"]]

@@ -18,10 +18,10 @@ _CALLER = "Environment.make_tool_call()"
 def calling_problem(
     owner: str, name: str, parameters: Sequence[str] | None, arguments: Mapping[str, Any]
 ) -> tuple[str, str] | None:
-    """What is said of a call whose tool does not exist or whose arguments do not fit, or ``None`` if all fits.
+    """The error of a call whose tool does not exist or whose arguments do not fit; ``None`` for a valid call.
 
     Args:
-        owner: Name of the class that the tool is a method of, as it stands in the message.
+        owner: Name of the tool's class, for the message.
         name: The tool's name.
         parameters: Its parameters, all required; ``None`` if there is no such tool.
         arguments: The arguments given.
@@ -38,7 +38,7 @@ def calling_problem(
 
 
 def _passing_problem(arguments: Mapping[str, Any]) -> str | None:
-    """Arguments whose names the benchmark uses itself on the way to the tool."""
+    """The error for an argument whose name the benchmark itself uses in its call of the tool."""
     if "requestor" in arguments:
         return f"tau2.environment.environment.{_CALLER} got multiple values for keyword argument 'requestor'"
     for given in arguments:
@@ -60,7 +60,7 @@ def _binding_problem(function: str, parameters: Sequence[str], arguments: Mappin
 
 
 def check_hashable(key: object) -> None:
-    """Fail as looking up a key in a dictionary would.
+    """Raise what a look-up of this key in a dictionary would raise.
 
     Raises:
         ToolError: A list or an object was given where a key belongs.
@@ -81,7 +81,7 @@ def lower(text: object) -> str:
 
 
 def check_evaluable(expression: object) -> None:
-    """Fail as going through the characters of an expression, and then evaluating it, would.
+    """Raise what the benchmark would when it reads the characters of an expression and evaluates it.
 
     Raises:
         ToolError: It is no text; the message is Python's.

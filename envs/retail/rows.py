@@ -1,7 +1,7 @@
 """A retail database as the public benchmark publishes it, brought into the form that the world works on.
 
-Rows get their fields in the order in which the benchmark shows them, whole numbers become amounts where amounts belong,
-optional fields that are left out become null.
+The fields of a row get the order in which the benchmark shows them. Whole numbers become floats in amounts. Optional
+fields that are left out become null.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ from simia_gym.types import Row
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A swap that may go ahead.
+    """A swap that has passed all checks.
 
     Attributes:
-        pairs: Item id that goes and the variant that comes, in the order of the call.
-        positions: Where in the order each item that goes stands.
-        difference: What the new items cost more than the old ones, in dollars; negative if they cost less.
+        pairs: Old item id and new variant, in the order of the call.
+        positions: Index of each old item among the order's items.
+        difference: Price of the new items minus that of the old ones, in dollars.
     """
 
     pairs: tuple[tuple[str, Row], ...]
@@ -43,10 +43,10 @@ def plan_swaps(
     Args:
         db: The draft.
         order: The order's row.
-        item_ids: Item ids that go.
-        new_item_ids: Item ids that come, position by position.
+        item_ids: Old item ids.
+        new_item_ids: New item ids, one for each old one.
         absent: The error text for an item that is not in the order (often enough), with ``{}`` for its id.
-        stop: What ends the error text for lists of unequal length.
+        stop: End of the error text for lists of unequal length.
         must_differ: Whether an item may not be swapped for itself.
         tau2: Leave the difference unrounded, and let an empty swap pass.
 
@@ -101,8 +101,8 @@ def apply_swap(items: list[dict[str, Any]], swap: Swap) -> None:
 def apply_swap_as_tau2(items: list[dict[str, Any]], swap: Swap) -> None:
     """Do what the public benchmark's code does.
 
-    Every new item gets the price and options of the last one, and an item is looked for by its id while the swap is
-    under way.
+    Every new item gets the price and options of the last one, and each old item is found by its id after the items
+    before it have been replaced.
     """
     for item_id, variant in swap.pairs:
         line = next(line for line in items if line["item_id"] == item_id)

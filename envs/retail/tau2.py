@@ -205,5 +205,5 @@ def _succeeds(action: Mapping[str, Any], state: State, world: RetailWorld) -> bo
 
 
 def _with_goal(task: Task, state: State, world: RetailWorld) -> Task:
-    """Work out the goal: what the gold actions change; those that fail are passed over, as the benchmark does."""
+    """Work out the goal: what the gold actions change; calls that fail are skipped, as in the benchmark."""
     return dataclasses.replace(task, goal=goal_of(state, world.replay(state, task.gold)))

@@ -36,7 +36,7 @@ ORDER = "orders/{order_id}"
 METHODS = "users/{/orders/{order_id}/user_id}#payment_methods"
 """The payment methods of the order's buyer."""
 NEW_ITEMS = "products/{/orders/{order_id}/items/*/product_id}#product_id,name,variants/{new_item_ids}"
-"""The products of the order's items, and of their variants those that are wanted."""
+"""The products of the order's items, each with the requested variants only."""
 
 MOVES_MONEY = ("orders/*/payment_history", "users/*/payment_methods/*/balance")
 
@@ -61,7 +61,7 @@ class RetailWorld(World):
         self.tau2 = compat == "tau2"
 
     def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Check name and arguments; in compatibility the arguments are checked as a Python call checks them."""
+        """Check name and arguments; with ``compat="tau2"`` the arguments are checked as a Python call checks them."""
         if not self.tau2:
             return refuse_call(self.tools, call, feedback)
         parameters = self._names(call.name) if call.name in self.tools else None
@@ -72,7 +72,7 @@ class RetailWorld(World):
         return error_transition(error_text(problem[0], why, feedback), problem[1])
 
     def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
-        """In compatibility Python's own errors are answers too, as no argument was checked before."""
+        """With ``compat="tau2"`` Python's own errors are answers too, because the tool checks no argument itself."""
         if self.tau2 and isinstance(error, TypeError | AttributeError | ValueError | ArithmeticError | SyntaxError):
             error = ToolError(str(error), "tool_error")
         known = super().as_tool_error(error, spec)

@@ -56,16 +56,18 @@ class DomainConfig(BaseModel):
         min_length=1,
     )
     parallel_tool_calls: Literal["allow", "error"] = "allow"
-    max_turns: int = Field(ge=1, strict=True, description="The one turn limit.")
+    max_turns: int = Field(ge=1, strict=True, description="The turn limit; there is no other.")
     max_calls: int = Field(16, ge=1, strict=True, description="Most tool calls in one action.")
     policy: str = "policy.md"
     tools: str = "tools.json"
-    world: str | None = Field(None, description="The World class; none where only a model plays the world.")
+    world: str | None = Field(None, description="The World class; without one, a model plays every tool.")
     state: str | None = Field("state.json", description="JSON file of tables, or a function that returns them.")
     state_schema: str | None = "state.schema.json"
-    opening: str | None = Field(None, description="Function(state, task) -> the first observation, without a world.")
-    info: str | None = Field(None, description="Function(state) -> public extras of a page, without a world.")
-    user: str | None = Field(None, description="The user that plays by default; none where nobody talks.")
+    opening: str | None = Field(
+        None, description="Function(state, task) -> the first observation; if there is no world."
+    )
+    info: str | None = Field(None, description="Function(state) -> the extras in info['world']; if there is no world.")
+    user: str | None = Field(None, description="The default user simulator; none if the domain has no user.")
     cues: str | None = Field(None, description="YAML file of the scripted user's cue patterns.")
     reward: str = Field(description="The Reward class.")
     judge: str = Field(
@@ -81,8 +83,8 @@ class DomainConfig(BaseModel):
     ends: tuple[EndRule, ...] = ()
     ends_on_reply: bool | None = Field(
         None,
-        description="Whether a reply without calls ends the episode, where nobody talks; by default where nothing else"
-        " ends it: no terminal tool, no rule in ends, no end action in the grammar.",
+        description="Whether a reply without calls ends the episode of a domain without a user; by default, if nothing"
+        " else ends it: no terminal tool, no rule in ends, no end action in the grammar.",
     )
     samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")
 
