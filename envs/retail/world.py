@@ -24,7 +24,7 @@ from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
-from simia_gym.state import Draft
+from simia_gym.state import Draft, State
 from simia_gym.types import Feedback, JsonObject, Row, ToolCall, Transition
 
 COMPAT = (None, "tau2")
@@ -60,7 +60,7 @@ class RetailWorld(World):
             raise ValueError(f"compat is {compat!r}; it can be None or 'tau2'")
         self.tau2 = compat == "tau2"
 
-    def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
         """Check name and arguments; with ``compat="tau2"`` the arguments are checked as a Python call checks them."""
         if not self.tau2:
             return refuse_call(self.tools, call, feedback)

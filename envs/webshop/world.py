@@ -92,7 +92,7 @@ class WebShopWorld(World):
 
     def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; the answer is always the page that is open afterwards, also when nothing happened."""
-        refused = self.refuse(call, feedback)
+        refused = self.refuse(state, call, feedback)
         return self.execute(state, call, feedback) if refused is None else self._page_of(state, refused, feedback)
 
     def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:

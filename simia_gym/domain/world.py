@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.tools import ToolSpec, declared_tools
@@ -46,9 +46,21 @@ class World:
         """Return public structured facts of the state, such as a page's clickable elements."""
         return {}
 
-    def refuse(self, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid."""
+    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid.
+
+        Override this if the world refuses more, such as the tools of an app that is not open in this state. A model
+        that simulates a tool is not asked about a call that is refused.
+        """
         return refuse_call(self.tools, call, feedback)
+
+    def route(self, state: State, call: ToolCall) -> Literal["world", "llm"] | None:
+        """Decide who answers a call in a hybrid; ``None``, the default, for the route of its tool.
+
+        Override this if it depends on the arguments or the state, such as the command of a shell. A route that the
+        user of the environment has set for the tool comes first.
+        """
+        return None
 
     def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call.
@@ -64,7 +76,7 @@ class World:
         Raises:
             Fault: The tool has a bug: it raised an unexpected exception or wrote outside its write set.
         """
-        return self.refuse(call, feedback) or self.execute(state, call, feedback)
+        return self.refuse(state, call, feedback) or self.execute(state, call, feedback)
 
     def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call that `refuse` has accepted; otherwise like `call`.

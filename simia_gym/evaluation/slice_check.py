@@ -65,7 +65,7 @@ def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transit
     world = domain.world
     assert world is not None
     whole = world.call(state, call)
-    if world.refuse(call) is not None:
+    if world.refuse(state, call) is not None:
         return whole, []
     return whole, [*_slice_problems(domain, state, call, whole), *_render_problems(domain, call, whole)]
 

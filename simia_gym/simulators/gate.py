@@ -7,20 +7,21 @@ from dataclasses import replace
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import error_transition, refuse_call
+from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
 MAX_ARGUMENTS = 10_000
 """Maximum size of a call's arguments, in bytes of JSON; a larger call gets an error."""
 
 
-def gate(domain: Domain, call: ToolCall, feedback: Feedback) -> Transition | None:
-    """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid.
+def gate(domain: Domain, state: State, call: ToolCall, feedback: Feedback) -> Transition | None:
+    """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid in this state.
 
     If the domain's world has the tool, `World.refuse` decides, which a world may override.
     """
     world = domain.world
     if world is not None and (call.name in world.tools or call.name not in domain.specs):
-        refusal = world.refuse(call, feedback)
+        refusal = world.refuse(state, call, feedback)
     else:
         refusal = refuse_call(domain.specs, call, feedback)
     if refusal is None and (size := len(encode(call.arguments))) > MAX_ARGUMENTS:

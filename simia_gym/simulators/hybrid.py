@@ -8,9 +8,11 @@ from typing import Literal, Protocol
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.errors import InputError
+from simia_gym.domain.world import World
+from simia_gym.errors import Fault, InputError
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening
+from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
 Side = Literal["world", "llm"]
@@ -30,7 +32,7 @@ class HybridSimulator:
     Args:
         domain: The domain.
         model_side: The LLM simulator for the tools that are not routed to the world.
-        routes: See `choose_routes`.
+        routes: Tool name to ``world`` or ``llm``; see `choose_routes`. For other tools, `World.route` may decide.
         feedback: ``terse`` or ``explain`` errors of the world.
 
     Raises:
@@ -48,7 +50,8 @@ class HybridSimulator:
         feedback: Feedback = "terse",
     ) -> None:
         self.domain, self.model_side, self.feedback = domain, model_side, feedback
-        self.routes = choose_routes(domain, routes or {})
+        self._asked = routes or {}
+        self.routes = choose_routes(domain, self._asked)
 
     def begin(self, context: StepContext) -> None:
         """Prepare the LLM simulator; the world needs no preparation."""
@@ -60,14 +63,30 @@ class HybridSimulator:
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call by its tool's route, after the argument gate."""
-        refusal = gate(self.domain, call, self.feedback)
+        refusal = gate(self.domain, context.state, call, self.feedback)
         if refusal is not None:
             return refusal
         world = self.domain.world
-        if world is None or self.routes[call.name] == "llm":
+        if world is None or self._side(world, context.state, call) == "llm":
             return await self.model_side.answer(call, context)
         transition = world.execute(context.state, call, self.feedback)
         return replace(transition, meta={**transition.meta, "route": "world"})
+
+    def _side(self, world: World, state: State, call: ToolCall) -> Side:
+        """Who answers a call: as the user of the environment set it, else as the world decides, else by the tool.
+
+        Raises:
+            Fault: The world's code raised an exception, or decided what is impossible.
+        """
+        if call.name in self._asked or call.name not in world.tools:
+            return self.routes[call.name]
+        try:
+            side = world.route(state, call)
+        except Exception as error:
+            raise Fault("bug", f"route raised {type(error).__name__}: {error}", role="world") from error
+        if side not in (None, "world", "llm"):
+            raise Fault("bug", f"route gave {side!r}, not 'world', 'llm' or None", role="world")
+        return side or self.routes[call.name]
 
 
 def choose_routes(domain: Domain, asked: Mapping[str, str]) -> dict[str, Side]:

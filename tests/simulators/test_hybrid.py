@@ -11,7 +11,7 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.errors import InputError
+from simia_gym.errors import Fault, InputError
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.hybrid import HybridSimulator, choose_routes
 from simia_gym.simulators.pins import MemoryPins
@@ -62,6 +62,48 @@ async def test_every_call_says_where_it_went(coded: Domain, model: Double) -> No
     assert routes == {"world": 2, "llm": 1, "repaired": 1, "pin": 1, "gate": 2}
     assert len(model.requests) == 3
     assert context.state.at("/books/b1/title") == "Lake"
+
+
+async def test_a_world_refuses_and_routes_by_the_state(tmp_path: Path) -> None:
+    folder = write_domain(tmp_path / "deciding", world=True)
+    deciding = """
+    def refuse(self, state, call, feedback="terse"):
+        if call.name == "rename" and state.at("/books/b1/title") == "Lake":
+            return error_transition("Error: it has that title.", "not_now")
+        return super().refuse(state, call, feedback)
+
+    def route(self, state, call):
+        known = {"Lake": "llm", "Sea": "moon", "River": None}
+        return known[call.arguments["title"]] if call.name == "rename" else None
+"""
+    code = (folder / "world.py").read_text()
+    head = "from simia_gym.domain.world import error_transition\n"
+    (folder / "world.py").write_text(head + code + deciding)
+    domain, model = load_domain(folder), Double(ok("renamed", put("/books/b1/title", "Lake")))
+    context = context_of(domain)
+
+    def simulator(routes: dict[str, str]) -> HybridSimulator:
+        made = HybridSimulator(domain, CheckedSimulator(domain, model), routes)
+        made.begin(context)
+        return made
+
+    def rename(title: str) -> ToolCall:
+        return ToolCall("rename", {"book_id": "b1", "title": title})
+
+    assert (await simulator({"rename": "world"}).call(RENAME, context)).meta["route"] == "world"
+    hybrid = simulator({})
+    assert (await hybrid.call(rename("River"), context)).meta["route"] == "world"
+    for title in ("Sea", "Pond"):  # an impossible route, and an exception
+        with pytest.raises(Fault) as caught:
+            await hybrid.call(rename(title), context)
+        assert (caught.value.role, caught.value.kind) == ("world", "bug")
+    transition = await hybrid.call(RENAME, context)
+    assert transition.meta["route"] == "llm"
+    context = after(context, transition, RENAME)
+    for side in (hybrid, hybrid.model_side):
+        refused = await side.call(RENAME, context)
+        assert (refused.error_code, refused.meta["route"]) == ("not_now", "gate")
+    assert len(model.requests) == 1
 
 
 async def test_feedback_reaches_the_world(coded: Domain) -> None:
