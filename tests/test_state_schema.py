@@ -115,6 +115,8 @@ def test_functions_see_the_state_and_the_touched_rows(schema: StateSchema) -> No
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b"}]}, "invariants[0]: lacks left"),
         ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "table": "b"}]}, "names the table 'b'"),
         ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "op": "~"}]}, "invariants[0].op: "),
+        ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "op": ["<="]}]}, "invariants[0].op: "),
+        ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "table": None}]}, "invariants[0]: lacks table"),
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "check": "rules.py:many"}]}, "rules.py has no 'many'"),
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "check": "rules.py:RULES"}]}, "rules.py"),
     ],

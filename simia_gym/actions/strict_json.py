@@ -53,7 +53,7 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     """
     try:
         value, end = _SCAN(text, position)
-        if text.count(":", position, end) != _colons(value):
+        if text.find(_ESCAPED_COLON, position, end) >= 0 or text.count(":", position, end) != _colons(value):
             value, end = _CAREFUL_SCAN(text, position)
     except StopIteration as error:
         raise JsonProblem("Expecting value", error.value) from None

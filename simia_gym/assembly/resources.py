@@ -45,7 +45,7 @@ class Resources:
         accounts: Counters of calls, tokens and costs; by default one for the process.
 
     Raises:
-        InputError: There is no such role.
+        InputError: There is no such role, or a resource is of another kind.
     """
 
     base_url: str | None = None
@@ -62,11 +62,21 @@ class Resources:
     accounts: Accounts | None = None
 
     def __post_init__(self) -> None:
-        """Check the names of roles."""
+        """Check the names of roles and the kinds of the values."""
         for name in ("base_urls", "api_keys", "clients", "models"):
-            unknown = sorted(set(getattr(self, name)) - set(ROLES))
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise InputError(f"{name} is a {type(given).__name__}", where=name, fix="Give a dictionary by role.")
+            unknown = sorted(set(given) - set(ROLES))
             if unknown:
                 raise InputError(f"there is no role {unknown[0]!r}", where=name, fix=f"Roles: {', '.join(ROLES)}.")
+        for name, texts in (("base_url", self.base_urls), ("api_key", self.api_keys)):
+            for text in (getattr(self, name), *texts.values()):
+                if text is not None and not isinstance(text, str):
+                    raise InputError(f"{name} is a {type(text).__name__}", where=name, fix="Give a text.")
+        if self.cassette is not None and not hasattr(self.cassette, "wrap"):
+            fix = 'Give simia_gym.Cassette(PATH, "record") or Cassette(PATH, "replay").'
+            raise InputError(f"cassette is a {type(self.cassette).__name__}", where="cassette", fix=fix)
 
     def __getstate__(self) -> dict[str, Any]:
         """Check that every resource can be pickled, as part of an environment; the error names one that cannot."""

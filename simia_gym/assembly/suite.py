@@ -56,8 +56,8 @@ class Suite:
 
     def __init__(self, config: EnvConfig, resources: Resources | None = None) -> None:
         self.config, self.resources = config, resources or Resources()
-        folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
-        self.domain: Domain = _load(folder, config)
+        with foreign_code(_folder(config)):
+            self.domain: Domain = _load(_folder(config), config)
         if config.generated and self.domain.generator is None:
             reason = "with data of your own" if config.data else "in this domain"
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
@@ -156,10 +156,9 @@ class Suite:
 
     def _make_reward(self) -> Reward:
         judge = self.config.judge
-        if judge is None:
-            return self.domain.make_reward()
-        scope = "all" if judge == "llm-all" else "llm"
-        return self.domain.make_reward(self.models.get("judge"), scope, self.config.votes)
+        model = None if judge is None else self.models.get("judge")
+        with foreign_code(self.domain.folder):
+            return self.domain.make_reward(model, "all" if judge == "llm-all" else "llm", self.config.votes)
 
     @cached_property
     def pins(self) -> PinStore | None:
@@ -168,7 +167,7 @@ class Suite:
             return None
         from simia_gym.simulators.pins import MemoryPins
 
-        return self.resources.pins or MemoryPins()
+        return MemoryPins() if self.resources.pins is None else self.resources.pins
 
     @cached_property
     def _recorded(self) -> Mapping[tuple[str, int], Sequence[Event]]:
@@ -273,6 +272,10 @@ class Suite:
         )
 
 
+def _folder(config: EnvConfig) -> Path:
+    return Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
+
+
 def _load(folder: Path, config: EnvConfig) -> Domain:
     """Load the domain; an unknown option that resembles a setting is reported as a mistyped setting."""
     try:
@@ -292,5 +295,5 @@ def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
         InputError: A setting is invalid; the message names it and the fix.
         DomainError: The domain has mistakes, or its code raised an exception.
     """
-    with foreign_code(config.domain or config.env):
+    with foreign_code(_folder(config), only_inside=True):
         return Suite(config, resources)

@@ -125,8 +125,12 @@ def _suggest(name: str, module: ModuleType) -> str:
 
 
 @contextmanager
-def foreign_code(folder: Path | str) -> Iterator[None]:
+def foreign_code(folder: Path | str, *, only_inside: bool = False) -> Iterator[None]:
     """Turn exceptions of a domain's code into an error that names the domain's folder and the line.
+
+    Args:
+        folder: The domain's folder.
+        only_inside: Leave exceptions alone that did not pass through a file of the folder, which may be the caller's.
 
     Raises:
         DomainError: The code raised an exception other than a `SimiaError`.
@@ -137,7 +141,9 @@ def foreign_code(folder: Path | str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        inside = [frame for frame in frames if Path(folder).resolve() in Path(frame.filename).parents]
+        inside = [frame for frame in frames if Path(folder).resolve() in Path(frame.filename).resolve().parents]
+        if only_inside and not inside:
+            raise
         last = (inside or frames)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
         what = f"the domain's code raised {type(error).__name__}: {error} ({place})"

@@ -26,6 +26,8 @@ def read_text(path: Path, *, what: str = "file") -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise InputError(f"there is no such {what}", where=str(path), fix="Check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"is a folder, not a {what}", where=str(path), fix="Name the file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text ({error.reason})", where=str(path), fix="Save it as UTF-8.") from error
     except OSError as error:
@@ -46,13 +48,14 @@ def check_output(path: Path, option: str, beginnings: tuple[bytes, ...], records
         OSError: The file cannot be written.
     """
     fix = f"Give another {option}."
-    if path.resolve() in [record.resolve() for record in records]:
-        raise InputError("is a record", where=str(path), fix=fix)
+    where, path = str(path), path.resolve()  # a link stays, and the file that it names need not exist
+    if path in [record.resolve() for record in records]:
+        raise InputError("is a record", where=where, fix=fix)
     existed = path.exists()
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as file:
             if not file.read(512).lstrip().startswith(beginnings):
-                raise InputError(f"the file exists already and is not what {option} writes", where=str(path), fix=fix)
+                raise InputError(f"the file exists already and is not what {option} writes", where=where, fix=fix)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.open("ab").close()
     if not existed:

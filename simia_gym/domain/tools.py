@@ -280,7 +280,13 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     if not isinstance(marks, Mapping):
         raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
     plain = {"name": name, "description": str(function.get("description", "")), "parameters": parameters}
-    return _made({"effect": "write", **marks, **plain}, f"{where}: tool {name!r}: x-simia: ")
+    place = f"{where}: tool {name!r}: x-simia"
+    allowed = [key for key in ToolSpec.__dataclass_fields__ if key not in plain]
+    unknown = [key for key in marks if key not in allowed]
+    if unknown:
+        fix = f"Remove it. The keys are: {', '.join(allowed)}."
+        raise InputError(f"there is no key {unknown[0]!r}", where=place, fix=fix)
+    return _made({"effect": "write", **marks, **plain}, f"{place}: ")
 
 
 def _made(parts: JsonObject, where: str) -> ToolSpec:

@@ -64,9 +64,9 @@ def _right(value: Any) -> Any:
 
 
 def _operator(name: Any) -> str:
-    if name not in _COMPARE:
+    if not isinstance(name, str) or name not in _COMPARE:
         raise ValueError(f"this is not one of {', '.join(_COMPARE)}")
-    return str(name)
+    return name
 
 
 def _function(name: Any, info: ValidationInfo) -> Any:
@@ -129,6 +129,8 @@ class Invariant(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> Invariant:
         missing = {"table", "left", "op", "right"} - self.model_fields_set
+        if self.table is None:
+            missing.add("table")
         if self.check is None and missing:
             raise ValueError(f"lacks {', '.join(sorted(missing))}, or a check")
         return self

@@ -48,10 +48,11 @@ class BaseTable:
         """
         index = self._indexes.get(name)
         if index is None:
-            index = self._indexes[name] = {}
+            index = {}
             for key, row in self.rows.items():
                 for value in dict.fromkeys(values(key, row)):
                     index.setdefault(value, []).append(key)
+            self._indexes[name] = index  # only now that it is whole: `values` may raise, and threads share it
         return index
 
     def place(self, key: str) -> int:

@@ -27,6 +27,7 @@ from simia_gym.views.placeholders import Context, Template, argument_of, parse_t
 Renderer: TypeAlias = Callable[[State, ToolCall], str]
 RenderSpec: TypeAlias = str | JsonObject
 
+_CACHED_BYTES = 4096
 _KINDS = ("row", "value", "text")
 _FIX = 'Write {"row": "/table/{key}"}, {"value": pointer}, {"text": text} or "package.module:function".'
 
@@ -104,9 +105,10 @@ def _written(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return _rewritten(orjson.dumps(value))
+        content = orjson.dumps(value)
     except TypeError:  # big integers, lone surrogates
         return json.dumps(value)
+    return _rewritten(content) if len(content) <= _CACHED_BYTES else json.dumps(value)
 
 
 @lru_cache(maxsize=2048)

@@ -45,8 +45,11 @@ def test_scores_are_those_of_the_record(desk: str, flaky: str, simia: Simia) -> 
     low, high = one["pass_at_1"]["interval"]
     assert low <= one["pass_at_1"]["value"] <= high
     assert json.loads(Path("r.json").read_text()) == result.json
-    again = simia("evaluate", result.json["run"]["record"], "--report", "r.json", "--json")
+    Path("link.json").symlink_to("later.json")
+    again = simia("evaluate", result.json["run"]["record"], "--report", "link.json", "--json")
     assert (again.code, again.json["series"]) == (0, [one])
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("later.json").read_text()) == again.json
 
 
 def test_records_side_by_side_fit_the_terminal(

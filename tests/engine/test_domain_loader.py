@@ -51,6 +51,7 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
     "deep JSON": (write("state.json", "[" * 100_000), "state.json", "nested too deeply"),
     "deep YAML": (write("rubric.yaml", "[" * 1_500), "rubric.yaml", "nested too deeply"),
     "no policy": (drop("policy.md"), "policy.md", "no such policy text"),
+    "policy is a folder": (edit("domain.yaml", "name:", "policy: .\nname:"), "", "is a folder, not a policy text"),
     "no world file": (edit("domain.yaml", "world.py:Counter", "earth.py:Counter"), "domain.yaml", "earth.py"),
     "world is no World": (edit("domain.yaml", "world.py:Counter", "world.py:Draft"), "domain.yaml", "World"),
     "broken world": (edit("world.py", "class Counter", "clas Counter"), "domain.yaml", "world.py"),

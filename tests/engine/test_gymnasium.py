@@ -126,6 +126,9 @@ def test_a_forked_worker_works() -> None:
     assert run_sync(value(), inline=False) == 7
 
 
+MODEL = {"simulator": "llm", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+
+
 @pytest.mark.parametrize(
     ("kwargs", "word"),
     [
@@ -141,12 +144,22 @@ def test_a_forked_worker_works() -> None:
         ({"data": "/no/such/folder"}, "/no/such/folder"),
         ({"domain": "/tmp"}, "domain"),
         ({"task_order": "sorted"}, "random, shuffled, listed"),
+        ({**MODEL, "cassette": "file.jsonl"}, r"cassette: .*Cassette\(PATH"),
+        ({**MODEL, "base_url": 5}, "base_url is a int"),
+        ({**MODEL, "api_keys": {"user": 5}}, "api_key is a int"),
+        ({**MODEL, "clients": 5}, "clients is a int"),
     ],
 )
 def test_wrong_settings_are_named(kwargs: dict[str, Any], word: str) -> None:
     with pytest.raises(InputError, match=word) as error:
         gym.make("simia/retail-v0", **kwargs)
     assert "\n" not in str(error.value)
+    assert "Fix its world" not in str(error.value)
+
+
+def test_code_of_the_caller_that_raises_is_not_blamed_on_the_domain() -> None:
+    with pytest.raises(ZeroDivisionError):
+        gym.make("simia/retail-v0", simulator=lambda: 1 // 0)
 
 
 def test_reset_options_choose_the_task() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -98,3 +99,17 @@ def test_a_row_is_shown_as_it_is_now_to_the_byte() -> None:
     shown = [render(state, CALL) for state in states[1:]]
     assert shown == [json.dumps(row) for row in (*rows, *rows)]
     assert [render(state, CALL) for state in reversed(states[1:])] == shown[::-1]
+
+
+def test_large_rows_are_not_kept_in_memory() -> None:
+    render = compile_render({"row": "/orders/{id}"})
+    assert render is not None
+    rows = [{"text": f"{number:06d}" * 3_000} for number in range(100)]
+    states = [STATE.apply([{"op": "replace", "path": "/orders/#W1", "value": row}]) for row in rows]
+    tracemalloc.start()
+    try:
+        for state, row in zip(states, rows, strict=True):
+            assert render(state, CALL) == json.dumps(row)
+        assert tracemalloc.get_traced_memory()[0] < 10 * 18_000
+    finally:
+        tracemalloc.stop()

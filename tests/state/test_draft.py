@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -174,6 +175,35 @@ def test_indexes_follow_base_overlay_and_draft(state: State) -> None:
     # States from the beginning see their own rows through the same shared index.
     assert state.draft().find("orders", "owner", counted, "bob") == ["#2"]
     assert state.draft().find("absent", "owner", counted, "bob") == []
+
+
+def test_an_index_that_cannot_be_built_is_not_kept_half_built(state: State) -> None:
+    def strict(key: str, row: Row) -> str:
+        if key == "#3":
+            raise ValueError(key)
+        return str(row["user"])
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="#3"):
+            state.draft().find("orders", "strict", strict, "ann")
+
+
+def test_an_index_that_another_thread_builds_is_not_seen_half_built(state: State) -> None:
+    seen: list[list[str]] = []
+
+    def slow(key: str, row: Row) -> str:
+        if key == "#2" and threading.current_thread() is first:
+            other.start()
+            other.join()
+        return str(row["user"])
+
+    def find() -> None:
+        seen.append(state.draft().find("orders", "slow", slow, "ann"))
+
+    first, other = threading.Thread(target=find), threading.Thread(target=find)
+    first.start()
+    first.join()
+    assert seen == [["#1", "#3"]] * 2
 
 
 def test_tables_of_a_draft(state: State) -> None:
