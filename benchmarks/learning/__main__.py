@@ -6,8 +6,9 @@
 With `--quick` every stage runs with tiny numbers, in separate folders.
 
 Each run makes a policy (`simia new-policy`), lets it imitate the expert on generated training tasks (`simia train
-sft`), trains it by GRPO with verl (`simia train grpo`) and evaluates it (`simia evaluate`) on test tasks that no
-training saw. Finished stages are skipped, so the same command continues after an
+sft`), trains it by GRPO with verl (`simia train grpo`), and in the end evaluates it (`simia evaluate`) on test tasks
+that no training saw. During both trainings it is looked at on the split dev only: whoever changes a recipe chooses by
+that, and not by test. Finished stages are skipped, so the same command continues after an
 interruption. It refuses to continue if a stage was finished with other settings.
 
 With `--models` the imitation policy is trained a second time, with observations and rewards from a language model's
@@ -25,7 +26,7 @@ from typing import Any
 from benchmarks.learning.picture import draw
 from benchmarks.learning.plan import RECIPES, Recipe, quick, stages
 from benchmarks.learning.running import run_stages
-from benchmarks.learning.summary import machine, markdown, summarise_run
+from benchmarks.learning.summary import machine, markdown, rose_and_fell, summarise_run
 from simia_gym.oracle import OracleOptions, serve_in_thread
 
 _OUT = Path(__file__).parents[1] / "results" / "learning.json"
@@ -46,7 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
     options.runs = options.runs or (_QUICK if options.quick else Path("runs/learning"))
     options.out = options.out or (_QUICK / "learning.json" if options.quick else _OUT)
     if options.table:
-        print(markdown(json.loads(options.out.read_text(encoding="utf-8"))))
+        results = json.loads(options.out.read_text(encoding="utf-8"))
+        print(markdown(results), rose_and_fell(results), sep="\n\n")
         return
     old: list[dict[str, Any]] = []
     if options.out.exists():
@@ -67,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             draw(results, options.out.with_suffix(".png"))
-            print(markdown(results))
+            print(markdown(results), rose_and_fell(results), sep="\n\n")
 
 
 def _key(run: dict[str, Any]) -> tuple[str, int, bool, bool]:

@@ -56,11 +56,11 @@ _GRPO = (
     "--set actor_rollout_ref.actor.ppo_mini_batch_size=8 "
     "--set actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean "
     "--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4096 "
-    "--set algorithm.rollout_correction.bypass_mode=true"
+    "--set algorithm.rollout_correction.bypass_mode=true --set actor_rollout_ref.actor.calculate_entropy=true"
 )
 """Two updates in a step. Every episode has the same weight: with a mean over tokens, failed episodes, which are longer,
 would weigh more, and their common parts with successful ones would be unlearned. Rollout and training compute in
-float32 and agree to 1e-5, so the rollout's log-probabilities are used.
+float32 and agree to 1e-5, so the rollout's log-probabilities are used; verl then computes the entropy only if told to.
 """
 
 RECIPES = {
@@ -135,7 +135,8 @@ def stages(recipe: Recipe, seed: int, folder: Path, *, world: str = "", taught: 
             words = f"train sft {recipe.env} --policy {policy} --out {out} {same} {recipe.sft} {words}"
             found.append(_stage(out.name, words, out / "policy" / "simia.json", out / "settings.json"))
     words = f"train grpo {recipe.env} --policy {taught or sft / 'policy'} --steps {recipe.steps} --out {grpo} {same} "
-    words += f"--generated {recipe.train_tasks} --val-every 0 --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
+    words += f"--generated {recipe.train_tasks} --turn-tokens {recipe.turn_tokens} {recipe.grpo} "
+    words += f"--val-every {min(6, recipe.steps)} "
     words += f"--temperature {recipe.temperature} "
     words += f"--seed {seed} {world or '--simulator world'}"
     found.append(_stage("grpo", words, grpo / "policy" / "simia.json", grpo / "settings.json"))

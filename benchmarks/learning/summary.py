@@ -62,13 +62,17 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _curve(path: Path) -> list[dict[str, Any]]:
-    """For each GRPO step the results of its episodes, and the number of groups with a gradient."""
+    """For each GRPO step the results of its episodes, the groups with a gradient, and the policy's entropy."""
     if not path.exists():
         return []
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     kept = ("reward", "success", "valid_share", "turns", "episodes", "groups")
     train = {line["step"]: line["train"] for line in lines if "train" in line}
-    return [{"step": step, **{name: sums[name] for name in kept if name in sums}} for step, sums in train.items()]
+    entropy = {line["step"]: line["verl"].get("actor/entropy_loss") for line in lines}  # verl's name for its mean
+    return [
+        {"step": step, **{name: sums[name] for name in kept if name in sums}, "entropy": entropy[step]}
+        for step, sums in train.items()
+    ]
 
 
 def machine() -> dict[str, Any]:
@@ -92,6 +96,31 @@ def markdown(results: Mapping[str, Any]) -> str:
             tasks = scores.get("grpo", {}).get("tasks", "")
             row = (run["domain"], run["seed"], run["world"], label, tasks, *cells, f"{minutes:.0f}")
             lines.append(f"| {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
+
+
+def rose_and_fell(results: Mapping[str, Any]) -> str:
+    """What GRPO changed besides success: mean reward, success by kind of task, and turns, as a Markdown table."""
+    lines = [
+        "| domain | seed | world | decoding | mean reward | kinds that rose, fell | greatest fall, % | turns |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in results["runs"]:
+        for label in DECODING:
+            scores = run["result"][label]
+            if not {"sft", "grpo"} <= set(scores):
+                continue
+            before, after = scores["sft"], scores["grpo"]
+            reward, turns = (
+                " to ".join(f"{one[name]['value']:.{digits}f}" for one in (before, after))
+                for name, digits in (("reward", 3), ("turns", 1))
+            )
+            change = {kind: after["by_kind"][kind] - value for kind, value in before["by_kind"].items()}
+            rose, fell = sum(one > 0 for one in change.values()), sum(one < 0 for one in change.values())
+            worst = min(change, key=lambda kind: change[kind])
+            fall = " to ".join(f"{100 * one['by_kind'][worst]:.0f}" for one in (before, after))
+            row = (run["domain"], run["seed"], run["world"], label, reward, f"{rose}, {fell} of {len(change)}")
+            lines.append(f"| {' | '.join(map(str, row))} | {f'`{worst}` {fall}' if fell else ''} | {turns} |")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.learning.plan import RECIPES, quick, stages
-from benchmarks.learning.summary import markdown, summarise_run
+from benchmarks.learning.summary import markdown, rose_and_fell, summarise_run
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.tasks import task_to_json
@@ -52,3 +52,17 @@ def test_the_gain_is_that_of_the_later_policy(tmp_path: Path) -> None:
     row = markdown({"runs": [{"domain": "webshop", "seed": 0, "world": "world", "result": found}]}).splitlines()[2]
     assert row.startswith("| webshop | 0 | world | greedy | 20 |")
     assert "100.0 (" in row
+    row = rose_and_fell({"runs": [{"domain": "webshop", "seed": 0, "world": "world", "result": found}]}).splitlines()[2]
+    assert f"{scores['sft']['reward']['value']:.3f} to 1.000 | 6, 0 of 6 |" in row
+    swapped = {"greedy": {"sft": scores["grpo"], "grpo": scores["sft"]}, "sampled": {}}
+    fell = rose_and_fell({"runs": [{"domain": "webshop", "seed": 0, "world": "world", "result": swapped}]})
+    assert "| 0, 6 of 6 | `" in fell
+    assert "` 100 to " in fell
+
+
+def test_the_curve_has_the_entropy_of_a_step_if_verl_computed_it(tmp_path: Path) -> None:
+    (tmp_path / "grpo").mkdir()
+    lines = [{"step": 1, "train": {"reward": 0.5}, "verl": {"actor/entropy_loss": 1.25}}]
+    lines += [{"step": 2, "train": {"reward": 0.5}, "verl": {}}]
+    (tmp_path / "grpo" / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert [line["entropy"] for line in summarise_run(tmp_path, before=tmp_path)["curve"]] == [1.25, None]
