@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from simia_gym.envs.retail.plain_calls import lower
 from simia_gym.state import Draft, State
@@ -52,12 +52,18 @@ def find_variant(state: State, item_id: str) -> Row | None:
     table = state.table("products")
     if table is None:
         return None
-    keys = table.base.index("variants", lambda key, row: row["variants"]).get(item_id, ())
-    for row in (*(table.get(key) for key in keys), *(row for _, row in table.entries.values())):
+    known = table.base.index("variants", _variants).get(item_id, ())
+    for key in (*known, *table.changed("variants", _variants, item_id)):
+        row = table.get(key)
         if row is not None and item_id in row["variants"]:
             variant: Row = row["variants"][item_id]
             return variant
     return None
+
+
+def _variants(_: str, product: Row) -> Iterable[str]:
+    variants: Row = product["variants"]
+    return variants
 
 
 _listed: tuple[object, str] = (None, "{}")

@@ -270,7 +270,7 @@ def _reveals_wrong(
 
 def _was_there(state: State, parts: tuple[str, ...], removed: Container[str]) -> bool:
     table = state.table(parts[0])
-    return make_pointer(*parts) in removed or (table is not None and parts[1] in table.entries)
+    return make_pointer(*parts) in removed or (table is not None and table.entry(parts[1]) is not None)
 
 
 def _run(state: State, ops: Sequence[Op], places: Sequence[_Place]) -> tuple[State, tuple[Op, ...]]:

@@ -69,8 +69,11 @@ class State:
         held = self._tables.get(table)
         if held is None:
             return None
-        entry = held.entries.get(key)
-        return held.base.rows.get(key) if entry is None else entry[1]
+        for layer in held.layers:
+            entry = layer.entries.get(key)
+            if entry is not None:
+                return entry[1]
+        return held.base.rows.get(key)
 
     def has(self, table: str, key: str) -> bool:
         """Whether the row exists."""
@@ -151,7 +154,8 @@ class State:
             mine, other = self._tables.get(name), base_state._tables.get(name)
             if mine is other:
                 continue
-            for key in {**(mine.entries if mine else {}), **(other.entries if other else {})}:
+            apart = {*(mine.layers if mine else ())} ^ {*(other.layers if other else ())}
+            for key in {key for layer in apart for key in layer.entries}:
                 new, old = self.get(name, key), base_state.get(name, key)
                 if new is not old and not strict_equal(new, old):
                     touched.append((name, key))

@@ -1,7 +1,9 @@
-"""An immutable table of a state: a base that related states share, and the changed rows.
+"""An immutable table of a state: a base that related states share, and layers of changed rows.
 
 An entry is a row (None if removed) and its position: 0 for its position in the base, else its number among the added
-rows, from 1. A commit copies the dictionary of entries, so its cost depends on the changed rows and not on the base.
+rows, from 1. A commit puts a small layer over the older ones and merges it with those that are not much larger. So
+there are few layers, most are shared with the state before, and an entry is rarely copied or indexed again: the cost of
+a commit or a search depends on the rows that it touches, hardly on all that have changed, and not on the base.
 """
 
 from __future__ import annotations
@@ -18,24 +20,21 @@ Entry: TypeAlias = tuple[int, FrozenDict | None]
 #: added row does.
 Change: TypeAlias = tuple[Any, bool]
 
+_TIMES_LARGER = 4
+"""How many times larger than a layer the next one is at least."""
 
-class BaseTable:
-    """The initial rows of a table, with caches that depend on these rows only.
 
-    Attributes:
-        rows: The frozen rows by key.
-    """
+class _Indexed:
+    """Rows that never change, with indexes that depend on these rows only."""
 
-    __slots__ = ("_indexes", "_places", "rows")
+    __slots__ = ("_indexes",)
 
-    def __init__(self, rows: Mapping[str, Row]) -> None:
-        self.rows: FrozenDict = freeze(rows)
+    def __init__(self) -> None:
         self._indexes: dict[Hashable, dict[Hashable, list[str]]] = {}
-        self._places: dict[str, int] = {}
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # Indexes are not pickled; they are rebuilt on demand.
-        return BaseTable, (self.rows,)
+    def items(self) -> Iterable[tuple[str, FrozenDict]]:
+        """The rows with their keys."""
+        raise NotImplementedError
 
     def index(
         self, name: Hashable, values: Callable[[str, FrozenDict], Iterable[Hashable]]
@@ -49,11 +48,34 @@ class BaseTable:
         index = self._indexes.get(name)
         if index is None:
             index = {}
-            for key, row in self.rows.items():
+            for key, row in self.items():
                 for value in dict.fromkeys(values(key, row)):
                     index.setdefault(value, []).append(key)
             self._indexes[name] = index  # only now that it is whole: `values` may raise, and threads share it
         return index
+
+
+class BaseTable(_Indexed):
+    """The initial rows of a table.
+
+    Attributes:
+        rows: The frozen rows by key.
+    """
+
+    __slots__ = ("_places", "rows")
+
+    def __init__(self, rows: Mapping[str, Row]) -> None:
+        super().__init__()
+        self.rows: FrozenDict = freeze(rows)
+        self._places: dict[str, int] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Indexes are not pickled; they are rebuilt on demand.
+        return BaseTable, (self.rows,)
+
+    def items(self) -> Iterable[tuple[str, FrozenDict]]:
+        """The rows with their keys."""
+        return self.rows.items()
 
     def place(self, key: str) -> int:
         """Position of a row among all rows of the base."""
@@ -62,42 +84,71 @@ class BaseTable:
         return self._places[key]
 
 
+class Layer(_Indexed):
+    """Changed rows, which states may share.
+
+    Attributes:
+        entries: The entries by key, in no particular order.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        super().__init__()
+        self.entries = entries
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Layer, (self.entries,)
+
+    def items(self) -> Iterable[tuple[str, FrozenDict]]:
+        """The rows with their keys, without the removed ones."""
+        return ((key, row) for key, (_, row) in self.entries.items() if row is not None)
+
+
 class Table:
     """An immutable table.
 
     Attributes:
         base: The initial rows.
-        entries: The entries of the changed rows by key, in no particular order.
+        layers: The changed rows; an earlier layer covers the later ones, each of which is much larger.
         turns: Number of rows that have ever been added.
         count: Current number of rows.
     """
 
-    __slots__ = ("base", "count", "entries", "turns")
+    __slots__ = ("base", "count", "layers", "turns")
 
-    def __init__(self, base: BaseTable, entries: dict[str, Entry], turns: int, count: int) -> None:
-        self.base, self.entries, self.turns, self.count = base, entries, turns, count
+    def __init__(self, base: BaseTable, layers: tuple[Layer, ...], turns: int, count: int) -> None:
+        self.base, self.layers, self.turns, self.count = base, layers, turns, count
 
     @classmethod
     def of(cls, rows: Mapping[str, Row]) -> Table:
         """Make a table without changes."""
-        return cls(BaseTable(rows), {}, 0, len(rows))
+        return cls(BaseTable(rows), (), 0, len(rows))
+
+    def entry(self, key: str) -> Entry | None:
+        """The entry of a row; None if it has not changed."""
+        for layer in self.layers:
+            entry = layer.entries.get(key)
+            if entry is not None:
+                return entry
+        return None
 
     def get(self, key: str) -> FrozenDict | None:
         """The current row, or None."""
-        entry = self.entries.get(key)
+        entry = self.entry(key)
         return self.base.rows.get(key) if entry is None else entry[1]
 
     def place(self, key: str) -> tuple[int, int]:
         """A sort key that gives the order of `rows`."""
-        turn = self.entries[key][0] if key in self.entries else 0
-        return (turn, 0) if turn else (0, self.base.place(key))
+        entry = self.entry(key)
+        return (entry[0], 0) if entry is not None and entry[0] else (0, self.base.place(key))
 
     def rows(self) -> Iterator[tuple[str, FrozenDict]]:
         """Rows of the base in their order, then added rows in the order of addition."""
-        entries = self.entries
-        if not entries:
+        if not self.layers:
             yield from self.base.rows.items()
             return
+        entries = {key: entry for layer in reversed(self.layers) for key, entry in layer.entries.items()}
         for key, row in self.base.rows.items():
             entry = entries.get(key)
             if entry is None:
@@ -108,10 +159,19 @@ class Table:
         for _, key, row in sorted(added, key=lambda item: item[0]):
             yield key, row
 
+    def changed(
+        self, name: Hashable, values: Callable[[str, FrozenDict], Iterable[Hashable]], value: Hashable
+    ) -> list[str]:
+        """Keys of the changed rows that are found under a value, in no particular order; see `BaseTable.index`."""
+        return [
+            key
+            for layer in self.layers
+            for key in layer.index(name, values).get(value, ())
+            if self.entry(key) is layer.entries[key]
+        ]
+
     def find(self, name: str, fn: IndexFn, value: Hashable, pending: Mapping[str, Change]) -> list[str]:
         """Keys of the rows that have a computed value, in row order.
-
-        The base is looked up in an index; the changed rows are gone through.
 
         Args:
             name: The index's name.
@@ -121,20 +181,16 @@ class Table:
         """
         if value is None:
             return []
-        entries = self.entries
 
         def values(key: str, row: Row) -> tuple[Hashable, ...]:
             return () if (found := fn(key, row)) is None else (found,)
 
         found = self.base.index(name, values).get(value, ())
-        if not entries and not pending:
+        if not self.layers and not pending:
             return list(found)
-        keys = [key for key in found if key not in entries and key not in pending]
-        changed: list[str] = []
+        keys = [key for key in found if key not in pending and self.entry(key) is None]
+        changed = [key for key in self.changed(name, values, value) if key not in pending]
         behind: list[str] = []
-        for key, (_, row) in entries.items():
-            if row is not None and key not in pending and fn(key, row) == value:
-                changed.append(key)
         for key, (new, goes_behind) in pending.items():
             if new is not None and fn(key, new) == value:
                 (behind if goes_behind else changed).append(key)
@@ -144,9 +200,10 @@ class Table:
 
     def updated(self, changes: Mapping[str, Change]) -> Table:
         """Make a table with changed rows, which are frozen."""
-        entries, turns, count = dict(self.entries), self.turns, self.count
+        entries: dict[str, Entry] = {}
+        turns, count = self.turns, self.count
         for key, (row, behind) in changes.items():
-            entry = entries.get(key)
+            entry = self.entry(key)
             before = self.base.rows.get(key) if entry is None else entry[1]
             count += (row is not None) - (before is not None)
             if row is None:
@@ -156,4 +213,11 @@ class Table:
                 entries[key] = (turns, row)
             else:
                 entries[key] = (0 if entry is None else entry[0], row)
-        return Table(self.base, entries, turns, count)
+        older = self.layers
+        while older and len(older[0].entries) < _TIMES_LARGER * len(entries):
+            entries = {**older[0].entries, **entries}
+            older = older[1:]
+        if not older:  # then no layer is left in which a row that was added and removed must be covered
+            rows = self.base.rows
+            entries = {key: entry for key, entry in entries.items() if entry[1] is not None or key in rows}
+        return Table(self.base, (Layer(entries), *older) if entries else older, turns, count)

@@ -42,9 +42,13 @@ class Search:
     def _by_index(self, table: Table, context: Context) -> Iterator[tuple[str, Row]]:
         assert self._index is not None
         condition, values = self._index
-        index = table.base.index(self, lambda key, row: values(row))
-        keys = {key for value in _wanted(condition, context) for key in index.get(value, ())}
-        keys.update(key for key, (_, row) in table.entries.items() if row is not None)
+
+        def found(key: str, row: Row) -> Iterable[Hashable]:
+            return values(row)
+
+        index = table.base.index(self, found)
+        wanted = _wanted(condition, context)
+        keys = {key for value in wanted for key in (*index.get(value, ()), *table.changed(self, found, value))}
         for key in sorted(keys, key=table.place) if len(keys) > 1 else keys:
             row = table.get(key)
             if row is not None and self.meets(row, context):

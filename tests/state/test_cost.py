@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simia_gym.state import State
+from simia_gym.state.table import IndexFn
 from simia_gym.types import Row
 
 from ..work import bytes_in, calls_in
@@ -19,10 +20,10 @@ def database(rows: int) -> State:
     return State.from_tables({"orders": orders})
 
 
-def step(state: State, key: str) -> State:
+def step(state: State, key: str, fn: IndexFn = owner) -> State:
     draft = state.draft()
     draft.row("orders", key)
-    draft.find("orders", "owner", owner, draft.row("orders", key)["user_id"])
+    draft.find("orders", "owner", fn, draft.row("orders", key)["user_id"])
     row = draft.edit("orders", key)
     row["status"] = "cancelled" if row["status"] == "pending" else "pending"
     made, ops = draft.commit()
@@ -44,4 +45,39 @@ def test_a_long_episode_on_few_rows_stays_small() -> None:
         state = step(state, f"#{number % 5}")
     table = state.table("orders")
     assert table is not None
-    assert len(table.entries) == 5
+    assert sum(len(layer.entries) for layer in table.layers) <= 10
+
+
+def test_a_step_late_in_an_episode_that_changes_many_rows_costs_as_much_as_an_early_one() -> None:
+    state = database(2_000)
+    asked = 0
+
+    def counted(key: str, row: Row) -> str | None:
+        nonlocal asked
+        asked += 1
+        return owner(key, row)
+
+    state.draft().find("orders", "owner", counted, "")
+    work, copied = list[int](), list[int]()
+    for number in range(1_500):
+        asked = 0
+        before = state.table("orders")
+        state = step(state, f"#{number}", counted)
+        after = state.table("orders")
+        assert before is not None
+        assert after is not None
+        work.append(asked)
+        copied.append(sum(len(layer.entries) for layer in after.layers if layer not in before.layers))
+    for cost in (work, copied):
+        assert sum(cost[-500:]) < 500 * 25  # of up to 1,500 changed rows
+
+
+def test_a_row_that_was_added_and_removed_leaves_nothing() -> None:
+    state = database(10)
+    for number in range(200):
+        state = state.apply([{"op": "add", "path": f"/orders/new{number}", "value": {"user_id": "u1"}}])
+        state = state.apply([{"op": "remove", "path": f"/orders/new{number}"}])
+    table = state.table("orders")
+    assert table is not None
+    assert sum(len(layer.entries) for layer in table.layers) <= 10
+    assert state.count("orders") == len(list(state.rows("orders"))) == 10
