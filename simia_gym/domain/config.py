@@ -15,6 +15,22 @@ from simia_gym.users import USERS
 NAME = r"^[a-z][a-z0-9_]*$"
 
 
+class Limits(BaseModel):
+    """Sizes that a domain may change: of calls, and of the answers of a model that simulates tools."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    arguments: int = Field(default=10_000, ge=1, strict=True, description="Arguments of a call, in bytes of JSON.")
+    slice: int = Field(
+        default=60_000, ge=1, strict=True, description="Rows shown to the model for a call, in bytes of JSON."
+    )
+    observation: int = Field(
+        default=40_000, ge=1, strict=True, description="Observation that a model writes, in characters."
+    )
+    operations: int = Field(default=100, ge=1, strict=True, description="Operations, and revealed rows, of one answer.")
+    value: int = Field(default=20_000, ge=1, strict=True, description="Value of an operation, in bytes of JSON.")
+
+
 class EndRule(BaseModel):
     """A rule that ends the episode: a value of the state, or a number of equal or invalid actions in a row."""
 
@@ -80,6 +96,7 @@ class DomainConfig(BaseModel):
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
+    limits: Limits = Limits()
     ends: tuple[EndRule, ...] = ()
     ends_on_reply: bool | None = Field(
         None,

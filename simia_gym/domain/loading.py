@@ -214,7 +214,9 @@ class _Loader:
         renderers: dict[str, Renderer | None] = {}
         for name, spec in specs.items():
             try:
-                slicers[name] = compile_reads(spec.reads, f"tool {name}", folder=self.folder)
+                slicers[name] = compile_reads(
+                    spec.reads, f"tool {name}", folder=self.folder, cap=self.config.limits.slice
+                )
                 renderers[name] = compile_render(spec.render, f"tool {name}", folder=self.folder)
             except InputError as error:
                 where = f"{self.folder / self.config.tools}: {error.where}"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from simia_gym.domain.config import Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.types import ReplySchema
@@ -22,14 +23,9 @@ from simia_gym.state.schema import StateSchema, values_at
 from simia_gym.state.state import Patching
 from simia_gym.types import JsonObject, Op, Outcome
 
-MAX_OBSERVATION = 40_000
-"""Maximum length of an observation that a model writes, in characters."""
-MAX_OPS = 100
-"""Maximum number of operations, and of reveals, in one answer."""
-MAX_VALUE = 20_000
-"""Maximum size of an operation's value, in bytes of JSON."""
 MAX_PATH = 1_000
 """Maximum length of an operation's path, in characters."""
+DEFAULT_LIMITS = Limits()
 
 _MAX_LISTED = 12
 _MAX_LISTED_LENGTH = 300
@@ -118,6 +114,7 @@ def check_answer(
     schema: StateSchema | None,
     removed: Container[str] = (),
     shown: Mapping[str, Container[str]] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> CheckedAnswer:
     """Check an answer to a call of a tool and compute the state after it.
 
@@ -128,21 +125,22 @@ def check_answer(
         schema: The schema of the state; without one, no rows can be revealed.
         removed: Pointers of the rows that were removed in this episode; they cannot be revealed.
         shown: Keys of the rows in the model's prompt, by table; ``None`` if the model may change any row.
+        limits: The greatest sizes.
 
     Raises:
         Rejected: The answer breaks rules; it has all violations.
         Fault: A check of the domain raised an exception on the state before the call.
     """
-    wrong = words_wrong(data)
+    wrong = words_wrong(data, limits)
     places: list[_Place] = []
     ops: Sequence[Op] = data["ops"]
     reveals: Sequence[Op] = data["reveals"]
-    if len(ops) > MAX_OPS or len(reveals) > MAX_OPS:
-        raise Rejected([*wrong, f"there are {max(len(ops), len(reveals))} operations; {MAX_OPS} are the most"])
+    if (count := max(len(ops), len(reveals))) > limits.operations:
+        raise Rejected([*wrong, f"there are {count} operations; {limits.operations} are the most"])
     if ops or reveals:
-        places = [_place_wrong(op) for op in ops]
+        places = [_place_wrong(op, limits) for op in ops]
         wrong += _operations_wrong(data, spec, places, state, shown)
-        wrong.extend(_reveals_wrong(reveals, state, schema, removed))
+        wrong.extend(_reveals_wrong(reveals, state, schema, removed, limits))
     if wrong:
         raise Rejected(wrong)
     try:
@@ -165,7 +163,7 @@ def as_error(text: str) -> str:
     return text if text.startswith("Error: ") else f"Error: {text}"
 
 
-def words_wrong(data: Mapping[str, Any]) -> list[str]:
+def words_wrong(data: Mapping[str, Any], limits: Limits) -> list[str]:
     """The violations in outcome, error code and text of a reply, and whether all of it can be encoded as JSON."""
     wrong: list[str] = []
     code, text = data["error_code"], data["observation"]
@@ -177,8 +175,8 @@ def words_wrong(data: Mapping[str, Any]) -> list[str]:
             wrong.append(f"outcome is error, so error_code must be a short snake_case name, not {code!r}")
         if not text.removeprefix("Error:").strip():
             wrong.append("outcome is error, so observation must say what is wrong")
-    if len(text) > MAX_OBSERVATION:
-        wrong.append(f"observation has {len(text)} characters; {MAX_OBSERVATION} are the most")
+    if len(text) > limits.observation:
+        wrong.append(f"observation has {len(text)} characters; {limits.observation} are the most")
     if code is None and text.isascii() and not data.get("ops") and not data.get("reveals"):
         return wrong  # ASCII texts can always be encoded
     try:
@@ -226,7 +224,7 @@ def _operations_wrong(
     return wrong
 
 
-def _place_wrong(op: Op) -> _Place:
+def _place_wrong(op: Op, limits: Limits) -> _Place:
     """The violation of an operation's path or size, if any, and the parts of its path."""
     path: str = op["path"]
     if len(path) > MAX_PATH:
@@ -244,17 +242,17 @@ def _place_wrong(op: Op) -> _Place:
         size = len(value) if isinstance(value, str) else len(orjson.dumps(value))
     except TypeError:
         size = 0  # `words_wrong` has reported that it cannot be encoded
-    return (f"the value has {size} bytes; {MAX_VALUE} are the most" if size > MAX_VALUE else None), parts
+    return (f"the value has {size} bytes; {limits.value} are the most" if size > limits.value else None), parts
 
 
 def _reveals_wrong(
-    reveals: Sequence[Op], state: State, schema: StateSchema | None, removed: Container[str]
+    reveals: Sequence[Op], state: State, schema: StateSchema | None, removed: Container[str], limits: Limits
 ) -> Iterator[str]:
     """Violations of the reveals, which may only add whole missing rows in open tables."""
     seen: set[tuple[str, ...]] = set()
     for number, op in enumerate(reveals):
         place = f"reveals[{number}] {_shown(op['path'])}"
-        problem, parts = _place_wrong(op)
+        problem, parts = _place_wrong(op, limits)
         if problem is not None:
             yield f"{place}: {problem}"
         elif op["op"] != "add" or len(parts) != 2:

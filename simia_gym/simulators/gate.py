@@ -10,9 +10,6 @@ from simia_gym.domain.world import error_transition, refuse_call
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
-MAX_ARGUMENTS = 10_000
-"""Maximum size of a call's arguments, in bytes of JSON; a larger call gets an error."""
-
 
 def gate(domain: Domain, state: State, call: ToolCall, feedback: Feedback) -> Transition | None:
     """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid in this state.
@@ -24,7 +21,8 @@ def gate(domain: Domain, state: State, call: ToolCall, feedback: Feedback) -> Tr
         refusal = world.refuse(state, call, feedback)
     else:
         refusal = refuse_call(domain.specs, call, feedback)
-    if refusal is None and (size := len(encode(call.arguments))) > MAX_ARGUMENTS:
-        text = f"Error: The arguments of {call.name} have {size} bytes; {MAX_ARGUMENTS} are the most."
+    most = domain.config.limits.arguments
+    if refusal is None and (size := len(encode(call.arguments))) > most:
+        text = f"Error: The arguments of {call.name} have {size} bytes; {most} are the most."
         refusal = error_transition(text, "invalid_arguments")
     return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})

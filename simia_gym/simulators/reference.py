@@ -19,7 +19,7 @@ from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel
 from simia_gym.simulators.checking import REFERENCE_REPLY, Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
-from simia_gym.simulators.gate import MAX_ARGUMENTS, gate
+from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.types import Feedback, ToolCall, Transition
@@ -118,7 +118,7 @@ class ReferenceSimulator:
             scope=context.scope,
             ordinal=talk.requests,
         )
-        settled = await settle(self._models, question, _accept, context)
+        settled = await settle(self._models, question, self._accept, context)
         talk.requests += settled.asked
         talk.prompt = settled.prompt.fork()
         talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
@@ -128,6 +128,14 @@ class ReferenceSimulator:
             shown = data["observation"] if self.domain.specs[call.name].render_errors else as_error(data["observation"])
             return Transition(shown, None, "error", data["error_code"], meta=meta)
         return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
+
+    def _accept(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        wrong = words_wrong(data, self.domain.config.limits)
+        if data["outcome"] == "error" and data["done"]:
+            wrong.append("outcome is error, so done must be false")
+        if wrong:
+            raise Rejected(wrong)
+        return data
 
     def _end(self, call: ToolCall, data: Mapping[str, Any]) -> str | None:
         """Why a successful call ends the episode: its tool is terminal, or the model reports that ``ends`` is met.
@@ -158,7 +166,7 @@ class ReferenceSimulator:
             elif kind == "transition" and event["meta"].get("route") not in ASKED:
                 call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
                 size = len(encode(call))
-                if size > MAX_ARGUMENTS and event["meta"].get("route") == "gate":
+                if size > self.domain.config.limits.arguments and event["meta"].get("route") == "gate":
                     continue  # a refused call changed nothing, and may be of any length
                 talk.written += size
                 _say(talk, block("call", talk.nonce, call))
@@ -170,12 +178,3 @@ class ReferenceSimulator:
 def _say(talk: _Conversation, text: str) -> None:
     talk.prompt.add("user", "\n".join([*talk.waiting, text]))
     talk.waiting = ()
-
-
-def _accept(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    wrong = words_wrong(data)
-    if data["outcome"] == "error" and data["done"]:
-        wrong.append("outcome is error, so done must be false")
-    if wrong:
-        raise Rejected(wrong)
-    return data

@@ -19,9 +19,6 @@ from simia_gym.views.placeholders import STAR, Context, Step, Template, as_text
 from simia_gym.views.row_search import Search
 from simia_gym.views.selectors import Path, Selector, parse_selector
 
-CAP = 60_000
-"""Default maximum size of a slice's JSON, in bytes."""
-
 Tables: TypeAlias = dict[str, dict[str, Row]]
 View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
 
@@ -62,7 +59,7 @@ class Slice:
 class Slicer:
     """Computes the slice of a call; made by `compile_reads`."""
 
-    def __init__(self, selectors: Iterable[Selector], views: Mapping[str, View], where: str, cap: int = CAP) -> None:
+    def __init__(self, selectors: Iterable[Selector], views: Mapping[str, View], where: str, cap: int) -> None:
         self.selectors, self.where, self.cap = tuple(selectors), where, cap
         self._views = views
         self._searches = [(each, Search(each.table, each.where)) for each in self.selectors]
@@ -130,7 +127,7 @@ class Slicer:
                     yield f"selector {each.source!r} names the argument {name!r}, which the tool does not have"
 
 
-def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None = None, cap: int = CAP) -> Slicer:
+def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None = None, cap: int = 60_000) -> Slicer:
     """Make a slicer from a tool's ``reads``.
 
     Args:

@@ -15,7 +15,7 @@ from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.checking import LEDGER_REPLY
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, after, blocks, context_of, failed, kinds, ok, put
+from .desk import Double, after, blocks, context_of, failed, kinds, ok, put, write_domain
 
 GET = ToolCall("get_book", {"book_id": "b1"})
 MISSING = ToolCall("get_book", {"book_id": "b9"})
@@ -259,3 +259,28 @@ async def test_a_row_that_the_call_does_not_show_is_not_overwritten(domain: Doma
     call = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
     transition = await answered(domain, model, call, ok("lent", taken), ok("lent", free))
     assert (transition.ops, transition.meta["route"]) == ((free,), "repaired")
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome"),
+    [
+        ("{}", "renamed"),
+        ("{arguments: 20}", "invalid_arguments"),
+        ("{slice: 10}", "slice_too_large"),
+        ("{observation: 3}", "invalid_reply"),
+        ("{operations: 1}", "invalid_reply"),
+        ("{value: 3}", "invalid_reply"),
+        ("{value: 1, arguments: 1, slice: 1}", "invalid_arguments"),
+    ],
+)
+async def test_a_domain_sets_the_sizes(tmp_path: Path, limits: str, outcome: str) -> None:
+    folder = write_domain(tmp_path / "sized")
+    with (folder / "domain.yaml").open("a") as file:
+        file.write(f"limits: {limits}\n")
+    sea = put("/books/b1/title", "Sea")
+    try:
+        transition = await answered(load_domain(folder), Double(ok("renamed", sea, LAKE)), RENAME)
+        got = transition.error_code or transition.observation
+    except Fault as fault:
+        got = fault.kind
+    assert got == outcome

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault
-from simia_gym.simulators.checking import MAX_OBSERVATION, MAX_OPS, MAX_VALUE, CheckedAnswer, Rejected, check_answer
+from simia_gym.simulators.checking import DEFAULT_LIMITS, CheckedAnswer, Rejected, check_answer
 from simia_gym.state import identical
 from simia_gym.state.schema import StateSchema, read_state_schema
 
@@ -55,9 +55,9 @@ def violations(domain: Domain, tool: str, data: dict[str, Any], **given: Any) ->
         ("rename", ok("x", put("", {})), "must name a row"),
         ("rename", ok("x", {"op": "replace", "path": "/books/b1/title"}), "needs a 'value'"),
         ("rename", ok("x", put("/books/b1/title", "Hill", "test")), "test failed"),
-        ("rename", ok("x", put("/books/b1/title", "x" * (MAX_VALUE + 1))), "bytes; "),
+        ("rename", ok("x", put("/books/b1/title", "x" * (DEFAULT_LIMITS.value + 1))), "bytes; "),
         ("rename", ok("x", put("/books/" + "b" * 2000 + "/title", "x")), "characters; 1000 are the most"),
-        ("rename", ok("x", *[TITLE] * (MAX_OPS + 1)), "operations"),
+        ("rename", ok("x", *[TITLE] * (DEFAULT_LIMITS.operations + 1)), "operations"),
         ("wipe", ok("x", put("/_clock/now/day", 9)), "private"),
         ("wipe", ok("x", put("/_clock/now/day", 3, "test")), "private"),
         ("wipe", ok("x", put("/_user/me", {}, "add")), "private"),
@@ -87,7 +87,7 @@ def violations(domain: Domain, tool: str, data: dict[str, Any], **given: Any) ->
         ("get_book", failed(code="not__found"), "snake_case"),
         ("get_book", failed("Error: "), "must say what is wrong"),
         ("get_book", failed("  "), "must say what is wrong"),
-        ("get_book", ok("x" * (MAX_OBSERVATION + 1)), "are the most"),
+        ("get_book", ok("x" * (DEFAULT_LIMITS.observation + 1)), "are the most"),
         ("get_book", ok("\ud800"), "cannot be written as JSON"),
         ("rename", ok("x", put("/books/b1/title", 2**70)), "cannot be written as JSON"),
     ],
