@@ -18,7 +18,7 @@ from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import TURN_LIMIT
 from simia_gym.rl.extras import require
-from simia_gym.rl.for_trl.rows import KEY, Beginnings, Source, suites_of, to_dataset
+from simia_gym.rl.for_trl.rows import KEY, EpisodeRows, Source, suites_of, to_dataset
 from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
 from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, SplitChoice, Task
 
@@ -33,14 +33,14 @@ class ToolEnvironment:
     """One episode at a time, played by method calls. Subclasses from `tool_environments` have the tools as methods.
 
     Attributes:
-        beginnings: Maps a row of the dataset to task and seed.
+        episode_rows: Maps a row of the dataset to task and seed.
         suite: The environment.
         method_names: Names of the methods, by the tools' names in the domain.
         text_names: Names of the methods for text actions: ``send_message`` and ``finish``.
         episode: The current episode.
     """
 
-    beginnings: ClassVar[Beginnings]
+    episode_rows: ClassVar[EpisodeRows]
     suite: ClassVar[Suite]
     method_names: ClassVar[Mapping[str, str]]
     text_names: ClassVar[Mapping[type[Action], str]]
@@ -57,7 +57,7 @@ class ToolEnvironment:
         Raises:
             InputError: The row is not from ``dataset()``, or its task is of another environment.
         """
-        begin = self.beginnings.find(columns.get(KEY))
+        begin = self.episode_rows.find(columns.get(KEY))
         episode = self.episode
         work = episode.reset(begin.task, seed=begin.seed, group=begin.group())
         try:
@@ -101,8 +101,8 @@ class ToolEnvironments:
 
     def __init__(self, suite: Suite) -> None:
         self.suite = suite
-        self._beginnings = Beginnings([suite])
-        self.environment_class = _environment_class(suite, self._beginnings)
+        self._rows = EpisodeRows([suite])
+        self.environment_class = _environment_class(suite, self._rows)
         self.tool_names = tuple(name for name, made in vars(self.environment_class).items() if callable(made))
 
     def __call__(self) -> ToolEnvironment:
@@ -138,7 +138,7 @@ class ToolEnvironments:
                 default the environment's id, which all domains that are loaded from a folder share.
         """
         require("trl", "datasets")
-        made = self._beginnings.rows(self._prompt, rows=rows, seed=seed, tasks=tasks, split=split)
+        made = self._rows.rows(self._prompt, rows=rows, seed=seed, tasks=tasks, split=split)
         return to_dataset(made if name is None else [{**row, "environment": name} for row in made])
 
     def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
@@ -162,7 +162,7 @@ def tool_environments(source: Source, **settings: Any) -> ToolEnvironments:
     return ToolEnvironments(suites_of([source], settings)[0])
 
 
-def _environment_class(suite: Suite, beginnings: Beginnings) -> type[ToolEnvironment]:
+def _environment_class(suite: Suite, episode_rows: EpisodeRows) -> type[ToolEnvironment]:
     domain = suite.domain
     extra: dict[str, Callable[..., str]] = {}
     text_names: dict[type[Action], str] = {}
@@ -182,7 +182,7 @@ def _environment_class(suite: Suite, beginnings: Beginnings) -> type[ToolEnviron
         add(End, "finish", "answer", _FINISH, "Your answer, or an empty text where none was asked for.")
     methods = tool_methods(domain.tools, lambda self, action: str(self._act(action)), taken=list(extra))
     name = "".join(part.capitalize() for part in domain.name.split("_"))
-    members: dict[str, Any] = {"suite": suite, "beginnings": beginnings, "text_names": text_names}
+    members: dict[str, Any] = {"suite": suite, "episode_rows": episode_rows, "text_names": text_names}
     members["method_names"] = dict(zip((str(tool["function"]["name"]) for tool in domain.tools), methods, strict=True))
     members |= {**methods, **extra}
     return cast("type[ToolEnvironment]", type(f"{name}Environment", (ToolEnvironment,), members))

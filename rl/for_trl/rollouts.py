@@ -21,9 +21,9 @@ from simia_gym.rl.chat.play import Limits, Played, play
 from simia_gym.rl.chat.thinking import choose_thinking, template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens, Conversation
 from simia_gym.rl.extras import require
+from simia_gym.rl.for_trl.batch_check import BatchCheck
 from simia_gym.rl.for_trl.engines import Engine, engine_of
-from simia_gym.rl.for_trl.rows import Begin, Beginnings, Source, suites_of, to_dataset
-from simia_gym.rl.for_trl.teaching import Teaching
+from simia_gym.rl.for_trl.rows import EpisodeRows, EpisodeStart, Source, suites_of, to_dataset
 from simia_gym.rl.small.card import Card, read_card
 from simia_gym.types import JsonObject, SplitChoice, Task
 
@@ -47,7 +47,7 @@ class EpisodesRollout:
         thinking: ``never`` or ``keep``; by default as the policy was trained, else ``keep``.
 
     Attributes:
-        suites: The environments by their names in rows and results; see `Beginnings.suites`.
+        suites: The environments by their names in rows and results; see `EpisodeRows.suites`.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class EpisodesRollout:
         slots: int = 64,
         thinking: Thinking | None = None,
     ) -> None:
-        self._beginnings = Beginnings(suites)
-        self.suites = self._beginnings.suites
+        self._rows = EpisodeRows(suites)
+        self.suites = self._rows.suites
         # Check the numbers now and not in the first batch.
         self._limits = Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
         if slots < 1:
@@ -68,7 +68,7 @@ class EpisodesRollout:
         if thinking not in (None, "never", "keep"):
             raise InputError(f"thinking is {thinking!r}", where="thinking", fix="Give 'never' or 'keep'.")
         self._slots, self._thinking = slots, thinking
-        self._teaching = Teaching()
+        self._check = BatchCheck()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def dataset(
@@ -91,7 +91,7 @@ class EpisodesRollout:
             split: Another split than that of the environments, such as ``dev``.
         """
         require("trl", "datasets")
-        return to_dataset(self._beginnings.rows(_prompt, rows=rows, seed=seed, tasks=tasks, split=split))
+        return to_dataset(self._rows.rows(_prompt, rows=rows, seed=seed, tasks=tasks, split=split))
 
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, list[Any]]:
         """Play one episode for each prompt.
@@ -110,18 +110,18 @@ class EpisodesRollout:
             RuntimeError: Sampling failed in all episodes; or three batches in a row had no group with two valid
                 episodes.
         """
-        begins = [self._beginnings.find_in_prompt(prompt) for prompt in prompts]
+        begins = [self._rows.find_in_prompt(prompt) for prompt in prompts]
         played = self._run(self._play_all(begins, trainer))
         for one in played:
             if one.fault is not None and one.fault.kind == "prompt_too_long":
                 fix = "Raise max_prompt_length, or use prompt='compact'."
                 raise InputError(one.fault.message, where=f"task {one.task}", fix=fix)
-        self._teaching.look([begin.text for begin in begins], played, trainer)
+        self._check.check([begin.text for begin in begins], played, trainer)
         spare = self._tokens(trainer)
         rows = [_row(one, begin, spare, prompt) for one, begin, prompt in zip(played, begins, prompts, strict=True)]
         return {name: [row[name] for row in rows] for name in rows[0]} if rows else _EMPTY
 
-    async def _play_all(self, begins: Sequence[Begin], trainer: Any) -> list[Played]:
+    async def _play_all(self, begins: Sequence[EpisodeStart], trainer: Any) -> list[Played]:
         tokens = self._tokens(trainer)
         response = trainer.max_completion_length
         longest = (self._limits.prompt or MAX_PROMPT_LENGTH) + response
@@ -147,7 +147,7 @@ class EpisodesRollout:
         return played
 
     async def _play(
-        self, begin: Begin, name: str, group: str, engine: Engine, limits: Limits, tokens: ChatTokens
+        self, begin: EpisodeStart, name: str, group: str, engine: Engine, limits: Limits, tokens: ChatTokens
     ) -> Played:
         episode = self.suites[begin.env].episode()
         try:
@@ -230,7 +230,7 @@ def _prompt(suite: Suite, task: Task) -> list[JsonObject]:
     return [{"role": "user", "content": f"{suite.config.env}: {task.id}"}]
 
 
-def _row(played: Played, begin: Begin, tokens: ChatTokens, prompt: Any) -> JsonObject:
+def _row(played: Played, begin: EpisodeStart, tokens: ChatTokens, prompt: Any) -> JsonObject:
     """The columns of an episode for TRL, which needs at least one token in every prompt and completion."""
     blank = tokens.end_id if tokens.end_id is not None else tokens.tokenizer.eos_token_id
     return {

@@ -28,11 +28,11 @@ Source = str | Suite
 
 
 @dataclass(frozen=True)
-class Begin:
+class EpisodeStart:
     """Environment, task and seed of an episode; the same for all members of a group.
 
     Attributes:
-        env: The environment's name in `Beginnings.suites`.
+        env: The environment's name in `EpisodeRows.suites`.
         task: The task.
         seed: Random seed.
         text: The row's text in the dataset, which encodes environment, task and seed.
@@ -49,7 +49,7 @@ class Begin:
         return group if round_ is None else f"{group}@{round_}"
 
 
-class Beginnings:
+class EpisodeRows:
     """Encodes the rows of environments, and decodes them.
 
     Attributes:
@@ -109,7 +109,7 @@ class Beginnings:
             for env, number in _turns(chosen, total, rows is None)
         ]
 
-    def find(self, text: Any) -> Begin:
+    def find(self, text: Any) -> EpisodeStart:
         """Decode a row from the value of its column ``episode``, or of that key in its prompt.
 
         Raises:
@@ -124,9 +124,9 @@ class Beginnings:
         if env not in self.suites:
             fix = f"It is for {', '.join(self.suites)}."
             raise InputError(f"the row is for {env!r}", where=f"column {KEY!r}", fix=fix)
-        return Begin(env, self._task(env, task), seed, text)
+        return EpisodeStart(env, self._task(env, task), seed, text)
 
-    def find_in_prompt(self, prompt: Any) -> Begin:
+    def find_in_prompt(self, prompt: Any) -> EpisodeStart:
         """Decode a row from its prompt alone.
 
         Raises:

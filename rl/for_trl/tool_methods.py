@@ -18,7 +18,7 @@ from typing import Any, Literal, Union
 from simia_gym.actions.signatures import function_of, resolve, type_name
 from simia_gym.types import Action, Calls, JsonObject, ToolCall
 
-RESERVED = ("reset", "get_reward", "beginnings", "suite", "episode", "method_names", "text_names")
+RESERVED = ("reset", "get_reward", "episode_rows", "suite", "episode", "method_names", "text_names")
 """Names that TRL or the environment class uses."""
 
 _PLAIN: Mapping[str, Any] = {

@@ -18,7 +18,7 @@ from simia_gym.evaluation.estimate import estimate
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.prepare import (
     Weighted,
-    has_plain_head,
+    has_plain_logits,
     load_tokenizer,
     load_worlds,
     make_policy,
@@ -43,7 +43,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds.train, policy, plan)
         with _offline():
-            plain = has_plain_head(policy)
+            plain = has_plain_logits(policy)
     if plan.policy is None:
         policy = str(folder.start_policy)
     environment = variables(plan.profile, folder, policy, folder.attempts / "1.jsonl")
@@ -53,7 +53,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         policy=policy,
         rows=training_rows(plan),
         environment=environment,
-        plain_head=plain,
+        plain_logits=plain,
     )
     config = compose(words)
     check_supported(config)

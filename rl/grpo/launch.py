@@ -27,7 +27,7 @@ from simia_gym.rl.grpo.metrics import Episodes, Metrics, draw, go_back, make_up,
 from simia_gym.rl.grpo.options import GrpoOptions, RunPlan, make_plan
 from simia_gym.rl.grpo.prepare import (
     addresses,
-    has_plain_head,
+    has_plain_logits,
     load_worlds,
     look_at_worlds,
     make_policy,
@@ -149,7 +149,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
                 resume_from=start.checkpoint,
                 validate_first=start.validate,
                 ray_folder=own,
-                plain_head=has_plain_head(policy),
+                plain_logits=has_plain_logits(policy),
             )
             config = compose(words)
             check_supported(config)

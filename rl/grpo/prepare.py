@@ -21,7 +21,7 @@ from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.labels import labels
 from simia_gym.rl.resume import write_whole
 from simia_gym.rl.small.card import read_card
-from simia_gym.rl.small.heads import plain_head
+from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 
 REPLACED = 4
@@ -198,12 +198,12 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
     return int(known[TRAIN]["rows"])
 
 
-def has_plain_head(policy: str) -> bool:
+def has_plain_logits(policy: str) -> bool:
     """Whether a policy's logits are a plain product of hidden states and output embeddings; true if unknown."""
     from transformers import AutoConfig
 
     try:
-        return plain_head(AutoConfig.from_pretrained(policy))
+        return plain_logits(AutoConfig.from_pretrained(policy))
     except (OSError, ValueError):
         return True
 

@@ -39,7 +39,7 @@ def overrides(
     resume_from: Path | None = None,
     validate_first: bool = False,
     ray_folder: Path | None = None,
-    plain_head: bool = True,
+    plain_logits: bool = True,
 ) -> list[str]:
     """Overrides for ``python -m verl.trainer.main_ppo``: the profile's, then the run's, then those of ``--set``.
 
@@ -53,7 +53,7 @@ def overrides(
         resume_from: Checkpoint to resume from.
         validate_first: Whether to validate before the first step.
         ray_folder: Folder for Ray's files, if the launch starts Ray.
-        plain_head: Whether the policy's logits are a plain product of hidden states and output embeddings; if not,
+        plain_logits: Whether the policy's logits are a plain product of hidden states and output embeddings; if not,
             verl's fused kernels are turned off.
     """
     profile, length = plan.profile, plan.max_prompt_length + plan.max_response_length
@@ -114,7 +114,7 @@ def overrides(
         declared = merged(declared, {"actor_rollout_ref": {"rollout": {"temperature": plan.temperature}}})
     if plan.dynamic_sampling:
         declared = merged(declared, {"algorithm": {"filter_groups": {"enable": True}}})
-    if not plain_head:
+    if not plain_logits:
         declared = merged(declared, {"actor_rollout_ref": {"model": {"use_fused_kernels": False}}})
     added: dict[str, Any] = {
         "trainer": {

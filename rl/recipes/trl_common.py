@@ -19,13 +19,7 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     """Parse the command line, and check that the extra is installed."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("env", help="id of an environment, or the folder of your own domain")
-    parser.add_argument("--policy", help="a Hugging Face model; by default a small new model that imitates the expert")
-    parser.add_argument(
-        "--imitation-steps",
-        type=int,
-        default=150,
-        help="imitation updates of that small model; with 300 the reward starts near 1",
-    )
+    parser.add_argument("--policy", required=True, help="a Hugging Face model, such as one of `simia train sft`")
     parser.add_argument("--rows", type=int, default=8, help="rows of the dataset: a task and a seed each")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--groups", type=int, default=2, help="rows in a step")
@@ -59,14 +53,8 @@ def world(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return asked.env, settings
 
 
-def policy(asked: argparse.Namespace, entrance: Any, dataset: Any) -> tuple[Any, Any]:
+def policy(asked: argparse.Namespace) -> tuple[Any, Any]:
     """The model to train and its tokenizer."""
-    if asked.policy is None:
-        from simia_gym.rl.recipes.trl_imitation import small_policy
-
-        model, tokenizer, loss = small_policy(entrance, list(dataset), steps=asked.imitation_steps, seed=asked.seed)
-        print(f"a small policy that has imitated the expert: loss {loss:.3f}, {len(tokenizer)} tokens")
-        return model, tokenizer
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:

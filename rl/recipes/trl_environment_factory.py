@@ -19,13 +19,12 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
 
     env, settings = trl_common.world(asked)
     environments = tool_environments(env, **settings)
-    dataset = environments.dataset(asked.rows, seed=asked.seed)
-    model, tokenizer = trl_common.policy(asked, environments, dataset)
+    model, tokenizer = trl_common.policy(asked)
     trainer = EpisodeGRPOTrainer(
         model=model,
         processing_class=tool_calling(tokenizer),
         args=trl_common.config(asked, max_tool_calling_iterations=environments.suite.max_turns),
-        train_dataset=dataset,
+        train_dataset=environments.dataset(asked.rows, seed=asked.seed),
         eval_dataset=environments.dataset(split="dev") if asked.eval_every else None,
         environment_factory=environments,
         reward_funcs=episode_metrics,

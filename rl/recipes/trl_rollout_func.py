@@ -21,13 +21,12 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, float]]:
 
     env, settings = trl_common.world(asked)
     episodes = episodes_rollout(env, turn_tokens=min(256, asked.max_completion_length), **settings)
-    dataset = episodes.dataset(asked.rows, seed=asked.seed)
-    model, tokenizer = trl_common.policy(asked, episodes, dataset)
+    model, tokenizer = trl_common.policy(asked)
     trainer = GRPOTrainer(
         model=model,
         processing_class=tokenizer,
         args=trl_common.config(asked),
-        train_dataset=dataset,
+        train_dataset=episodes.dataset(asked.rows, seed=asked.seed),
         eval_dataset=episodes.dataset(split="dev") if asked.eval_every else None,
         rollout_func=episodes,
         reward_funcs=episode_reward,

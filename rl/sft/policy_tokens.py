@@ -16,7 +16,7 @@ from trl import SFTTrainer
 
 from simia_gym.rl.sft.encode import IGNORED
 from simia_gym.rl.sft.order import MixedLengths
-from simia_gym.rl.small.heads import plain_head
+from simia_gym.rl.small.logits import plain_logits
 
 _LOGITS = 2**25
 """Maximum logits of one part of the learned tokens; in 32 bits 128 MiB."""
@@ -39,7 +39,7 @@ class PolicyTokensTrainer(SFTTrainer):
     ) -> Any:
         """TRL's loss, the negative log-likelihood of the policy's tokens; also records TRL's metrics."""
         plain = self.args.loss_type == "nll" and not self.label_smoother and not self.aux_loss_enabled
-        plain = plain and plain_head(self.model.config) and "position_ids" not in inputs
+        plain = plain and plain_logits(self.model.config) and "position_ids" not in inputs
         alone = self.accelerator.num_processes == 1 and self.args.device.type == "cpu"
         if return_outputs or not plain or not alone or self.compute_loss_func is not None:
             return super().compute_loss(

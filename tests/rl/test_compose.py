@@ -139,7 +139,7 @@ def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
     asked = grpo_options(env=(RETAIL,))
     plan = make_plan(asked, load_profile("cpu"))
     for plain in (True, False):
-        words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, plain_head=plain)
+        words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, plain_logits=plain)
         assert compose(words).actor_rollout_ref.model.use_fused_kernels is plain
 
 

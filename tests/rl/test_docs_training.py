@@ -43,12 +43,12 @@ SMALLER = {
 ADDED = {
     "simia train grpo": "--steps 1 --groups 1 --group-size 2 --max-turns 2 --turn-tokens 4 --val-tasks 2",
     "simia train sft": "--held-out 4 --batch-size 8",
+    "simia train sft my_desk": "--held-out 0",  # it has four tasks
     "simia rollout": "--episodes 4 --ray-workers 2",
     "simia evaluate": "--max-turns 2 --role policy.max_tokens=8",
     "simia evaluate simia/retail-v0 --policy llm": "--ray-workers 2",
     "simia evaluate simia/webshop-v0 --policy hf": "--policy-model runs/sft/policy",  # of the last training but one
-    f"python -m {RECIPES}": "--rows 2 --steps 1 --groups 1 --group-size 2 --max-completion-length 64 "
-    "--imitation-steps 2",
+    f"python -m {RECIPES}": "--rows 2 --steps 1 --groups 1 --group-size 2 --max-completion-length 64",
 }
 """What a command gets besides, by how it begins."""
 IN_PYTHON = {

@@ -11,7 +11,7 @@ import pytest
 
 from simia_gym.cli.app import run as main
 from simia_gym.errors import InputError
-from simia_gym.rl.small.heads import plain_head
+from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rl.small.phrases import find_phrases
 
 from .libraries import need
@@ -43,7 +43,7 @@ from simia_gym.rl.small.tokenizer import LEAST_VOCAB, train_tokenizer
     ],
 )
 def test_models_of_transformers(kind: str, given: dict[str, Any], plain: bool) -> None:
-    assert plain_head(AutoConfig.for_model(kind, **given)) is plain
+    assert plain_logits(AutoConfig.for_model(kind, **given)) is plain
 
 
 SHOP, RETAIL = "simia/webshop-v0", "simia/retail-v0"

@@ -11,16 +11,16 @@ import pytest
 
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
+from simia_gym.rl.for_trl.batch_check import TRIES, BatchCheck
 from simia_gym.rl.for_trl.engines import _check
 from simia_gym.rl.for_trl.rewards import episode_reward
 from simia_gym.rl.for_trl.rollouts import EpisodesRollout, _prompt, episodes_rollout
-from simia_gym.rl.for_trl.rows import Beginnings
-from simia_gym.rl.for_trl.teaching import TRIES, Teaching
-from simia_gym.rl.recipes.trl_imitation import in_turns
+from simia_gym.rl.for_trl.rows import EpisodeRows
 from simia_gym.rl.small.card import Card, write_card
 
 from .libraries import need
 from .tiny import FORGETFUL, OFF, save_policy
+from .trl_imitation import in_turns
 from .trl_parts import CLOSE, DESK, LIBRARY, LOOK, ScriptedVllm, breaking, script, trainer_with
 
 need("transformers", "tokenizers", "torch")
@@ -40,12 +40,12 @@ def desk(**settings: Any) -> EpisodesRollout:
 
 
 def prompts_of(rollout: EpisodesRollout, count: int, generations: int = 1) -> list[Any]:
-    rows = Beginnings(list(rollout.suites.values())).rows(_prompt, rows=count)
+    rows = EpisodeRows(list(rollout.suites.values())).rows(_prompt, rows=count)
     return [row["prompt"] for row in rows for _ in range(generations)]
 
 
 def expert_script(rollout: EpisodesRollout, number: int) -> Callable[[int], str]:
-    row = Beginnings(list(rollout.suites.values())).rows(_prompt, rows=number + 1)[number]
+    row = EpisodeRows(list(rollout.suites.values())).rows(_prompt, rows=number + 1)[number]
     talk = in_turns(rollout.suites, row)
     return script(*(message["content"] for message in talk if message["role"] == "assistant"))
 
@@ -234,14 +234,14 @@ def test_a_group_may_be_spread_over_processes(monkeypatch: pytest.MonkeyPatch) -
     trainer = SimpleNamespace(accelerator=SimpleNamespace(num_processes=2), model=SimpleNamespace(training=True))
     others: list[Any] = [("a", None, "")]
     monkeypatch.setattr("accelerate.utils.gather_object", lambda facts: [*facts, *others])
-    teaching = Teaching()
+    check = BatchCheck()
     for _ in range(2 * TRIES):
-        teaching.look(["a", "b"], own, trainer)
+        check.check(["a", "b"], own, trainer)
     others[:] = [("b", None, "")]
     for _ in range(TRIES - 1):
-        teaching.look(["a", "b"], own, trainer)
+        check.check(["a", "b"], own, trainer)
     with pytest.raises(RuntimeError, match="simulator:timeout 3"):
-        teaching.look(["a", "b"], own, trainer)
+        check.check(["a", "b"], own, trainer)
 
 
 def test_an_evaluation_may_have_groups_of_one(tokenizer: Any) -> None:

@@ -11,12 +11,12 @@ import pytest
 from simia_gym.env import make_suite
 from simia_gym.rl.for_trl.environments import OVER, UNREACHABLE, ToolEnvironments
 from simia_gym.rl.for_trl.rewards import episode_metrics
-from simia_gym.rl.for_trl.rows import KEY, Beginnings
+from simia_gym.rl.for_trl.rows import KEY, EpisodeRows
 from simia_gym.rl.for_trl.tool_methods import tool_methods
-from simia_gym.rl.recipes.trl_imitation import in_calls
 from simia_gym.types import Action, Calls, ToolCall
 
 from .libraries import need
+from .trl_imitation import in_calls
 from .trl_parts import LIBRARY, breaking
 
 need("transformers")
@@ -25,7 +25,7 @@ ODD = {
     "type": "function",
     "function": {
         "name": "reset",
-        "description": "Begin anew.\n\nArgs: none of these words count. Returns: nor these.",
+        "description": "EpisodeStart anew.\n\nArgs: none of these words count. Returns: nor these.",
         "parameters": {
             "type": "object",
             "properties": {
@@ -47,7 +47,7 @@ def environments(env: str, **settings: Any) -> ToolEnvironments:
 
 
 def rows_of(made: ToolEnvironments, count: int | None = None) -> list[dict[str, Any]]:
-    return Beginnings([made.suite]).rows(made._prompt, rows=count)
+    return EpisodeRows([made.suite]).rows(made._prompt, rows=count)
 
 
 def schema_of(method: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_names_and_types_that_python_has_no_word_for() -> None:
     assert list(methods) == ["reset_tool", "reset_tool_2"]
     made = type("Odd", (), methods)()
     schema = schema_of(made.reset_tool)
-    assert schema["description"] == "Begin anew.\n\nArgs : none of these words count. Returns : nor these."
+    assert schema["description"] == "EpisodeStart anew.\n\nArgs : none of these words count. Returns : nor these."
     assert schema["parameters"]["required"] == ["from_"]
     assert schema["parameters"]["properties"] == {
         "from_": {"type": "string", "description": "Where it begins: at home."},

@@ -11,6 +11,7 @@ import pytest
 from simia_gym.rl.recipes import trl_environment_factory, trl_rollout_func
 
 from .libraries import need
+from .trl_imitation import small_policy
 from .trl_parts import DESK, LIBRARY, ScriptedVllm, breaking, script
 
 need("torch", "trl", "datasets", "jmespath")
@@ -35,7 +36,7 @@ from simia_gym.rl.small.tokenizer import train_tokenizer
 
 
 def played(environments: ToolEnvironments, count: int) -> list[Any]:
-    rows = environments._beginnings.rows(environments._prompt, rows=1)
+    rows = environments._rows.rows(environments._prompt, rows=1)
     made = [environments() for _ in range(count)]
     for one in made:
         one.reset(**rows[0])
@@ -109,8 +110,10 @@ def recorded(trainer: Any) -> list[dict[str, Any]]:
     return batches
 
 
-@pytest.mark.parametrize("recipe", [trl_rollout_func, trl_environment_factory])
-def test_the_examples_train(recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "interface"), [(trl_rollout_func, episodes_rollout), (trl_environment_factory, tool_environments)]
+)
+def test_the_examples_train(recipe: Any, interface: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[dict[str, Any]] = []
     original = GRPOTrainer._generate_and_score_completions
 
@@ -119,7 +122,9 @@ def test_the_examples_train(recipe: Any, tmp_path: Path, monkeypatch: pytest.Mon
         return batches[-1]
 
     monkeypatch.setattr(GRPOTrainer, "_generate_and_score_completions", record)
-    short = ["--rows", "4", "--steps", "3", "--imitation-steps", "150", "--out", str(tmp_path)]
+    entrance = interface(DESK, domain=str(LIBRARY), prompt="compact")
+    start = small_policy(entrance, list(entrance.dataset(4)), tmp_path / "start")
+    short = ["--rows", "4", "--steps", "3", "--policy", str(start), "--out", str(tmp_path)]
     steps = recipe.main([str(LIBRARY), *short])
     assert len(steps) == 3
     assert any(step["reward"] > 0 for step in steps)

@@ -1,48 +1,29 @@
-"""The default policy of the TRL examples: a small new model that imitates a few episodes of the expert.
-
-For a useful policy, use `simia new-policy` and `simia train sft` on thousands of episodes.
-"""
+"""The expert's episodes in the formats of both of TRL's interfaces, and a small policy that imitates them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from simia_gym.actions.calls import read_action
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
-from simia_gym.errors import InputError
 from simia_gym.policies import Policy
 from simia_gym.policies.load import load_policy
 from simia_gym.rl.for_trl.environments import ToolEnvironment, ToolEnvironments
 from simia_gym.rl.for_trl.rollouts import EpisodesRollout
-from simia_gym.rl.for_trl.rows import KEY, Beginnings
+from simia_gym.rl.for_trl.rows import KEY, EpisodeRows
 from simia_gym.rl.for_trl.tokenizers import tool_calling
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
 from simia_gym.rollout.play import play
 from simia_gym.types import Calls, End, JsonObject, Message, PolicyAction, Say
 
-LENGTH = 8192
-"""Context length of the small models, in tokens."""
-VOCAB, PHRASES = 2048, 512
-STEPS = 150
 
-
-def small_policy(
-    entrance: EpisodesRollout | ToolEnvironments,
-    rows: Sequence[JsonObject],
-    *,
-    steps: int = STEPS,
-    size: str = "tiny",
-    seed: int = 0,
-) -> tuple[Any, Any, float]:
-    """Create a policy that imitates the domain's expert on some rows; return it, its tokenizer and the last loss.
-
-    Raises:
-        InputError: The domain has no expert.
-    """
+def small_policy(entrance: EpisodesRollout | ToolEnvironments, rows: Sequence[JsonObject], folder: Path) -> Path:
+    """A policy in this folder that imitates the domain's expert on some rows."""
     tools: list[Any] = []
     if isinstance(entrance, ToolEnvironments):
         environment = entrance()
@@ -50,7 +31,7 @@ def small_policy(
         talks = [in_calls(environment, row) for row in rows]
     else:
         talks = [in_turns(entrance.suites, row) for row in rows]
-    tokenizer = train_tokenizer([_as_text(talk, tools) for talk in talks], vocab=VOCAB, phrases=PHRASES)
+    tokenizer = train_tokenizer([_as_text(talk, tools) for talk in talks], vocab=2048, phrases=512)
     tokenizer.padding_side = "left"
     if tools:
         tokenizer = tool_calling(tokenizer)
@@ -61,13 +42,14 @@ def small_policy(
         for talk in talks
     ]
     pairs = [(list(example["input_ids"]), list(example["assistant_masks"])) for example in examples]
-    model, loss = imitate(tokenizer, pairs, steps=steps, size=size, seed=seed)
-    return model, tokenizer, loss
+    imitate(tokenizer, pairs).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def in_turns(suites: Any, row: JsonObject) -> list[Message]:
     """The expert's episode in the format of ``rollout_func``: assistant messages are the texts of its actions."""
-    begin = Beginnings(list(suites.values())).find(row[KEY])
+    begin = EpisodeRows(list(suites.values())).find(row[KEY])
     suite: Suite = suites[begin.env]
     episode, expert = suite.episode(), expert_of(suite)
     run_sync(play(episode, begin.task, seed=begin.seed, policy=expert, env=begin.env), inline=episode.inline)
@@ -92,29 +74,17 @@ def in_calls(environment: ToolEnvironment, row: JsonObject) -> list[Message]:
 
 
 def expert_of(suite: Suite) -> Policy:
-    """The domain's expert.
-
-    Raises:
-        InputError: The domain has none.
-    """
-    domain = suite.domain
-    if "expert" not in domain.config.policies:
-        raise InputError(f"{domain.name} has no expert to imitate", where="policy", fix="Name a model with --policy.")
-    return load_policy("expert", domain.config.policies, folder=domain.folder)()
+    """The domain's expert."""
+    return load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)()
 
 
-def imitate(
-    tokenizer: Any, examples: Sequence[tuple[list[int], list[int]]], *, steps: int, size: str, seed: int
-) -> tuple[Any, float]:
-    """Train a new model on the masked-in tokens of episodes, one in each update; return it and its last loss."""
+def imitate(tokenizer: Any, examples: Sequence[tuple[list[int], list[int]]], steps: int = 150) -> Any:
+    """A new model, trained on the masked-in tokens of episodes, one in each update."""
     import torch
 
-    if size not in SIZES:
-        raise InputError(f"there is no size {size!r}", where="size", fix=f"Sizes: {', '.join(SIZES)}.")
-    model = make_model(SIZES[size], tokenizer, max_length=LENGTH, seed=seed, copying=can_copy(SIZES[size]))
+    model = make_model(SIZES["tiny"], tokenizer, max_length=8192, seed=0, copying=can_copy(SIZES["tiny"]))
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, weight_decay=0.0)
-    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=max(steps, 2), pct_start=0.1)
-    last = float("nan")
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=steps, pct_start=0.1)
     for step in range(steps):
         ids, mask = (torch.tensor([part]) for part in examples[step % len(examples)])
         loss = model(input_ids=ids, labels=torch.where(mask == 1, ids, -100)).loss
@@ -123,8 +93,7 @@ def imitate(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         rate.step()
-        last = loss.item()
-    return model, last
+    return model
 
 
 def _calls(environment: ToolEnvironment) -> Iterator[Message]:

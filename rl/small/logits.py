@@ -12,7 +12,7 @@ _NEUTRAL: dict[str, tuple[float | None, ...]] = {
 """Config keys of operations on logits, and the values with which they have no effect."""
 
 
-def plain_head(config: Any) -> bool:
+def plain_logits(config: Any) -> bool:
     """Whether a model's logits are its hidden states times its output embeddings, and nothing more.
 
     Granite divides the logits, Cohere multiplies them, and Gemma 2 caps them.

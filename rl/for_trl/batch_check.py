@@ -16,14 +16,14 @@ TRIES = 3
 """Batches in a row without a group of two valid episodes, after which the training stops."""
 
 
-class Teaching:
+class BatchCheck:
     """Checks the batches of one training."""
 
     def __init__(self) -> None:
         self._silent = 0
         self._faults: Counter[str] = Counter()
 
-    def look(self, groups: Sequence[str], played: Sequence[Played], trainer: Any) -> None:
+    def check(self, groups: Sequence[str], played: Sequence[Played], trainer: Any) -> None:
         """Check a batch; the episodes of all processes are gathered, since a group may be spread over them.
 
         Raises:
