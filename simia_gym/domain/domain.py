@@ -19,7 +19,7 @@ from simia_gym.domain.config import DomainConfig, EndRule
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import TaskList, index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.domain.world import World
+from simia_gym.domain.world import World, own_code
 from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
@@ -287,11 +287,11 @@ class Domain:
 
     def opening(self, state: State, task: Task) -> str:
         """The first observation if the domain has no user, for simulators other than the world."""
-        return task.instruction or "" if self.open is None else self.open(state, task)
+        return task.instruction or "" if self.open is None else own_code("opening", self.open, state, task)
 
     def extras(self, state: State) -> Mapping[str, Any]:
         """Public facts of a state, such as a page's clickable elements, for simulators other than the world."""
-        return {} if self.info is None else self.info(state)
+        return {} if self.info is None else own_code("info", self.info, state)
 
     @cached_property
     def generator(self) -> Callable[[Split, int], Task] | None:

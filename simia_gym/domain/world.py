@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Literal, TypeVar
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.tools import ToolSpec, declared_tools
-from simia_gym.errors import Fault, ToolError
+from simia_gym.errors import Fault, InputError, ToolError
 from simia_gym.state import Draft, State, pointer_parts
 from simia_gym.types import Feedback, Task, ToolCall, Transition
 
+T = TypeVar("T")
 _write_result = json.JSONEncoder().encode
 
 
@@ -103,7 +104,7 @@ class World:
                 raise Fault("bug", f"tool {call.name} wrote {op['path']}, outside its write set", role="world")
         end = "terminal_tool" if spec.terminal else None
         observation = result if isinstance(result, str) else _write_result(result)
-        return Transition(observation, ops, end=end, info=self.info(after), state=after)
+        return Transition(observation, ops, end=end, info=own_code("info", self.info, after), state=after)
 
     def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
         """The answer to a call whose tool raised an exception; ``None`` if that is a bug of the world.
@@ -153,12 +154,23 @@ def world_opening(world: World, context: StepContext) -> Transition:
         Fault: The world's code raised an exception.
     """
     draft = Draft(context.state)
-    try:
-        text = world.opening(draft, context.task)
-    except Exception as error:
-        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
+    text = own_code("opening", world.opening, draft, context.task)
     after, ops = draft.commit()
-    return Transition(text, ops, speaker="env", info=world.info(after), state=after)
+    return Transition(text, ops, speaker="env", info=own_code("info", world.info, after), state=after)
+
+
+def own_code(name: str, function: Callable[..., T], *args: Any) -> T:
+    """Call a function of the domain's own code, such as ``info``.
+
+    Raises:
+        Fault: The function raised an exception that is neither a `Fault` nor an `InputError`.
+    """
+    try:
+        return function(*args)
+    except (Fault, InputError):
+        raise
+    except Exception as error:
+        raise Fault("bug", f"{name} raised {type(error).__name__}: {error}", role="world") from error
 
 
 def error_transition(text: str, code: str, info: Mapping[str, Any] | None = None) -> Transition:

@@ -98,7 +98,8 @@ def create_store(path: Path) -> RecordStore:
 
     Raises:
         TakenError: The file already exists.
-        OSError: The file cannot be created.
+        InputError: It is a folder.
+        OSError: The file or its sidecar cannot be created; neither is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -106,7 +107,12 @@ def create_store(path: Path) -> RecordStore:
     except FileExistsError:
         fix = "Give --resume to continue it, or another --out."
         raise TakenError("the file exists already", where=str(path), fix=fix) from None
-    return RecordStore(path, lines, {})
+    try:
+        return RecordStore(path, lines, {})
+    except OSError:
+        lines.close()
+        path.unlink()
+        raise
 
 
 def resume_store(path: Path, plan: Plan) -> RecordStore:
@@ -139,6 +145,9 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
 
 def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
     """Open a file for appending, unbuffered, and lock it."""
+    if path.exists() and not path.is_file():
+        what = "is a folder" if path.is_dir() else "is not a regular file"
+        raise InputError(what, where=str(path), fix="Give another --out.")
     lines = path.open("xb" if new else "ab", buffering=0)
     if take_lock(lines.fileno(), path):
         return lines

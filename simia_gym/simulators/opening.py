@@ -7,7 +7,7 @@ from typing import Any
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.world import world_opening
+from simia_gym.domain.world import own_code, world_opening
 from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import Task, Transition
@@ -40,4 +40,4 @@ def opened_state(domain: Domain, task: Task) -> State:
 
 def public_info(domain: Domain, state: State) -> Mapping[str, Any]:
     """Public facts of a state that a model has changed, such as a page's clickable elements."""
-    return domain.extras(state) if domain.world is None else domain.world.info(state)
+    return domain.extras(state) if domain.world is None else own_code("info", domain.world.info, state)

@@ -284,3 +284,26 @@ async def test_a_domain_sets_the_sizes(tmp_path: Path, limits: str, outcome: str
     except Fault as fault:
         got = fault.kind
     assert got == outcome
+
+
+@pytest.mark.parametrize(
+    ("world", "file", "text"),
+    [
+        (False, "domain.yaml", "opening: pages.py:breaks\n"),
+        (False, "domain.yaml", "info: pages.py:breaks\n"),
+        (True, "world.py", "\n    def info(self, state):\n        raise KeyError('pages')\n"),
+    ],
+)
+async def test_a_bug_in_the_domains_own_functions_is_not_the_models(
+    tmp_path: Path, model: Double, world: bool, file: str, text: str
+) -> None:
+    folder = write_domain(tmp_path / "broken", world=world)
+    (folder / "pages.py").write_text("def breaks(*_):\n    raise KeyError('pages')\n")
+    with (folder / file).open("a") as end:
+        end.write(text)
+    context = context_of(load_domain(folder))
+    simulator = begun(load_domain(folder), model.say(ok("the sea")), context)
+    for asked in [simulator.open(context)] + ([] if "opening" in text else [simulator.call(GET, context)]):
+        with pytest.raises(Fault, match="raised KeyError: 'pages'") as caught:
+            await asked
+        assert (caught.value.kind, caught.value.role) == ("bug", "world")
