@@ -232,7 +232,8 @@ class _Wrapped:
             raise Fault(fault["kind"], fault["message"], role=fault["role"])
         kept = line["reply"]
         text, data = read_reply(kept["raw"], request.reply, role=request.role)
-        return Reply(text, **{**kept, "data": data, "usage": Usage(**kept["usage"])})
+        named = {name: kept[name] for name in _REPLY}
+        return Reply(text, **{**named, "data": data, "usage": Usage(**kept["usage"])})
 
     def _key(self, request: ChatRequest) -> str:
         whole = sha256()
@@ -275,7 +276,7 @@ def _checked(text: bytes, where: str) -> JsonObject:
         line = decode(text)
     except ValueError:
         raise InputError("the line is no JSON", where=where, fix=fix) from None
-    good = _fits(line, {"key": str, "reply": _REPLY}) or _fits(line, {"key": str, "fault": _FAULT})
+    good = (_fits(line, {"key": str, "reply": _REPLY}) and line["reply"]["usage"].keys() == _USAGE.keys()) or _fits(line, {"key": str, "fault": _FAULT})
     if not good or line.get("v") != _VERSION:
         raise InputError("the line is none of a cassette", where=where, fix=fix)
     return dict(line)

@@ -9,6 +9,7 @@ tasks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from simia_gym.actions.signatures import public_schema
 from simia_gym.errors import Fault
@@ -80,6 +81,31 @@ class LLMPolicy:
             if fault.kind == _SILENT:
                 return ""
             raise
+
+
+class LLMPolicies:
+    """Makes policies that share one model. A pickled factory makes its model anew, where its first policy is made.
+
+    Args:
+        options: Settings; missing ones are read from environment variables.
+        budget: Limit on calls, tokens and cost; by default none.
+        cassette: Records or replays the model's replies.
+    """
+
+    def __init__(self, options: PolicyOptions, budget: Budget | None = None, cassette: Cassette | None = None) -> None:
+        self._options, self._budget, self._cassette = options, budget, cassette
+
+    @cached_property
+    def _model(self) -> ChatModel:
+        return policy_model(self._options, budget=self._budget, cassette=self._cassette)
+
+    def __call__(self) -> LLMPolicy:
+        """Make a policy; errors as for `LLMPolicy`."""
+        return LLMPolicy(self._options, model=self._model)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the settings without the model, which holds locks."""
+        return type(self), (self._options, self._budget, self._cassette)
 
 
 def policy_model(

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -79,9 +79,11 @@ def load_policy(
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
     if spec == "llm":
-        from simia_gym.policies.llm import LLMPolicy, policy_model
+        from simia_gym.policies.llm import LLMPolicies
 
-        return partial(LLMPolicy, options, model=policy_model(options, budget=budget, cassette=cassette))
+        make = LLMPolicies(options, budget, cassette)
+        make()  # refuses settings of which no model can be made
+        return make
     if spec in extra_policies():
         return _load_extra(spec, options)
     known = ", ".join(sorted({*policy_names(own), *extra_policies()}))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.llm.prompt import Prompt
+from simia_gym.state import FrozenDict
 from simia_gym.types import JsonObject, Message
 
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
@@ -92,7 +94,8 @@ class EncodedTranscript:
         for message in openai_messages(new):
             shared = message["role"] == "system" and isinstance(message["content"], str)
             self._prompt.add_encoded(_system(message["content"]) if shared else encode(message))
-        self._seen += new
+        # A caller may edit its messages later, unless they are read-only.
+        self._seen += [message if type(message) is FrozenDict else deepcopy(message) for message in new]
         return self._prompt.fork()
 
 

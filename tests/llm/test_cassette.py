@@ -163,6 +163,7 @@ async def test_the_file_must_be_whole_and_unambiguous(server: ModelServer, tmp_p
         (f"{json.dumps(line)}\n{json.dumps(other)}\n", "another answer"),
         (f"{json.dumps(line)}\nno\n", ":2: the line is no JSON"),
         (f"{json.dumps({**line, 'reply': {}})}\n", ":1: the line is none of a cassette"),
+        (json.dumps(line).replace('"prompt":', '"more": 1, "prompt":') + "\n", ":1: the line is none of a cassette"),
         (f"{json.dumps({**line, 'v': 99})}\n", ":1: the line is none of a cassette"),
         ("[]\n", ":1: the line is none of a cassette"),
         (f"{json.dumps({**line, 'reply': None, 'fault': {'kind': 1}})}\n", ":1: the line is none of a cassette"),
@@ -172,6 +173,8 @@ async def test_the_file_must_be_whole_and_unambiguous(server: ModelServer, tmp_p
             Cassette(path, "replay")
     path.write_text(f"{json.dumps(line)}\n{json.dumps(line)}\n")
     assert len(Cassette(path, "replay")) == 1
+    path.write_text(json.dumps(line).replace('"raw":', '"more": 1, "raw":') + "\n")  # of a later version
+    assert (await Cassette(path, "replay").wrap(None, "user", name="m").complete(request(FORM))).data == {"n": 1}
 
 
 def test_files_that_cannot_be(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ SWITCH = "enable_thinking"
 
 def policy(server: ModelServer, **changes: Any) -> LLMPolicy:
     settings = {"model": "m", "base_url": server.url, "api_key": SECRET, "backoff": 0.001, "timeout": 10.0, **changes}
-    made = load_policy("llm", options=PolicyOptions(**settings))()
+    made = pickle.loads(pickle.dumps(load_policy("llm", options=PolicyOptions(**settings))))()
     assert isinstance(made, LLMPolicy)
     return made
 

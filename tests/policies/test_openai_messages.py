@@ -55,6 +55,17 @@ def test_a_transcript_that_does_not_go_on_is_encoded_anew(first: list[Message], 
     assert encoded(transcript, second) == openai_messages(second)
 
 
+def test_a_message_that_was_changed_in_place_is_encoded_anew() -> None:
+    messages: list[Message] = [copy.deepcopy(ASKING), {"role": "tool", "tool_call_id": "c1", "content": "before"}]
+    transcript = EncodedTranscript()
+    encoded(transcript, messages)
+    messages[1]["content"] = "after"
+    assert encoded(transcript, messages) == openai_messages(messages)
+    messages[0]["tool_calls"][0]["function"]["name"] = "g"
+    messages.append({"role": "assistant", "content": "Hello"})
+    assert encoded(transcript, messages) == openai_messages(messages)
+
+
 def test_late_turns_cost_little() -> None:
     messages: list[Message] = [{"role": "system", "content": "Rules."}]
     transcript = EncodedTranscript()
