@@ -276,14 +276,16 @@ def _checked(text: bytes, where: str) -> JsonObject:
         line = decode(text)
     except ValueError:
         raise InputError("the line is no JSON", where=where, fix=fix) from None
-    good = (_fits(line, {"key": str, "reply": _REPLY}) and line["reply"]["usage"].keys() == _USAGE.keys()) or _fits(line, {"key": str, "fault": _FAULT})
+    good = _fits(line, {"key": str, "reply": _REPLY}) or _fits(line, {"key": str, "fault": _FAULT})
     if not good or line.get("v") != _VERSION:
         raise InputError("the line is none of a cassette", where=where, fix=fix)
     return dict(line)
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is of the wanted type, or an object whose fields are."""
+    """Whether a value is of the wanted type, or an object whose fields are; token counts have no further fields."""
     if not isinstance(wanted, dict):
         return isinstance(value, wanted)
+    if wanted is _USAGE and isinstance(value, dict) and value.keys() != _USAGE.keys():
+        return False
     return isinstance(value, dict) and all(name in value and _fits(value[name], wanted[name]) for name in wanted)

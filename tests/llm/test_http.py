@@ -16,6 +16,7 @@ import pytest
 
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.budget import Budget
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport import http
 from simia_gym.llm.transport.failures import Failure
@@ -252,16 +253,19 @@ def test_each_loop_has_its_own_connections(tidy: bool) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 async def test_a_forked_process_starts_afresh(server: ModelServer) -> None:
-    counted = Accounts()
-    one = model(server, accounts=counted)
+    counted, budget = Accounts(), Budget(max_tokens=1000)
+    one = model(server, accounts=counted, budget=budget)
     await one.complete(request())
     limit = limit_of(server.url, "m")
     assert limit.take()
+    held = budget.reserve("judge", 1000 - budget.snapshot()["tokens"], 0.0)
+    waiting = asyncio.ensure_future(one.complete(request()))
+    await asyncio.sleep(0.05)
     child = os.fork()
     if child == 0:
         try:
             free = limit.in_flight == 0
-            reply = asyncio.run(one.complete(request()))
+            reply = asyncio.run(asyncio.wait_for(one.complete(request()), 20))
             calls = counted.snapshot()["simulator"]["calls"]
             os._exit(0 if (free, reply.text, calls) == (True, "Hello", 1) else 1)
         finally:
@@ -270,8 +274,9 @@ async def test_a_forked_process_starts_afresh(server: ModelServer) -> None:
         while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
             await asyncio.sleep(0.01)
     assert ended == (child, 0)
-    assert limit.in_flight == 1
-    await one.complete(request())
+    assert limit.in_flight == 2  # ours and that of the request that waits
+    budget.settle(held, 0, 0.0)
+    await waiting
     assert counted.snapshot()["simulator"]["calls"] == 2
     assert len(server.bodies) == 3
 

@@ -312,7 +312,7 @@ async def test_a_fault_is_shared_on_request_only(domain: Domain, store: PinStore
     assert transition.observation == "sea"
 
 
-@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules"])
+@pytest.mark.parametrize("change", ["group", "state", "arguments", "feedback", "rules", "model"])
 async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: str) -> None:
     double, store = Double(ok("one"), ok("two")), MemoryPins()
     await play(domain, double, store, [GET])
@@ -324,8 +324,10 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: s
         domain = load_domain(domain.folder, fresh=True)
     feedback: Feedback = "explain" if change == "feedback" else "terse"
     group = "h" if change == "group" else "g"
-    _, (transition,) = await play(domain, double, store, [call], state=state, group=group, feedback=feedback)
+    options: dict[str, Any] = {"asked_as": {"simulator": {"model": "other"}}} if change == "model" else {}
+    _, (transition,) = await play(domain, double, store, [call], state=state, group=group, feedback=feedback, **options)
     assert transition.observation == "two"
+    assert (double.asked[0][0] == double.asked[1][0]) is (change not in ("feedback", "rules"))
 
 
 async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain) -> None:
@@ -337,7 +339,10 @@ async def test_what_no_call_can_see_is_not_in_the_key(domain: Domain) -> None:
 
 
 def _in_child(pins: Any, queue: Any) -> None:
-    queue.put(asyncio.run(_first(pins, maker([], "child", wait=0))))
+    async def both() -> list[JsonObject]:
+        return [(await pins.answer(key, maker([], "child", wait=0)))[0] for key in ("k", "other")]
+
+    queue.put(asyncio.run(both()))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -347,8 +352,9 @@ async def test_a_forked_process_does_not_wait_for_its_parent(store: PinStore) ->
     await busy
     forking = multiprocessing.get_context("fork")
     queue = forking.Queue()
-    child = forking.Process(target=_in_child, args=(store, queue))
+    child = forking.Process(target=_in_child, args=(store, queue), daemon=True)
     child.start()
-    assert await asyncio.to_thread(queue.get, True, 20) == {"answer": "child"}
+    other = "child" if isinstance(store, MemoryPins) else "parent"  # a file is shared, and so is its answer
+    assert await asyncio.to_thread(queue.get, True, 20) == [{"answer": "child"}, {"answer": other}]
     child.join()
     await leading
