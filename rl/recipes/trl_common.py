@@ -6,11 +6,14 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.rl.chat.thinking import choose_thinking, template_arguments
 from simia_gym.rl.extras import hide_progress_bars, require
+from simia_gym.rl.small.card import Card, read_card, write_card
 
 SHOWN = ("reward", "episodes/success", "episodes/valid", "episodes/turns", "grad_norm", "completions/mean_length")
 
@@ -28,6 +31,7 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     parser.add_argument("--lr", type=float, default=3e-4)
     parser.add_argument("--max-completion-length", type=int, default=1024, help="tokens after the prompt, in all turns")
     parser.add_argument("--prompt", choices=("compact", "full"), default="compact")
+    parser.add_argument("--thinking", choices=("never", "keep"), help="by default as the policy was trained, else keep")
     parser.add_argument("--generated", type=int, default=0, help="generated tasks, besides the fixed ones")
     parser.add_argument("--simulator", default="auto", help="world, llm, hybrid or auto")
     parser.add_argument("--model", help="model of the simulator and the user, if a model plays them")
@@ -36,10 +40,16 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/trl"))
     asked = parser.parse_args(argv)
+    trained = _card(asked).thinking
+    asked.thinking = choose_thinking(asked.thinking, trained, policy=asked.policy, where="--thinking")
     require("trl", "torch", "transformers", "trl", "datasets")
     hide_progress_bars()
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     return asked
+
+
+def _card(asked: argparse.Namespace) -> Card:
+    return (read_card(asked.policy) if asked.policy else None) or Card()
 
 
 def world(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
@@ -91,6 +101,7 @@ def config(asked: argparse.Namespace, **more: Any) -> Any:
         top_k=0,
         beta=0.0,
         use_vllm=asked.vllm,
+        chat_template_kwargs=template_arguments(asked.thinking),
         gradient_checkpointing=card,
         logging_steps=1,
         save_strategy="no",
@@ -126,5 +137,6 @@ def train(trainer: Any, asked: argparse.Namespace) -> list[dict[str, float]]:
     with (asked.out / "metrics.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(one)}\n" for one in steps)
     trainer.save_model(str(asked.out / "policy"))
+    write_card(asked.out / "policy", replace(_card(asked), prompt=asked.prompt, thinking=asked.thinking))
     print(f"metrics and policy are in {asked.out}")
     return steps

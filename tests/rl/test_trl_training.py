@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,6 +133,7 @@ def test_the_examples_train(recipe: Any, interface: Any, tmp_path: Path, monkeyp
     assert all(step["episodes/valid"] == 1 for step in steps)
     assert any(step["episodes/turns"] > 2 for step in steps)
     assert (tmp_path / "policy" / "model.safetensors").is_file()
+    assert json.loads((tmp_path / "policy" / "simia.json").read_text())["thinking"] == "keep"
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 3
     check_masks(AutoTokenizer.from_pretrained(tmp_path / "policy"), batches)
 
