@@ -9,7 +9,7 @@ import typer
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options import AsJson, Environment, Typed, with_options
-from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings
+from simia_gym.rl.grpo.config.settings import GrpoSettings, LaunchSettings
 from simia_gym.rl.sft.command import sft
 
 train = typer.Typer(
@@ -39,8 +39,8 @@ def grpo(
     from simia_gym.rl.extras import hide_progress_bars
 
     hide_progress_bars()
+    from simia_gym.rl.grpo.config.options import GrpoOptions
     from simia_gym.rl.grpo.launch import run_grpo
-    from simia_gym.rl.grpo.options import GrpoOptions
 
     asked = GrpoOptions(
         env=(env, *(more or ())),

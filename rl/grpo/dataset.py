@@ -22,9 +22,9 @@ from simia_gym.errors import InputError
 from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.thinking import DEFAULT
 from simia_gym.rl.chat.tokens import ChatTokens
-from simia_gym.rl.grpo.episodes import Purpose
+from simia_gym.rl.grpo.in_verl.worlds import AGENT
 from simia_gym.rl.grpo.initial_prompts import InitialPrompts
-from simia_gym.rl.grpo.worlds import AGENT
+from simia_gym.rl.grpo.run.episodes import Purpose
 from simia_gym.rl.labels import labels
 from simia_gym.types import JsonObject, Message, Task
 

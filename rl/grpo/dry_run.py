@@ -15,7 +15,8 @@ from simia_gym.common.formatting import compact, counted
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
-from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
+from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
+from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
 from simia_gym.rl.grpo.prepare import (
     Weighted,
     has_plain_logits,
@@ -25,9 +26,8 @@ from simia_gym.rl.grpo.prepare import (
     names_of,
     training_rows,
 )
-from simia_gym.rl.grpo.process import variables
-from simia_gym.rl.grpo.run_folder import RunFolder
-from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
+from simia_gym.rl.grpo.run.process import variables
+from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.resume import write_whole
 
 

@@ -21,10 +21,9 @@ from simia_gym.common.output import Output, tell, to_continue
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import in_short
 from simia_gym.rl.extras import require
-from simia_gym.rl.grpo import checkpoints
-from simia_gym.rl.grpo.episodes import TRAIN, forget_after, forget_validation
-from simia_gym.rl.grpo.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
-from simia_gym.rl.grpo.options import GrpoOptions, RunPlan, make_plan
+from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan, make_plan
+from simia_gym.rl.grpo.config.profile import load_profile
+from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, trainer_mode
 from simia_gym.rl.grpo.prepare import (
     addresses,
     has_plain_logits,
@@ -34,11 +33,12 @@ from simia_gym.rl.grpo.prepare import (
     write_agent_loops,
     write_data,
 )
-from simia_gym.rl.grpo.process import Training, end_marked, make_ray_folder, variables
-from simia_gym.rl.grpo.profile import load_profile
-from simia_gym.rl.grpo.progress import TrainingDisplay, on_split
-from simia_gym.rl.grpo.run_folder import RunFolder, fixed, only_one
-from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, trainer_mode
+from simia_gym.rl.grpo.run import checkpoints
+from simia_gym.rl.grpo.run.episodes import TRAIN, forget_after, forget_validation
+from simia_gym.rl.grpo.run.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
+from simia_gym.rl.grpo.run.process import Training, end_marked, make_ray_folder, variables
+from simia_gym.rl.grpo.run.progress import TrainingDisplay, on_split
+from simia_gym.rl.grpo.run.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.resume import check_settings, write_settings, write_whole
 from simia_gym.rl.small.card import Card, read_card, write_card
 

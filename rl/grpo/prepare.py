@@ -13,11 +13,11 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
-from simia_gym.rl.grpo.episodes import TRAIN, VAL, Purpose
-from simia_gym.rl.grpo.options import GrpoOptions, RunPlan
-from simia_gym.rl.grpo.run_folder import RunFolder
-from simia_gym.rl.grpo.sizes import shape_of
-from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
+from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
+from simia_gym.rl.grpo.config.sizes import shape_of
+from simia_gym.rl.grpo.in_verl.worlds import RunSettings, agent_loop_config
+from simia_gym.rl.grpo.run.episodes import TRAIN, VAL, Purpose
+from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.labels import labels
 from simia_gym.rl.resume import write_whole
 from simia_gym.rl.small.card import read_card

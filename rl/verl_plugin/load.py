@@ -47,7 +47,7 @@ def _adapters(module: ModuleType) -> None:
 
 
 def _advantages(module: ModuleType) -> None:
-    import simia_gym.rl.grpo.advantage  # noqa: F401 - registers itself
+    import simia_gym.rl.grpo.in_verl.advantage  # noqa: F401 - registers itself
 
 
 patches.install(on_cpu=on_cpu())

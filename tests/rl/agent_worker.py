@@ -20,8 +20,8 @@ from simia_gym.record.records import Record, read_records
 from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.grpo.dataset import Row, write_dataset
-from simia_gym.rl.grpo.episodes import Purpose, training_job
-from simia_gym.rl.grpo.worlds import RunSettings, agent_loop_config
+from simia_gym.rl.grpo.in_verl.worlds import RunSettings, agent_loop_config
+from simia_gym.rl.grpo.run.episodes import Purpose, training_job
 from simia_gym.rollout.jobs import world_group
 from simia_gym.rollout.play import play
 from simia_gym.rollout.replay import replay_file
@@ -177,7 +177,7 @@ def prepare(
     """
     from verl.utils.dataset.rl_dataset import RLHFDataset
 
-    from simia_gym.rl.grpo.verl_config import compose
+    from simia_gym.rl.grpo.config.verl_config import compose
 
     run, policy, data = folder / "run", policy_folder(folder / "policy", template), folder / f"{purpose}.parquet"
     words = tokenizer(template)

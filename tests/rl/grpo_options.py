@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.rl.grpo.episodes import EpisodeLine
-from simia_gym.rl.grpo.options import GrpoOptions
-from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings
+from simia_gym.rl.grpo.config.options import GrpoOptions
+from simia_gym.rl.grpo.config.settings import GrpoSettings, LaunchSettings
+from simia_gym.rl.grpo.run.episodes import EpisodeLine
 
 LINE = EpisodeLine(
     step=1, purpose="train", uid="u", group="g", sample=0, env="simia/retail-v0", prompt="compact", task="t",

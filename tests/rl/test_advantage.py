@@ -16,7 +16,7 @@ import torch
 from verl.trainer.ppo import core_algos
 
 import simia_gym.rl.verl_plugin.load  # noqa: F401 - patches verl
-from simia_gym.rl.grpo.advantage import group_advantage
+from simia_gym.rl.grpo.in_verl.advantage import group_advantage
 
 NAN = float("nan")
 HALF = math.sqrt(0.5)

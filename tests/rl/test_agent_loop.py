@@ -23,7 +23,7 @@ from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.trajectories import conversation
-from simia_gym.rl.grpo.episodes import read_episodes, training_job
+from simia_gym.rl.grpo.run.episodes import read_episodes, training_job
 from simia_gym.rl.sft.encode import IGNORED, encode
 from simia_gym.rollout.jobs import world_group
 

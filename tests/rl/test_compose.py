@@ -19,9 +19,9 @@ need("torch", "verl", "hydra")
 import re
 
 from simia_gym.cli.app import run as main
-from simia_gym.rl.grpo.options import make_plan
-from simia_gym.rl.grpo.profile import flat, load_profile, profile_names, quoted
-from simia_gym.rl.grpo.verl_config import as_yaml, check_supported, compose, overrides, validate
+from simia_gym.rl.grpo.config.options import make_plan
+from simia_gym.rl.grpo.config.profile import flat, load_profile, profile_names, quoted
+from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
 from simia_gym.rl.small.card import Card, write_card
 
 from .grpo_options import grpo_options

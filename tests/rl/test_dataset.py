@@ -23,11 +23,11 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.tokens import ChatTokens
+from simia_gym.rl.grpo.config.options import make_plan
+from simia_gym.rl.grpo.config.profile import load_profile
 from simia_gym.rl.grpo.dataset import DatasetFacts, Row, Weighted, played_config, write_dataset
-from simia_gym.rl.grpo.options import make_plan
 from simia_gym.rl.grpo.prepare import load_worlds, training_rows, write_data
-from simia_gym.rl.grpo.profile import load_profile
-from simia_gym.rl.grpo.run_folder import RunFolder
+from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.labels import labels
 
 from .agent_worker import RETAIL, WEBSHOP, policy_folder, suite_of, tokenizer

@@ -34,11 +34,11 @@ from simia_gym.cli.app import run as main
 from simia_gym.common.event_loop import run_sync
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.rl.chat.tokens import Conversation
-from simia_gym.rl.grpo import checkpoints
-from simia_gym.rl.grpo.episodes import EPISODES, EpisodeLine, read_episodes
-from simia_gym.rl.grpo.metrics import read_metrics
-from simia_gym.rl.grpo.process import end_marked, marked
-from simia_gym.rl.grpo.run_folder import RunFolder
+from simia_gym.rl.grpo.run import checkpoints
+from simia_gym.rl.grpo.run.episodes import EPISODES, EpisodeLine, read_episodes
+from simia_gym.rl.grpo.run.metrics import read_metrics
+from simia_gym.rl.grpo.run.process import end_marked, marked
+from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.small.build import build_policy
 from simia_gym.types import Message
 

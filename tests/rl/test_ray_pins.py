@@ -156,7 +156,7 @@ class Player:
     """A process that plays the episodes of a training."""
 
     def __init__(self, run: str) -> None:
-        from simia_gym.rl.grpo.worlds import RunSettings, Worlds
+        from simia_gym.rl.grpo.in_verl.worlds import RunSettings, Worlds
 
         self._pins: Any = Worlds(RunSettings(run=run, workers=2)).suite('{"env":"simia/webshop-v0"}').resources.pins
 

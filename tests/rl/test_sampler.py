@@ -30,10 +30,10 @@ from verl.trainer.ppo.v1.trainer_base import PPOTrainer
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 
-import simia_gym.rl.grpo.advantage  # noqa: F401
-from simia_gym.rl.grpo.episodes import BATCHES
-from simia_gym.rl.grpo.sampler import EpisodeSampler, EpisodeSamplerAsync
-from simia_gym.rl.grpo.workers import TakingTurns, WorkerWatch
+import simia_gym.rl.grpo.in_verl.advantage  # noqa: F401
+from simia_gym.rl.grpo.in_verl.sampler import EpisodeSampler, EpisodeSamplerAsync
+from simia_gym.rl.grpo.in_verl.workers import TakingTurns, WorkerWatch
+from simia_gym.rl.grpo.run.episodes import BATCHES
 
 from .agent_worker import WEBSHOP, Prepared, ScriptedEngine, prepare, suite_of, tokenizer
 from .ray_cluster import Cluster

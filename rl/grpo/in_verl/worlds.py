@@ -17,7 +17,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.settings import Settings, setting
-from simia_gym.rl.grpo.episodes import EpisodeLog
+from simia_gym.rl.grpo.run.episodes import EpisodeLog
 from simia_gym.types import JsonObject
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RunSettings(Settings):
 
 def agent_loop_config(settings: RunSettings) -> list[JsonObject]:
     """Content of verl's ``rollout.agent.agent_loop_config_path``, which names our agent loop."""
-    target = "simia_gym.rl.grpo.agent_loop.EpisodeLoop"
+    target = "simia_gym.rl.grpo.in_verl.agent_loop.EpisodeLoop"
     return [{"name": AGENT, "_target_": target, "settings": encode(settings.to_json()).decode()}]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from simia_gym.errors import InputError
-from simia_gym.rl.grpo.settings import GrpoSettings
+from simia_gym.rl.grpo.config.settings import GrpoSettings
 
 FOLDER = Path(__file__).parent / "profiles"
 _BASE = "base"
@@ -86,7 +86,7 @@ def _read(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        fix = "Give a YAML file with the keys of those in rl/grpo/profiles."
+        fix = "Give a YAML file with the keys of those in rl/grpo/config/profiles."
         raise InputError(f"{path} cannot be read: {error}", where="--profile", fix=fix) from None
     unknown = sorted(set(data) - _KEYS) if isinstance(data, dict) else ["(no mapping)"]
     if unknown:

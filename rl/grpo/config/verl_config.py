@@ -11,14 +11,14 @@ from typing import Any
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.extras import require
-from simia_gym.rl.grpo.episodes import BATCHES
-from simia_gym.rl.grpo.options import RunPlan
-from simia_gym.rl.grpo.profile import flat, merged, quoted
-from simia_gym.rl.grpo.sizes import fitted, shape_of
+from simia_gym.rl.grpo.config.options import RunPlan
+from simia_gym.rl.grpo.config.profile import flat, merged, quoted
+from simia_gym.rl.grpo.config.sizes import fitted, shape_of
+from simia_gym.rl.grpo.run.episodes import BATCHES
 
 MAIN = "ppo_trainer"
-SAMPLER = "pkg://simia_gym.rl.grpo.sampler"
-ON_SAVE = "simia_gym.rl.grpo.checkpoints.MarkComplete"
+SAMPLER = "pkg://simia_gym.rl.grpo.in_verl.sampler"
+ON_SAVE = "simia_gym.rl.grpo.run.checkpoints.MarkComplete"
 POLL_SECONDS = 0.05
 """Seconds between two polls for finished episodes; a step of a small policy is shorter than verl's default of 2 s."""
 RISING_STEPS = 5

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from simia_gym.common.locks import take_lock
 from simia_gym.errors import InputError
-from simia_gym.rl.grpo.options import MAY_CHANGE
+from simia_gym.rl.grpo.config.options import MAY_CHANGE
 from simia_gym.rl.resume import SETTINGS
 from simia_gym.types import JsonObject
 

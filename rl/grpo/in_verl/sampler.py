@@ -24,7 +24,7 @@ from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.v1.replay_buffer import FILTER_GROUPS_REWARD_METRIC, ReplayBuffer, ReplayBufferAsync
 
-from simia_gym.rl.grpo.workers import WorkerWatch
+from simia_gym.rl.grpo.in_verl.workers import WorkerWatch
 
 logger = logging.getLogger("simia_gym")
 

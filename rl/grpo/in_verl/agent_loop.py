@@ -22,8 +22,8 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.errors import SimiaError
 from simia_gym.rl.chat.play import Limits, Played, Turn, play
 from simia_gym.rl.grpo.dataset import Row
-from simia_gym.rl.grpo.episodes import EpisodeLine, models_used, training_job
-from simia_gym.rl.grpo.worlds import Worlds, worlds_of
+from simia_gym.rl.grpo.in_verl.worlds import Worlds, worlds_of
+from simia_gym.rl.grpo.run.episodes import EpisodeLine, models_used, training_job
 from simia_gym.rollout.jobs import world_group
 from simia_gym.types import FaultInfo, JsonObject, Message
 
@@ -38,7 +38,7 @@ class EpisodeLoop(AgentLoopBase):
 
     Args:
         args: verl's arguments.
-        settings: The JSON text of `simia_gym.rl.grpo.worlds.RunSettings`.
+        settings: The JSON text of `simia_gym.rl.grpo.in_verl.worlds.RunSettings`.
         kwargs: verl's arguments.
     """
 

@@ -16,8 +16,8 @@ from simia_gym.domain.registration import resolve_env
 from simia_gym.errors import InputError
 from simia_gym.policies.base import THINKING_OFF, Thinking
 from simia_gym.rl.chat.thinking import DEFAULT, choose_thinking
-from simia_gym.rl.grpo.profile import Profile
-from simia_gym.rl.grpo.settings import GrpoSettings, LaunchSettings
+from simia_gym.rl.grpo.config.profile import Profile
+from simia_gym.rl.grpo.config.settings import GrpoSettings, LaunchSettings
 from simia_gym.rl.labels import labels
 from simia_gym.rl.small.card import Card, read_card
 from simia_gym.types import JsonObject

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO
 
 from simia_gym.rl.extras import cores
-from simia_gym.rl.grpo.profile import Profile
-from simia_gym.rl.grpo.run_folder import RunFolder
+from simia_gym.rl.grpo.config.profile import Profile
+from simia_gym.rl.grpo.run.run_folder import RunFolder
 
 MARK = "SIMIA_TRAINING"
 _PR_SET_PDEATHSIG = 1

@@ -1,0 +1,1 @@
+"""Options, profiles and verl's configuration of a training."""

@@ -1,0 +1,1 @@
+"""What runs inside verl: classes and functions that it loads by name."""

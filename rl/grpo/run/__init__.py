@@ -1,0 +1,1 @@
+"""The folder, processes and numbers of a running training."""
