@@ -37,11 +37,10 @@ def grpo(
 ) -> int:
     """Train a policy by GRPO, with verl and Ray."""
     from simia_gym.rl.extras import hide_progress_bars
-
-    hide_progress_bars()
     from simia_gym.rl.grpo.config.options import GrpoOptions
     from simia_gym.rl.grpo.launch import run_grpo
 
+    hide_progress_bars()
     asked = GrpoOptions(
         env=(env, *(more or ())),
         training=typed.values(GrpoSettings),
