@@ -107,13 +107,14 @@ def test_functions_see_the_state_and_the_touched_rows(schema: StateSchema) -> No
         ({"tables": {"a": {"row": {"type": 4}}}}, "tables.a.row: "),
         ({"tables": {"a": {"row": {"$ref": "#/none"}}}}, "'/none'"),
         ({"tables": {"a": {"foreign_keys": [{"path": "/x"}]}}}, "tables.a.foreign_keys"),
-        ({"tables": {"a": {"foreign_keys": {"/x": "b"}}}}, "names the table 'b'"),
-        ({"tables": {"a": {"foreign_keys": {"x": "a"}}}}, "JSON Pointer"),
+        ({"tables": {"a": {"foreign_keys": {"/x": "b"}}}}, "tables.a.foreign_keys./x: names the table 'b'"),
+        ({"tables": {"a": {"foreign_keys": {"x": "a"}}}}, "tables.a.foreign_keys.x: this is no JSON Pointer"),
         ({"tables": {"a": {"key": 4}}}, "tables.a.key: "),
         ({"tables": {"a": {"key": "/~5"}}}, "tables.a.key"),
         ({"tables": {"a": {}}, "invariants": [{}]}, "invariants[0].id"),
         ({"tables": {"a": {}}, "invariants": [{"id": "x", "table": "b"}]}, "invariants[0]: lacks left"),
-        ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "table": "b"}]}, "names the table 'b'"),
+        ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "table": "b"}]}, "invariants[0]: names the table 'b'"),
+        ({"tables": [1] * 200}, "tables: Input should be an object, got [1, 1"),
         ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "op": "~"}]}, "invariants[0].op: "),
         ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "op": ["<="]}]}, "invariants[0].op: "),
         ({"tables": {"a": {}}, "invariants": [{**COMPARISON, "table": None}]}, "invariants[0]: lacks table"),
@@ -126,3 +127,12 @@ def test_broken_schema_is_named(tmp_path: Path, value: Any, says: str) -> None:
         _read(tmp_path, value)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < len(str(tmp_path)) + 200
+
+
+def test_every_table_that_does_not_exist_is_named_by_its_place(tmp_path: Path) -> None:
+    tables = {"a": {"foreign_keys": {"/y": "b", "/z/*/w": "c", "/u": "a"}}}
+    with pytest.raises(DomainError) as caught:
+        _read(tmp_path, {"tables": tables, "invariants": [COMPARISON, {**COMPARISON, "table": "d"}]})
+    places = [problem.where.rpartition(": ")[2] for problem in caught.value.problems]
+    assert places == ["tables.a.foreign_keys./y", "tables.a.foreign_keys./z/*/w", "invariants[1]"]

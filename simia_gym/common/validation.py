@@ -12,6 +12,12 @@ from simia_gym.errors import DomainError
 
 T = TypeVar("T")
 
+_LONGEST = 60
+_LISTS = dict.fromkeys(("list_type", "tuple_type"), "Input should be a list")
+_OBJECTS = ("dict_type", "mapping_type", "dataclass_type", "model_type", "model_attributes_type")
+_KINDS: Mapping[str, str] = {**_LISTS, **dict.fromkeys(_OBJECTS, "Input should be an object")}
+"""What is said, in JSON's words, where a value is of the wrong kind."""
+
 
 def validated(
     model: type[T],
@@ -38,7 +44,9 @@ def validated(
         adapter: TypeAdapter[T] = _adapter(cast(Any, model))
         return adapter.validate_python(value, context=context)
     except ValidationError as error:
-        raise DomainError.of([_explain(model, one, where, fix) for one in error.errors(include_url=False)]) from error
+        raise DomainError.of(
+            [_explain(model, value, one, where, fix) for one in error.errors(include_url=False)]
+        ) from error
 
 
 @cache
@@ -46,18 +54,37 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
     return TypeAdapter(model)
 
 
-def _explain(model: type, detail: Any, where: str | Callable[[Sequence[str | int]], str], fix: str) -> DomainError:
-    path = detail["loc"]
+def _explain(
+    model: type, value: Any, detail: Any, where: str | Callable[[Sequence[str | int]], str], fix: str
+) -> DomainError:
+    kind = detail["type"]
+    path = _path_in(value, detail["loc"])
+    if kind == "missing":
+        path.append(detail["loc"][-1])
     inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     name = inside.removeprefix(".")
     place = f"{where}{name if where.endswith(' ') else inside}" if isinstance(where, str) else where(path)
     fields: Mapping[str, Any] = getattr(model, "__pydantic_fields__", {})
-    if detail["type"] == "missing":
+    if kind == "missing":
         note = getattr(fields.get(name), "description", None) or ""
-        return DomainError(f"the key {name!r} is missing", where=place, fix=f"Add it. {note}".strip())
-    if detail["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return DomainError(f"the key {path[-1]!r} is missing", where=place, fix=f"Add it. {note}".strip())
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = f" The keys are: {', '.join(fields)}." if len(path) == 1 and fields else ""
-        return DomainError(f"there is no key {name!r}", where=place, fix=f"Remove it.{keys}")
-    message = detail["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
+        return DomainError(f"there is no key {path[-1]!r}", where=place, fix=f"Remove it.{keys}")
+    message = _KINDS.get(kind) or detail["msg"].removeprefix("Value error, ")
     what = message if isinstance(where, str) else f"{name}: {message}"
-    return DomainError(f"{what}, got {detail['input']!r:.80}", where=place.removesuffix(": "), fix=fix)
+    got = repr(detail["input"])
+    shown = got if len(got) <= _LONGEST else f"{got[:_LONGEST]}…"
+    return DomainError(f"{what}, got {shown}", where=place.removesuffix(": "), fix=fix)
+
+
+def _path_in(value: Any, location: Sequence[str | int]) -> list[str | int]:
+    """The parts of a location that lead to a part of the value; the others name a kind of value that was tried."""
+    path: list[str | int] = []
+    for part in location:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            continue
+        path.append(part)
+    return path

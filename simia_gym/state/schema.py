@@ -29,7 +29,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_json
 from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
-from simia_gym.errors import InputError, PatchError
+from simia_gym.errors import DomainError, InputError, PatchError
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
 
@@ -159,15 +159,6 @@ class StateSchema(BaseModel):
     tables: dict[str, TableSchema]
     invariants: tuple[Invariant, ...] = ()
 
-    @model_validator(mode="after")
-    def _tables_exist(self) -> StateSchema:
-        named = [target for table in self.tables.values() for target in table.foreign_keys.values()]
-        named += [one.table for one in self.invariants if one.table is not None]
-        unknown = sorted(set(named) - set(self.tables))
-        if unknown:
-            raise ValueError(f"a foreign key or an invariant names the table {unknown[0]!r}, which is not in 'tables'")
-        return self
-
     @property
     def open_tables(self) -> frozenset[str]:
         """Tables in which a simulator may reveal rows."""
@@ -227,7 +218,21 @@ def read_state_schema(path: Path) -> StateSchema:
         DomainError: The file has mistakes; ``problems`` holds one error per mistake.
     """
     value = read_json(path, what="state schema")
-    return validated(StateSchema, value, where=f"{path}: ", context={"folder": path.parent})
+    schema = validated(StateSchema, value, where=f"{path}: ", context={"folder": path.parent})
+    named: dict[str, str | None] = {
+        f"tables.{name}.foreign_keys.{make_pointer(*steps)}": target
+        for name, table in schema.tables.items()
+        for steps, target in table.foreign_keys.items()
+    }
+    named |= {f"invariants[{number}]": one.table for number, one in enumerate(schema.invariants)}
+    problems = [
+        DomainError(f"names the table {target!r}", where=f"{path}: {place}", fix="Name one of 'tables'.")
+        for place, target in named.items()
+        if target is not None and target not in schema.tables
+    ]
+    if problems:
+        raise DomainError.of(problems)
+    return schema
 
 
 def values_at(value: Any, path: Sequence[str]) -> list[Any]:

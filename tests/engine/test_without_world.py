@@ -83,7 +83,8 @@ def test_a_model_can_play_tools_that_the_world_lacks(folder: Path) -> None:
     ("marks", "named"),
     [
         ({"effect": "maybe"}, "effect"),
-        ({"reads": "counters"}, "reads"),
+        ({"reads": "counters"}, "x-simia: reads: Input should be a list"),
+        ({"render": 7}, "x-simia: render: Input should be "),
         ({"writes": ["counters//x"]}, "counters//x"),
         ({"terminal": 1}, "terminal"),
         ({"colour": "red"}, "'colour'. Remove it. The keys are: effect, "),

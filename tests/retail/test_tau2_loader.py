@@ -147,6 +147,10 @@ MISTAKES: list[tuple[Callable[[Path], object], str]] = [
     (_database(lambda v: _first(_first(v["products"])["variants"]).update(price="12")), ".price"),
     (_database(lambda v: _first(v["orders"]).update(status="lost")), ".status"),
     (_database(lambda v: _first(v["users"])["payment_methods"].update(x={"source": "cash"})), ".payment_methods.x"),
+    (
+        _database(lambda v: _first(v["users"])["payment_methods"].update(x={"source": "credit_card"})),
+        ".payment_methods.x.id: the key 'id' is missing",
+    ),
     (_database(lambda v: _first(_first(v["products"])["variants"]).update(available=1)), ".available"),
     (_database(lambda v: _first(v["users"]).update(user_id="x")), "user_id is 'x', but its row is kept as"),
     (lambda d: (d / "tasks_test.jsonl").write_text("\n{"), "tasks_test.jsonl:2:2: not valid JSON"),
