@@ -9,6 +9,7 @@ from typing import Any
 
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rollout.jobs import EpisodeSlot, Plan
 from simia_gym.rollout.pools import Elsewhere
 from simia_gym.types import JsonObject
@@ -25,7 +26,7 @@ class WorkerSetup:
         folder: The driver's current folder, the base of relative paths.
         config: The environment, with the simulator that the driver resolved ``auto`` to.
         resources: Endpoints of models and the shared pinned answers.
-        budget: The actor that holds the budget, if there is one.
+        budget: Whether the worker gets a share of a budget.
         plan: The episodes of the whole run.
         policy: The policy, as the driver was asked for it.
         slots: The largest number of episodes in flight in one worker.
@@ -36,7 +37,7 @@ class WorkerSetup:
     folder: str
     config: EnvConfig
     resources: Resources
-    budget: Any
+    budget: bool
     plan: Plan
     policy: Elsewhere
     slots: int
@@ -73,6 +74,23 @@ class SlotResult:
     line: bytes = b""
     times: JsonObject = field(default_factory=dict)
     error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerReply:
+    """A worker's reply to one exchange.
+
+    Attributes:
+        finished: Episodes that finished since the last reply.
+        usage: Usage of models since the last reply, from `simia_gym.llm.accounts.Accounts.drain`.
+        in_force: Budget limits that apply in the worker now.
+        spent: What the worker has used of its budget.
+    """
+
+    finished: list[SlotResult]
+    usage: Any
+    in_force: Amounts
+    spent: Amounts
 
 
 def model_variables() -> dict[str, str]:

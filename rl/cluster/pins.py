@@ -13,22 +13,28 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import ray
 
 from simia_gym.common.json_encoding import decode, encode
-from simia_gym.errors import InputError
+from simia_gym.errors import Fault, InputError
 from simia_gym.llm.transport.forks import fresh_after_fork
-from simia_gym.rl.cluster.actors import reply, shared_actor
 from simia_gym.simulators.pins import Make, SharedPins
 from simia_gym.types import JsonObject
 
+T = TypeVar("T")
+
 _CAPACITY = 500_000
 """The largest number of answers that are kept; the least recently used ones are dropped first."""
+_CONCURRENT_CALLS = 10_000
+"""Calls that may wait at the actor at once."""
+_NAMESPACE = "simia"
+"""Ray's namespace of the actors."""
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +116,7 @@ class RayPins(SharedPins):
             raise InputError("Ray is not initialised in this process", where="pins", fix="Call ray.init() first.")
         super().__init__()
         self.name, self._lease = name, lease
-        self._actor: Any = shared_actor(PinActor, lease, name=name)
+        self._actor: Any = _find_or_create(name, lease)
         self.after_fork()
         fresh_after_fork(self)
 
@@ -125,7 +131,7 @@ class RayPins(SharedPins):
         asker = uuid.uuid4().hex
         call = self._actor.claim.remote(key, self._process, asker)
         try:
-            answer: bytes | None = await reply(call, "pin_store")
+            answer: bytes | None = await _reply(call)
             if answer is not None:
                 found: JsonObject = decode(answer)
                 return found, True
@@ -135,7 +141,7 @@ class RayPins(SharedPins):
             # If this was cancelled while it waited, the actor may still grant the claim, and nobody would release it.
             call.future().add_done_callback(lambda _: self._actor.release.remote(key, asker))
             raise
-        stored: bytes = await reply(self._actor.settle.remote(key, written), "pin_store")
+        stored: bytes = await _reply(self._actor.settle.remote(key, written))
         if stored == written:
             return made, False
         other: JsonObject = decode(stored)  # the claim became void, and another process answered first
@@ -163,3 +169,25 @@ class RayPins(SharedPins):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the lease alone."""
         return partial(RayPins, lease=self._lease), (self.name,)
+
+
+def _find_or_create(name: str, lease: float) -> Any:
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    options = {
+        "name": name,
+        "namespace": _NAMESPACE,
+        "get_if_exists": True,
+        "num_cpus": 0,
+        "max_concurrency": _CONCURRENT_CALLS,
+        "scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True),
+    }
+    return ray.remote(PinActor).options(**options).remote(lease)
+
+
+async def _reply(call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except ray.exceptions.RayError as error:
+        what = f"the actor that holds the pinned answers is lost: {type(error).__name__}"
+        raise Fault("pin_store", what, role="simulator") from error

@@ -23,10 +23,9 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.records import Record, record_from_json
-from simia_gym.rl.cluster.actors import shared_actor
 from simia_gym.rl.cluster.assignments import Assignments
-from simia_gym.rl.cluster.budget import BudgetActor
-from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerSetup, model_variables
+from simia_gym.rl.cluster.budget_shares import BudgetShares
+from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.pins import RayPins
 from simia_gym.rl.cluster.session import graphics_cards, processors, session
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
@@ -41,6 +40,8 @@ _CALLS_AHEAD = 2
 """Calls that a worker has at once: while one is executed, the next one is queued already."""
 _POLL_CLUSTER = 5.0
 """Seconds between two checks of how many processors the cluster has."""
+_POLL_BUDGET = 0.05
+"""Seconds after which a worker without a fair share of the budget gets new limits."""
 _LEAST_DEATHS = 6
 """Deaths of workers in a row, without a finished episode between them, before the run stops."""
 
@@ -95,7 +96,7 @@ class RayPool(Pool):
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._running: dict[str, Any] = {}
-        self._budget: Any = None
+        self._shares = BudgetShares(resources.budget)
         self._deaths = 0
 
     async def run(self, store: RecordStore) -> Summary:
@@ -118,8 +119,6 @@ class RayPool(Pool):
         # Episodes share pinned answers within their group, so a group of one needs no store across processes.
         shared = self.suite.pins is not None and self.plan.group > 1
         pins = RayPins(f"rollout-{os.urandom(8).hex()}") if shared else None
-        if (most := self.suite.resources.budget) is not None:
-            self._budget = shared_actor(BudgetActor, most.max_calls, most.max_tokens, most.max_cost)
         self._spawn(self._start_workers(store, pins))
         try:
             await self._over.wait()
@@ -127,7 +126,7 @@ class RayPool(Pool):
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            for actor in (*self._running.values(), *([] if self._budget is None else [self._budget])):
+            for actor in self._running.values():
                 ray.kill(actor)
             if pins is not None:
                 pins.close()
@@ -182,7 +181,7 @@ class RayPool(Pool):
             folder=os.getcwd(),
             config=replace(self.suite.config, simulator=self.suite.simulator_name),
             resources=Resources(base_url=resources.base_url, base_urls=dict(resources.base_urls), pins=pins),
-            budget=self._budget,
+            budget=resources.budget is not None,
             plan=self.plan,
             policy=replace(self._elsewhere, options=replace(self._elsewhere.options, api_key=None, client=None)),
             slots=-(-self._concurrency // workers),
@@ -199,7 +198,7 @@ class RayPool(Pool):
             actor = ray.remote(Worker).options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote()
             self._running[name] = actor
             try:
-                ready: WorkerReady = await actor.start.remote(name, setup, model_variables())
+                ready: WorkerReady = await actor.start.remote(setup, model_variables())
                 if ready.problem is not None:
                     what = f"a worker on {ready.node} cannot play: {ready.problem}"
                     raise InputError(what, where="--ray", fix="All nodes need what this one has.")
@@ -218,11 +217,14 @@ class RayPool(Pool):
         recent = 0
         while not self._assignments.done:
             self._changed.clear()
-            more = 0 if self._halted else self._wanted(name, capacity, recent)
+            fair = self._shares.enough(name)
+            more = self._wanted(name, capacity, recent) if fair and not self._halted else 0
             slots = self._assignments.assign(name, more)
             busy = self._assignments.count(name) > 0
-            if busy:
-                calls.append(actor.exchange.remote(slots, self._halted))
+            if busy or not fair:
+                calls.append(actor.exchange.remote(slots, self._shares.grant(name), self._halted))
+                if not fair:
+                    await asyncio.sleep(_POLL_BUDGET)
             elif not calls:
                 if self._halted and not any(self._assignments.count(other) for other in self._running):
                     break
@@ -230,10 +232,11 @@ class RayPool(Pool):
                 continue
             if busy and len(calls) < _CALLS_AHEAD:
                 continue
-            finished, usage = await calls.popleft()
-            accounts().add(usage)
-            recent = len(finished)
-            self._take_in(name, finished, store)
+            reply: WorkerReply = await calls.popleft()
+            self._shares.report(name, reply.in_force, reply.spent)
+            accounts().add(reply.usage)
+            recent = len(reply.finished)
+            self._take_in(name, reply.finished, store)
         self._over.set()
 
     def _wanted(self, name: str, capacity: int, recent: int) -> int:
@@ -279,8 +282,7 @@ class RayPool(Pool):
         """
         self.lost += 1
         self._deaths += 1
-        if self._budget is not None:
-            self._budget.worker_died.remote(name)
+        self._shares.worker_died(name)
         for slot in self._assignments.worker_died(name):
             job = job_at(self.plan, self.suite.tasks, *slot)
             if isinstance(job, MissingTask):

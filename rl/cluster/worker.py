@@ -11,10 +11,10 @@ import asyncio
 import os
 import platform
 import sys
+import time
 import traceback
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 from simia_gym.assembly.suite import load_suite
 from simia_gym.common.event_loop import new_loop
@@ -22,8 +22,8 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.errors import InputError, SimiaError
 from simia_gym.llm.accounts import accounts
 from simia_gym.policies import policy_hash
-from simia_gym.rl.cluster.budget import RayBudget
-from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerSetup, set_model_variables
+from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare
+from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, set_model_variables
 from simia_gym.rollout.jobs import EpisodeSlot, MissingTask, job_at
 from simia_gym.rollout.pool import Pool
 from simia_gym.version import __version__
@@ -40,9 +40,10 @@ class Worker:
     def __init__(self) -> None:
         self._loop = new_loop()
         self._open = ExitStack()
+        self._share = BudgetShare()
         self._runner: EpisodeRunner | None = None
 
-    def start(self, name: str, setup: WorkerSetup, variables: dict[str, str]) -> WorkerReady:
+    def start(self, setup: WorkerSetup, variables: dict[str, str]) -> WorkerReady:
         """Build the environment and the policy; the driver's `model_variables` replace those of this process."""
         ready = WorkerReady(node=platform.node(), pid=os.getpid())
         try:
@@ -51,7 +52,7 @@ class Worker:
                 os.chdir(setup.folder)
                 sys.path.append(setup.folder)
             asyncio.set_event_loop(self._loop)
-            self._runner = EpisodeRunner(_build(name, setup), setup.slots)
+            self._runner = EpisodeRunner(_build(setup, self._share), self._share, setup.slots)
             self._open.enter_context(self._runner.pool.playing())
         except SimiaError as error:
             return replace(ready, problem=str(error))
@@ -67,20 +68,23 @@ class Worker:
         asyncio.set_event_loop(None)
         self._loop.close()
 
-    def exchange(self, slots: list[EpisodeSlot], halted: bool = False) -> tuple[list[SlotResult], Any]:
+    def exchange(self, slots: list[EpisodeSlot], limits: Amounts, halted: bool = False) -> WorkerReply:
         """Play for a while, and report the episodes that finished and the usage of models since the last call.
 
         Args:
             slots: Further episodes.
+            limits: This worker's budget limits from now on, as totals since its start.
             halted: Whether to start no episode any more.
         """
         if self._runner is None:
             raise RuntimeError("call start first")
+        in_force = self._share.grant(limits)
         finished = self._loop.run_until_complete(self._runner.play(slots, halted))
-        return finished, accounts().drain()
+        usage, spent = accounts().drain(), self._share.spent()
+        return WorkerReply(finished=finished, usage=usage, in_force=in_force, spent=spent)
 
 
-def _build(name: str, setup: WorkerSetup) -> Pool:
+def _build(setup: WorkerSetup, share: BudgetShare) -> Pool:
     """Build environment, policy and pool from the driver's settings.
 
     Raises:
@@ -89,8 +93,7 @@ def _build(name: str, setup: WorkerSetup) -> Pool:
     if setup.version != __version__:
         what = f"simia-gym is of version {__version__} and the driver's of {setup.version}"
         raise InputError(what, where="--ray", fix="Install the same on all nodes.")
-    budget = None if setup.budget is None else RayBudget(setup.budget, name)
-    suite = load_suite(setup.config, replace(setup.resources, budget=budget))
+    suite = load_suite(setup.config, replace(setup.resources, budget=share if setup.budget else None))
     plan, policy = setup.plan, setup.policy.policy
     if suite.domain.hash != plan.domain_hash:
         what = f"the domain {suite.domain.name} differs from the driver's"
@@ -107,8 +110,8 @@ def _build(name: str, setup: WorkerSetup) -> Pool:
 class EpisodeRunner:
     """Plays the episodes of one worker, so many at once."""
 
-    def __init__(self, pool: Pool, slots: int) -> None:
-        self.pool, self._slots = pool, slots
+    def __init__(self, pool: Pool, share: BudgetShare, slots: int) -> None:
+        self.pool, self._share, self._slots = pool, share, slots
         self._tasks: set[asyncio.Task[SlotResult]] = set()
         self._halted = False
         # As in the local pool, one episode at a time is enough until one waits for something.
@@ -129,7 +132,9 @@ class EpisodeRunner:
             return []
         # The driver's next call brings further episodes, so with free slots this call returns soon.
         seconds = _LONGEST_CALL if len(self._tasks) >= self._slots else _LINGER
-        await asyncio.wait(self._tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        until = time.monotonic() + seconds
+        while not any(task.done() for task in self._tasks) and time.monotonic() < until and not self._share.starved:
+            await asyncio.wait(self._tasks, timeout=_LINGER, return_when=asyncio.FIRST_COMPLETED)
         done, self._tasks = await asyncio.wait(self._tasks, timeout=_LINGER)
         return [task.result() for task in done]
 

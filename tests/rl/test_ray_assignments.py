@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.errors import Fault
-from simia_gym.llm.budget import NO_GUESS, Reservation
+from simia_gym.llm.budget import Budget
 
 from .libraries import need
 
 need("ray")
 
 from simia_gym.rl.cluster.assignments import Assignments
-from simia_gym.rl.cluster.budget import BudgetActor
+from simia_gym.rl.cluster.budget_shares import Amounts, BudgetShare, BudgetShares
 from simia_gym.rollout.jobs import EpisodeSlot, Job, Plan, job_at, make_jobs, slots_of
 
 
@@ -81,21 +83,62 @@ def test_episodes_are_numbered_in_the_order_of_the_local_pool() -> None:
         assert [(suite.tasks[p.task].id, p.member) for p in found] == [(job.task.id, job.member) for job in jobs]
 
 
-async def test_what_a_dead_worker_had_in_flight_counts_as_used() -> None:
-    budget = BudgetActor(None, 100, None)
-    held = await budget.admit("a", "judge", 40, 0.0, NO_GUESS)
-    assert isinstance(held, Reservation)
-    await budget.settle("a", held, 10, 0.0)
-    await budget.settle("a", held, 10, 0.0)  # nothing is left to settle
-    for worker in "ab":
-        assert await budget.admit(worker, "judge", 40, 0.0, NO_GUESS) == held
-    waits = asyncio.ensure_future(budget.admit("b", "judge", 20, 0.0, NO_GUESS))
-    await asyncio.sleep(0)
-    assert not waits.done()  # 10 are used and 80 reserved
-    await budget.worker_died("a")
-    await budget.worker_died("a")
-    await budget.settle("b", held, 30, 0.0)
-    held = await asyncio.wait_for(waits, 5.0)  # 80 are used
-    assert isinstance(held, Reservation)
-    await budget.settle("b", held, 20, 0.0)
-    assert isinstance(await budget.admit("b", "judge", 1, 0.0, NO_GUESS), Fault)
+@given(
+    st.integers(1, 40),
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["grant", "answer", "ask", "die"])), max_size=80),
+)
+@settings(deadline=None)
+def test_workers_never_use_more_than_the_budget_between_them(calls: int, moves: list[tuple[str, str]]) -> None:
+    shares, used = BudgetShares(Budget(max_calls=calls)), 0
+    workers: dict[str, BudgetShare] = {}
+    sent: dict[str, list[Amounts]] = {}
+    for name, move in moves:
+        share = workers.setdefault(name, BudgetShare())
+        if move == "grant":
+            sent.setdefault(name, []).append(shares.grant(name))
+        elif move == "answer" and sent.get(name):
+            in_force = share.grant(sent[name].pop(0))
+            shares.report(name, in_force, share.spent())
+        elif move == "ask":
+            with contextlib.suppress(Fault):
+                share.settle(share.reserve("judge", 0, 0.0), 0, 0.0)
+                used += 1
+        elif move == "die":
+            # What it used since its last answer is not known.
+            used -= int((share.spent().calls or 0) - (_heard(shares, name).calls or 0))
+            shares.worker_died(name)
+            workers.pop(name)
+            sent.pop(name, None)
+        assert used <= calls
+
+
+def _heard(shares: BudgetShares, name: str) -> Amounts:
+    held = shares._workers.get(name)
+    return Amounts(0, 0, 0) if held is None else held.spent
+
+
+def test_what_is_left_goes_in_equal_parts() -> None:
+    shares = BudgetShares(Budget(max_calls=100, max_cost=2.0))
+    shares.grant("a")
+    shares.report("a", Amounts(100, None, 2.0), Amounts(10, 5, 0.2))
+    assert shares.grant("b").calls == 0
+    assert not shares.enough("b")
+    shares.report("b", Amounts(0, None, 0.0), Amounts(0, 0, 0.0))
+    assert shares.grant("a") == Amounts(55, None, 1.1)
+    shares.report("a", Amounts(55, None, 1.1), Amounts(10, 9, 0.2))
+    assert shares.grant("b") == Amounts(45, None, 0.8999999999999999)
+    assert shares.enough("b")
+
+
+async def test_what_a_worker_has_in_flight_itself_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simia_gym.rl.cluster.budget_shares._UNTIL_SURE", -1.0)  # nothing more will come from elsewhere
+    share = BudgetShare()
+    share.grant(Amounts(None, None, 1.0))
+    first = await share.admit("judge", 0, 0.6)
+    second = asyncio.ensure_future(share.admit("judge", 0, 0.6))
+    await asyncio.sleep(0.1)
+    assert not second.done()
+    share.settle(first, 0, 0.1)
+    await asyncio.wait_for(second, 5.0)
+    with pytest.raises(Fault, match="used up"):
+        await share.admit("judge", 0, 1.1)

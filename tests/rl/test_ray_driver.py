@@ -14,11 +14,14 @@ import pytest
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
+from simia_gym.common.json_encoding import decode
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
+from simia_gym.llm.budget import Budget
+from simia_gym.oracle import serve_in_thread
 from simia_gym.policies import PolicyOptions, policy_hash
-from simia_gym.record.records import Record
-from simia_gym.rollout.jobs import Plan, slots_of
+from simia_gym.record.records import Record, record_from_json
+from simia_gym.rollout.jobs import EpisodeSlot, Plan, slots_of
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere
 from simia_gym.rollout.store import create_store
@@ -28,6 +31,7 @@ from .libraries import need
 need("ray")
 
 from simia_gym.rl.cluster.assignments import Assignments
+from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import SlotResult, WorkerSetup, model_variables
 from simia_gym.rl.cluster.pool import RayPool, check_cards
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
@@ -94,12 +98,34 @@ def worker() -> Iterator[Worker]:
     os.environ.update(before)
 
 
-def setup_of(config: EnvConfig, policy: str) -> WorkerSetup:
+def setup_of(config: EnvConfig, policy: str, resources: Resources | None = None) -> WorkerSetup:
     """What the driver of a run would send."""
-    suite = load_suite(config)
+    suite = load_suite(config, resources or Resources())
     source = policy_hash(policy, suite.domain.config.policies, folder=suite.domain.folder)
     plan = Plan(suite.config, suite.domain.hash, policy, policy_hash=source)
     return RayPool(suite, plan, Elsewhere(policy=policy, options=PolicyOptions()), concurrency=1)._worker_setup(1, None)
+
+
+def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(worker: Worker) -> None:
+    with serve_in_thread() as oracle:
+        config = EnvConfig("simia/webshop-v0", simulator="llm", model="oracle", pins=False)
+        setup = setup_of(config, "expert", Resources(base_url=oracle.base_url, budget=Budget(max_calls=100)))
+        assert worker.start(setup, {}).problem is None
+        limit, replies = 2, []
+        reply = worker.exchange([EpisodeSlot(0, 0)], Amounts(limit, None, None))
+        while not reply.finished:
+            replies.append(reply)
+            limit += 1
+            reply = worker.exchange([], Amounts(limit, None, None))
+        assert record_from_json(decode(reply.finished[0].line), "line").valid
+        assert (reply.spent.calls or 0) <= limit
+        assert sum(one.usage["simulator"].calls for one in [*replies, reply] if one.usage) == reply.spent.calls
+        more = Amounts((reply.spent.calls or 0) + 1, None, None)
+        reply = worker.exchange([EpisodeSlot(1, 0)], more)
+        while not reply.finished:
+            reply = worker.exchange([], more)
+        record = record_from_json(decode(reply.finished[0].line), "line")
+        assert (record.fault or {})["kind"] == "budget"
 
 
 def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
@@ -112,7 +138,7 @@ def test_what_is_not_the_drivers_is_told(desk: Path) -> None:
     }
     for what, changed in wrong.items():
         worker = Worker()
-        problem = worker.start("0.0", changed, model_variables()).problem
+        problem = worker.start(changed, model_variables()).problem
         worker.close()
         assert problem is not None
         assert what in problem
@@ -124,7 +150,7 @@ def test_what_the_driver_does_not_have_the_worker_has_not_either(
     for name in ("SIMIA_POLICY_BASE_URL", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "HOME_OF_OTHERS"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert")
-    worker.start("0.0", setup, {"OPENAI_API_KEY": "sk-1"})
+    worker.start(setup, {"OPENAI_API_KEY": "sk-1"})
     found = {name for name in os.environ if name.startswith(("SIMIA_", "OPENAI_", "AZURE_OPENAI_"))}
     assert found == {"OPENAI_API_KEY"}
     assert os.environ["HOME_OF_OTHERS"] == "http://127.0.0.1:1"
