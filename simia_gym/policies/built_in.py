@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from simia_gym.actions.sampling import sample_call
 from simia_gym.actions.signatures import function_of
 from simia_gym.errors import InputError
 from simia_gym.policies.base import PolicyStart
@@ -36,15 +35,19 @@ class NullPolicy:
 
 
 def _ending(start: PolicyStart, text: str) -> str:
-    """The action that ends an episode with a text: the grammar's, or a call of a terminal tool, or the text itself."""
+    """The action that ends an episode with a text: the grammar's, or a call of a terminal tool, or the text itself.
+
+    A terminal tool whose arguments are more than text is not called: to choose an outcome is work.
+    """
     try:
         return start.grammar.render(End(text))
     except InputError:
-        tools = [tool for tool in start.tools if function_of(tool)["name"] in start.terminal]
-        if not tools:
-            return text
-        name, arguments = sample_call(random.Random(0), tools, [text])
-        return start.grammar.render(Calls((ToolCall(name, arguments),)))
+        for function in map(function_of, start.tools):
+            properties = (function.get("parameters") or {}).get("properties", {})
+            plain = all(schema.get("type") == "string" and "enum" not in schema for schema in properties.values())
+            if function["name"] in start.terminal and plain:
+                return start.grammar.render(Calls((ToolCall(function["name"], dict.fromkeys(properties, text)),)))
+        return text
 
 
 class ClaimerPolicy(NullPolicy):
