@@ -98,6 +98,8 @@ class Criterion(BaseModel):
     @classmethod
     def _defaults(cls, item: Mapping[str, Any]) -> dict[str, Any]:
         kind = item.get("kind")
+        if item.get("weight", 0) is None:
+            item = {name: value for name, value in item.items() if name != "weight"}
         return {"weight": 0.0 if kind == "forbidden" else 1.0, "required": kind != "format", **item}
 
     @model_validator(mode="after")

@@ -130,10 +130,10 @@ def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
     Raises:
         InputError: Something does not fit; names the place.
     """
-    tables: dict[str, dict[str, JsonObject]] = validated(_Database, document, where=f"{where}: tables").model_dump()
+    tables: dict[str, dict[str, JsonObject]] = validated(_Database, document, where=f"{where}: ").model_dump()
     for name, key_field in (("products", "product_id"), ("users", "user_id"), ("orders", "order_id")):
         for key, row in tables[name].items():
             if row[key_field] != key:
                 what = f"{key_field} is {row[key_field]!r}, but its row is kept as {key!r}"
-                raise InputError(what, where=f"{where}: tables.{name}.{key}", fix="Correct it there.")
+                raise InputError(what, where=f"{where}: {name}.{key}", fix="Correct it there.")
     return tables

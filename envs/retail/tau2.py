@@ -64,6 +64,11 @@ class _Action(BaseModel):
     arguments: JsonObject
 
 
+class _Splits(BaseModel):
+    train: list[Any] | None = None
+    test: list[Any] | None = None
+
+
 class _Criteria(BaseModel):
     actions: list[_Action] | None = None
     communicate_info: list[str] | None = None
@@ -133,7 +138,7 @@ def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task
         if not file.is_file():
             continue
         for where, value in _records(file):
-            task = _read_task(validated(_Tau2Task, value, where=f"{where}: task"), where, splits, split, domain)
+            task = _read_task(validated(_Tau2Task, value, where=f"{where}: "), where, splits, split, domain)
             if task.id in seen:
                 raise InputError(f"task id {task.id!r} occurs at {seen[task.id]} too", where=where, fix="Remove one.")
             seen[task.id] = where
@@ -157,9 +162,9 @@ def _records(file: Path) -> list[tuple[str, Any]]:
 def _read_splits(file: Path) -> dict[str, Split]:
     if not file.is_file():
         return {}
-    value = validated(dict[str, list[Any] | None], read_json(file, what="split file"), where=str(file))
-    names: tuple[Split, ...] = ("train", "test")
-    return {str(task_id): split for split in names for task_id in value.get(split) or ()}
+    value = validated(_Splits, read_json(file, what="split file"), where=f"{file}: ")
+    given: Mapping[Split, list[Any] | None] = {"train": value.train, "test": value.test}
+    return {str(task_id): split for split, ids in given.items() for task_id in ids or ()}
 
 
 def _read_task(read: _Tau2Task, where: str, splits: Mapping[str, Split], split: Split, domain: str) -> Task:

@@ -101,17 +101,17 @@ def _load(name: str, points: tuple[EntryPoint, ...]) -> Any:
     fix = f"Mend, update or uninstall {package}."
     try:
         found: object = point.load()
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
     except (Exception, SystemExit) as error:
         what = f"{package} cannot load it from {point.value}: {type(error).__name__}: {error}"
         raise InputError(what, where=where, fix=fix) from error
     if not callable(found):
         what = f"{package} gives a {type(found).__name__} ({point.value}), neither a Typer app nor a function"
         raise InputError(what, where=where, fix=fix)
-    if not isinstance(found, typer.Typer):
-        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command(name, help=inspect.cleandoc(found.__doc__ or "").partition("\n\n")[0])(found)
-        found = app
-    return typer.main.get_command(found)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name, help=inspect.cleandoc(found.__doc__ or "").partition("\n\n")[0])(found)
+    return typer.main.get_command(app)
 
 
 def _package(point: EntryPoint) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +31,14 @@ def write_domain(
     output = Output(json)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError("exists already and is not an empty folder", where=str(path), fix="Give a new path.")
-    shutil.copytree(TEMPLATE, path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-    written = sorted(item for item in path.rglob("*") if item.is_file())
+    written: list[Path] = []
+    # Not copytree, which copies the modes: an installed package may be read-only.
+    for source in sorted(TEMPLATE.rglob("*")):
+        if source.is_file() and source.parent.name != "__pycache__":
+            target = path / source.relative_to(TEMPLATE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            written.append(target)
     manifest = path / "domain.yaml"
     named = _NAME.sub(f"name: {_domain_name(path)}", manifest.read_text(encoding="utf-8"), count=1)
     manifest.write_text(named, encoding="utf-8")

@@ -19,7 +19,7 @@ from simia_gym.llm.types import ReplySchema
 from simia_gym.types import JsonObject
 
 _MOST_TRIES = 64
-_FENCED = re.compile(r"```(?:[ \t]*[^\W_]+[ \t]*\n)?(.*)```", re.DOTALL)
+_FENCED = re.compile(r"```(?:[ \t]*[^\W_]+[ \t]*\r?\n)?(.*)```", re.DOTALL)
 
 
 class Form:

@@ -42,10 +42,13 @@ def load_pool(name: str) -> Callable[..., Pool]:
         InputError: The pool is not installed; the error says what to install.
     """
     fix = f'Install it: pip install "simia-gym[{name}]".'
+    points = {point.value: point for point in entry_points(group=_GROUP, name=name)}
+    if len(points) != 1:
+        what = f"the pool {name!r} is offered by {' and '.join(points)}" if points else f"there is no pool {name!r}"
+        raise InputError(what, where=f"--{name}", fix="Uninstall one of them." if points else fix)
+    (point,) = points.values()
     try:
-        (point,) = entry_points(group=_GROUP, name=name)
         found: Callable[..., Pool] = point.load()
-    except (ValueError, ModuleNotFoundError) as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else f"the pool {name!r}"
-        raise InputError(f"{missing} is not installed", where=f"--{name}", fix=fix) from error
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is not installed", where=f"--{name}", fix=fix) from error
     return found

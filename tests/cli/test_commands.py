@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import gymnasium as gym
 import pytest
 
 from simia_gym import __version__, env_ids
+from simia_gym.cli import new_domain
 from simia_gym.cli.commands import OWN
 
 from .conftest import PROGRAM, Simia, tables_of
@@ -53,11 +55,16 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
 
 
-def test_new_domain_is_sound_and_runs_at_once(simia: Simia) -> None:
+def test_new_domain_is_sound_and_runs_at_once(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(new_domain.TEMPLATE, "installed", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in Path("installed").rglob("*"):
+        path.chmod(0o555)
+    monkeypatch.setattr(new_domain, "TEMPLATE", Path("installed"))
     Path("my desk").mkdir()
     made = simia("new-domain", "my desk")
     assert made.code == 0
     assert "simia check 'my desk'" in made.out
+    assert all(path.stat().st_mode & 0o200 for path in Path("my desk").rglob("*"))
     assert "name: my_desk " in Path("my desk", "domain.yaml").read_text()
     value = simia("check", "my desk", "--json").json
     assert value["ok"] is True

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from simia_gym.cli.commands import commands
+from simia_gym.errors import InputError
+from simia_gym.rollout.pools import load_pool
 
 from .conftest import Simia
 
@@ -30,6 +32,7 @@ def refuses() -> None:
     raise errors.InputError("no data", where="plain", fix="Bring some.")
 
 nothing = 7
+empty = typer.Typer()
 """
 POINTS = """\
 [simia_gym.commands]
@@ -37,9 +40,13 @@ coach = {module}:app
 plain = {module}:plain
 refuses = {module}:refuses
 seven = {module}:nothing
+empty = {module}:empty
 gone = {module}_gone:app
 leaves = {module}_leaves:app
 list = {module}:plain
+
+[simia_gym.pools]
+broken = {module}_broken:Pool
 """
 Install = Callable[[str], str]
 
@@ -56,6 +63,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (info / "entry_points.txt").write_text(POINTS.format(module=f"{name}_code"))
         (site / f"{name}_code.py").write_text(CODE)
         (site / f"{name}_code_leaves.py").write_text("raise SystemExit(0)\n")
+        (site / f"{name}_code_broken.py").write_text("raise ValueError('at import')\n")
         monkeypatch.syspath_prepend(site)
         commands.cache_clear()
         return f"{name}_code"
@@ -86,6 +94,7 @@ def test_they_are_named_without_being_loaded_and_run_with_their_own_options(inst
         ("gone", "command 'gone': fakethree cannot load it from fakethree_code_gone:app: ModuleNotFoundError"),
         ("leaves", "cannot load it from fakethree_code_leaves:app: SystemExit: 0"),
         ("seven", "fakethree gives a int"),
+        ("empty", "cannot load it from fakethree_code:empty: RuntimeError"),
     ],
 )
 def test_a_broken_one_gives_one_line_and_breaks_nothing_else(
@@ -98,6 +107,14 @@ def test_a_broken_one_gives_one_line_and_breaks_nothing_else(
     assert len(result.err.splitlines()) == 1
     assert simia("coach").code == 0
     assert '"simia/retail-v0"' in simia("list", "--json").out  # nobody takes the place of a command of ours
+
+
+def test_a_pool_that_breaks_is_not_called_missing(install: Install) -> None:
+    install("fakesix")
+    with pytest.raises(ValueError, match="at import"):
+        load_pool("broken")
+    with pytest.raises(InputError, match="--none: there is no pool 'none'"):
+        load_pool("none")
 
 
 def test_a_clash_names_both(install: Install, simia: Simia) -> None:

@@ -31,6 +31,7 @@ OBJECTS = st.dictionaries(st.text(), JSON, max_size=4)
         ("[1, 2]", [1, 2]),
         ('```json\n{"n": 1}\n```', {"n": 1}),
         ('```{"n": 1}```', {"n": 1}),
+        ("```json\r\n[1]\r\n```", [1]),
         ('<think>{"n": 0}</think>{"n": 1}', {"n": 1}),
         ('<think>or </think>{"n": 0} no, wait </think>{"n": 1}', {"n": 1}),
         ('Here: {"n": 1}. Done.', {"n": 1}),

@@ -93,7 +93,7 @@ def test_tasks_as_one_list_with_a_file_of_splits(directory: Path) -> None:
     for name in ("tasks_train.jsonl", "tasks_test.jsonl"):
         (directory / name).unlink()
     (directory / "tasks.json").write_text(json.dumps([make_task("7", [], []), make_task("8", [], [])]))
-    (directory / "split_tasks.json").write_text(json.dumps({"train": ["7"], "test": ["8"], "base": ["7", "8"]}))
+    (directory / "split_tasks.json").write_text(json.dumps({"train": ["7"], "test": ["8"], "version": "1"}))
     data = load(directory)
     assert data.tasks is not None
     assert [(task.id, task.split) for split in ("train", "test") for task in data.tasks[split]] == [
@@ -138,10 +138,10 @@ def _first(table: dict[str, Any]) -> Any:
 MISTAKES: list[tuple[Callable[[Path], object], str]] = [
     (lambda d: (d / "db.json").unlink(), "db.json: there is no such database"),
     (lambda d: (d / "db.json").write_text('{"a": }'), "db.json:1:7: not valid JSON"),
-    (lambda d: (d / "db.json").write_text("[]"), "db.json: tables"),
-    (_database(lambda v: v.pop("users")), "tables.users"),
-    (_database(lambda v: v.update(flights={})), "tables.flights"),
-    (_database(lambda v: v.update(users=[])), "tables.users"),
+    (lambda d: (d / "db.json").write_text("[]"), "db.json: "),
+    (_database(lambda v: v.pop("users")), "db.json: users"),
+    (_database(lambda v: v.update(flights={})), "db.json: flights"),
+    (_database(lambda v: v.update(users=[])), "db.json: users"),
     (_database(lambda v: _first(v["users"]).pop("email")), ".email"),
     (_database(lambda v: _first(v["orders"]).update(user_id=5)), ".user_id"),
     (_database(lambda v: _first(_first(v["products"])["variants"]).update(price="12")), ".price"),
@@ -154,17 +154,18 @@ MISTAKES: list[tuple[Callable[[Path], object], str]] = [
     (_database(lambda v: _first(_first(v["products"])["variants"]).update(available=1)), ".available"),
     (_database(lambda v: _first(v["users"]).update(user_id="x")), "user_id is 'x', but its row is kept as"),
     (lambda d: (d / "tasks_test.jsonl").write_text("\n{"), "tasks_test.jsonl:2:2: not valid JSON"),
-    (lambda d: (d / "tasks_test.jsonl").write_text("{}"), "tasks_test.jsonl:1: task.id"),
-    (lambda d: (d / "tasks_test.jsonl").write_text("3"), "tasks_test.jsonl:1: task"),
+    (lambda d: (d / "tasks_test.jsonl").write_text("{}"), "tasks_test.jsonl:1: id"),
+    (lambda d: (d / "tasks_test.jsonl").write_text("3"), "tasks_test.jsonl:1: "),
     (_task(lambda v: v.update(id="0")), "task id '0' occurs at"),
-    (_task(lambda v: v.pop("user_scenario")), "task.user_scenario"),
+    (_task(lambda v: v.pop("user_scenario")), "jsonl:1: user_scenario"),
     (_task(lambda v: v["user_scenario"]["instructions"].update(domain="airline")), "domain 'airline'"),
     (_task(lambda v: v["evaluation_criteria"].update(actions=["x"])), "evaluation_criteria.actions[0]"),
     (_task(lambda v: v["evaluation_criteria"].update(communicate_info="x")), "evaluation_criteria.communicate_info"),
-    (_task(lambda v: v.update(initial_state={})), "task.initial_state"),
+    (_task(lambda v: v.update(initial_state={})), "jsonl:1: initial_state"),
     (lambda d: (d / "tasks.json").write_text("{}"), "tasks.json: "),
     (lambda d: (d / "tools.json").write_text("{}"), "tools.json: "),
     (lambda d: (d / "split_tasks.json").write_text("[]"), "split_tasks.json: "),
+    (lambda d: (d / "split_tasks.json").write_text('{"train": 7}'), "split_tasks.json: train: "),
 ]
 
 

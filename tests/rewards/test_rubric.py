@@ -20,7 +20,12 @@ from .story import TOOLS, Story, holds, op
 
 GOAL = (holds("/orders/#W1/status", "cancelled"),)
 STATE: JsonObject = {"id": "state", "kind": "goal", "weight": 2, "check": {"program": "goal_state"}}
-TOLD: JsonObject = {"id": "told", "kind": "communication", "check": {"program": "says", "all": ["12.50"]}}
+TOLD: JsonObject = {
+    "id": "told",
+    "kind": "communication",
+    "weight": None,
+    "check": {"program": "says", "all": ["12.50"]},
+}
 CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
 FORM: JsonObject = {"id": "form", "kind": "format", "weight": 1, "check": {"program": "no_errors"}}
 JUDGED: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "Was the agent polite?"}}
