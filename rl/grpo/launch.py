@@ -36,7 +36,7 @@ from simia_gym.rl.grpo.prepare import (
 from simia_gym.rl.grpo.run import checkpoints
 from simia_gym.rl.grpo.run.episodes import TRAIN, forget_after, forget_validation
 from simia_gym.rl.grpo.run.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
-from simia_gym.rl.grpo.run.process import Training, end_marked, make_ray_folder, variables
+from simia_gym.rl.grpo.run.process import Training, command, end_marked, make_ray_folder, variables
 from simia_gym.rl.grpo.run.progress import TrainingDisplay, on_split
 from simia_gym.rl.grpo.run.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.resume import check_settings, write_settings, write_whole
@@ -46,7 +46,7 @@ NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
 _LOOK = 0.5
 _DRAW_EVERY = 30.0
 """Seconds between two reads of the metrics, and between two drawings of the learning curve."""
-_QUIET_HYDRA = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=stdout")
+QUIET_HYDRA = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=stdout")
 _ERROR = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Exit|Fault))(?:: (.*))?$")
 _PREFIX = re.compile(r"\x1b\[[0-9;]*m|^\(\w+ pid=\d+(?:, ip=[\d.]+)?\) ?")
 
@@ -205,7 +205,7 @@ def _train(
     began = time.monotonic()
     with folder.log.open("ab") as log:
         offset = log.tell()
-        training = Training(folder.path, [*words, *_QUIET_HYDRA], environment, log)
+        training = Training(folder.path, command([*words, *QUIET_HYDRA]), environment, log)
         try:
             with display.shown():
                 _watch(training, metrics, display, folder, plan, start)

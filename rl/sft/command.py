@@ -93,11 +93,12 @@ class _Progress:
             return
         self._reported = now
         begin = "eval_" if evaluated else ""
-        loss, accuracy = numbers[f"{begin}loss"], numbers.get(f"{begin}mean_token_accuracy", float("nan"))
+        loss, accuracy = numbers[f"{begin}loss"], numbers.get(f"{begin}mean_token_accuracy")
         name = "held out" if evaluated else "learned from"
         left = (now - self._began) / max(1, step - self._first) * (steps - step)
         self._output.say(
-            f"step {step}/{steps}  {name}: loss {loss:.3f}, accuracy {accuracy:.1%}"
+            f"step {step}/{steps}  {name}: loss {loss:.3f}"
+            + ("" if accuracy is None else f", accuracy {accuracy:.1%}")
             + (f"  ({left:.0f} s to go)" if step > self._first else "")
         )
 

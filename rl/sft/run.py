@@ -15,7 +15,7 @@ from simia_gym.rl.chat.thinking import choose_thinking
 from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.chat.trajectories import Trajectory
 from simia_gym.rl.resume import check_settings, write_settings
-from simia_gym.rl.sft import metrics, trainer
+from simia_gym.rl.sft import metrics, trainer, with_verl
 from simia_gym.rl.sft.files import write_trajectories
 from simia_gym.rl.sft.fresh_ids import FreshIds
 from simia_gym.rl.sft.fresh_words import FreshWords
@@ -70,7 +70,7 @@ def train_sft(
     Raises:
         InputError: A setting is wrong, there are no trajectories, or the folder contains another run.
     """
-    check(settings, out, resume)
+    processes = check(settings, out, resume)
     old = read_card(settings.policy) or Card()
     thinking = choose_thinking(settings.thinking, old.thinking, policy=settings.policy)
     model, tokenizer = trainer.load(settings.policy)
@@ -96,25 +96,39 @@ def train_sft(
     if not resume:
         out.mkdir(parents=True, exist_ok=True)
         write_settings(out, asdict(settings))
-    checkpoint = trainer.last_checkpoint(out) if resume else None
-    before = metrics.forget_after(out, -1 if checkpoint is None else int(checkpoint.name.rpartition("-")[2]))
+    checkpoint = trainer.last_checkpoint(out) if resume and processes == 1 else None
+    done = -1 if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
+    if resume:
+        done = with_verl.latest_step(out) if processes > 1 else done
+        say("starting again: there is no checkpoint yet" if done < 0 else f"resuming after step {done}")
+    before = metrics.forget_after(out, done)
     began = time.monotonic()
 
     def on_log(step: int, steps: int, numbers: Mapping[str, float]) -> None:
         metrics.write_line(out, {"step": step, "seconds": round(before + time.monotonic() - began, 2), **numbers})
         progress(step, steps, numbers)
 
-    runner = trainer.make_trainer(model, tokenizer, train, held_out, settings, out, on_log=on_log)
-    if resume:
-        say("starting again: there is no checkpoint yet" if checkpoint is None else f"resuming from {checkpoint.name}")
-    runner.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    measured = trainer.last_evaluation(runner) if held_out.rows else {}
     folder = out / POLICY
-    runner.model.to("cpu").save_pretrained(folder)
+    if processes > 1:
+        say(f"verl trains in {processes} processes (--processes 1: TRL in one); log: {out / with_verl.LOG}")
+        run = with_verl.VerlRun.of(settings, out, processes, model.config, train, held_out)
+        del model
+        if held_out.rows and not run.validates:
+            say(f"held-out trajectories do not fill a batch of {settings.batch_size}, so verl measures none")
+        with_verl.export(run.train(on_log, resume=resume), folder)
+        steps = run.steps
+        looks = [line for line in metrics.read_lines(out) if "eval_loss" in line]
+        measured = {"eval_loss": float(looks[-1]["eval_loss"])} if looks else {}
+    else:
+        runner = trainer.make_trainer(model, tokenizer, train, held_out, settings, out, on_log=on_log)
+        runner.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        measured = trainer.last_evaluation(runner) if held_out.rows else {}
+        runner.model.to("cpu").save_pretrained(folder)
+        steps = runner.state.global_step
     tokenizer.save_pretrained(folder)
     facts = {
         "how": "sft",
-        "steps": runner.state.global_step,
+        "steps": steps,
         "trajectories": len(train.rows),
         "too_long": left_out,
         "kinds": gathered.kinds,
@@ -126,7 +140,7 @@ def train_sft(
     card = replace(old, envs=envs or old.envs, trained=(*old.trained, facts), **now)
     write_card(folder, card)
     metrics.draw(out, f"supervised training on {', '.join(envs) or 'a data set'}, {settings.prompt} prompt")
-    return Finished(folder, runner.state.global_step, time.monotonic() - began, measured)
+    return Finished(folder, steps, time.monotonic() - began, measured)
 
 
 def gather(settings: SFTSettings, played: Callable[[], None] = lambda: None) -> Gathered:
@@ -185,15 +199,18 @@ def _gather(settings: SFTSettings, played: Callable[[], None]) -> Gathered:
     return found
 
 
-def check(settings: SFTSettings, out: Path, resume: bool) -> None:
-    """Check that the run can start: in one process, and in an empty folder or (to resume) that of the same run.
+def check(settings: SFTSettings, out: Path, resume: bool) -> int:
+    """Check that the run can start, in an empty folder or (to resume) that of the same run; return its processes.
 
     Raises:
         InputError: The run cannot start.
     """
-    trainer.check_alone()
+    processes = trainer.number_of_processes(settings)
+    if processes > 1:
+        with_verl.check(settings, processes)
     if resume:
         check_settings(out, asdict(settings))
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         fix = "Give another --out, or resume with --resume."
         raise InputError("the folder is not empty", where=str(out), fix=fix)
+    return processes

@@ -72,6 +72,13 @@ class SFTSettings(Settings):
         unset="all of a step; on CPU at most 16, as many as keep 2 GiB",
         ge=1,
     )
+    processes: int | None = setting(
+        None,
+        "Processes, each on a GPU of its own; more than one train with verl (FSDP) instead of TRL.",
+        metavar="N",
+        unset="one for each GPU, on CPU 1",
+        ge=1,
+    )
     max_length: int = setting(
         2048, "Maximum tokens of a trajectory; longer ones are left out and counted.", metavar="N", ge=1
     )
@@ -79,7 +86,12 @@ class SFTSettings(Settings):
         "auto", "Precision of computation; auto: bf16 if the hardware supports it. Weights stay in float32."
     )
     seed: int = setting(0, "Random seed of weights, order and the expert's wording.", metavar="S")
-    extra: Mapping[str, Any] = setting({}, "Any field of trl.SFTConfig.", option="set", metavar="KEY=VALUE")
+    extra: Mapping[str, Any] = setting(
+        {},
+        "Any field of trl.SFTConfig; with several processes, any key of verl's SFT trainer.",
+        option="set",
+        metavar="KEY=VALUE",
+    )
 
     def __post_init__(self) -> None:
         """Refuse settings that contradict each other.

@@ -26,7 +26,7 @@ _LEAST_ROOM = 0.25
 """Part of a conversation that fits, below which activations are computed again instead of kept (on CPU)."""
 _MOST_AT_ONCE = 16
 """Maximum conversations in one forward pass on CPU; with more, the activations exceed the CPU's caches."""
-_ACTIVATIONS = 2**31
+ACTIVATIONS = 2**31
 """Bytes of activations that one forward pass on CPU may keep for the backward pass, if one conversation needs less."""
 
 
@@ -50,20 +50,22 @@ def load(policy: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def check_alone() -> None:
-    """Check that this is the training's only process, and that at most one GPU is visible.
+def number_of_processes(settings: SFTSettings) -> int:
+    """Number of processes: that of the settings, or one for each GPU; 1 on CPU.
 
     Raises:
-        InputError: There are several processes or several GPUs.
+        InputError: This process was started by a launcher of several, or there are fewer GPUs than processes.
     """
     import torch
 
-    fix = "Set CUDA_VISIBLE_DEVICES=0 and start it without a launcher."
     if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+        fix = "Start it without a launcher; see --processes."
         raise InputError(f"it would be one of {os.environ['WORLD_SIZE']} processes", where="WORLD_SIZE", fix=fix)
-    if torch.cuda.device_count() > 1:
-        what = f"there are {torch.cuda.device_count()} graphics cards, and it trains on one"
-        raise InputError(what, where="CUDA_VISIBLE_DEVICES", fix=fix)
+    cards = torch.cuda.device_count()
+    if settings.processes and cards and settings.processes > cards:
+        what = f"{settings.processes} processes need as many graphics cards, and there are {cards}"
+        raise InputError(what, where="processes", fix="Use fewer.")
+    return settings.processes or max(1, cards)
 
 
 def encode_sets(
@@ -106,9 +108,9 @@ def make_trainer(
         rows = -(-sum(len(row.input_ids) for row in train.rows) // settings.max_length)
     on_cpu = not torch.cuda.is_available()
     longest = settings.max_length if packing else max(len(row.input_ids) for row in train.rows)
-    room = _ACTIVATIONS / (longest * activation_bytes(model.config))
+    room = ACTIVATIONS / (longest * activation_bytes(model.config))
     at_once = settings.micro_batch or computed_at_once(settings.batch_size, room, on_cpu=on_cpu)
-    steps = settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
+    steps = number_of_steps(settings, rows)
     given: dict[str, Any] = {
         "output_dir": str(folder / CHECKPOINTS),
         "max_steps": steps,
@@ -147,6 +149,7 @@ def make_trainer(
         raise InputError(
             f"TRL refuses a setting: {error}", where="settings", fix="See the fields of trl.SFTConfig."
         ) from error
+    config._n_gpu = min(1, config.n_gpu)  # else transformers would use all visible GPUs
     trainer = PolicyTokensTrainer(
         model=model,
         args=config,
@@ -166,6 +169,11 @@ def make_trainer(
 
 def _rows(encoded: EncodedSet) -> list[dict[str, Any]]:
     return [{"input_ids": row.input_ids, "labels": row.labels} for row in encoded.rows]
+
+
+def number_of_steps(settings: SFTSettings, rows: int) -> int:
+    """Number of optimizer steps with so many rows of training data."""
+    return settings.steps or max(1, round(settings.epochs * rows / settings.batch_size))
 
 
 def computed_at_once(batch: int, room: float, *, on_cpu: bool) -> int:

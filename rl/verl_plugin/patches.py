@@ -31,7 +31,11 @@ def one_backend(module: ModuleType) -> None:
     def initialize_global_process_group_ray(timeout_second: Any = None, backend: Any = None) -> None:
         original(timeout_second=timeout_second, backend=backend or BACKEND)
 
+    def initialize_global_process_group(timeout_second: int = 36_000) -> None:
+        initialize_global_process_group_ray(timeout_second)
+
     module.initialize_global_process_group_ray = initialize_global_process_group_ray  # type: ignore[attr-defined]
+    module.initialize_global_process_group = initialize_global_process_group  # type: ignore[attr-defined]
 
 
 def no_pinned_memory(module: ModuleType) -> None:

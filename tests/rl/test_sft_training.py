@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from simia_gym.rl.sft.trainer import (
     last_evaluation,
     load,
     make_trainer,
+    number_of_processes,
 )
 from simia_gym.rl.small.build import build_policy
 from simia_gym.rl.small.card import Card, read_card, write_card
@@ -110,15 +112,36 @@ def test_an_empty_folder_that_one_stands_in_will_do(
     assert settings[0].policy == str(tmp_path / "here-start")
 
 
-def test_more_than_one_card_or_process_is_refused(
-    settings: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("cards", "world", "words", "said"),
+    [
+        (0, "4", [], "one of 4 processes"),
+        (2, "1", ["--processes", "3"], "3 processes need as many graphics cards, and there are 2"),
+        (2, "1", ["--batch-size", "15"], "batches of 15 cannot be divided among 2 processes"),
+    ],
+)
+def test_processes_that_cannot_be_are_refused(
+    cards: int,
+    world: str,
+    words: list[str],
+    said: str,
+    settings: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for cards, processes, said in ((2, "1", "2 graphics cards"), (0, "4", "one of 4 processes")):
-        monkeypatch.setattr(torch.cuda, "device_count", lambda cards=cards: cards)
-        monkeypatch.setenv("WORLD_SIZE", processes)
-        assert main(["train", "sft", SHOP, "--policy", "p"]) == 2
-        assert said in capsys.readouterr().err
+    need("verl")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cards)
+    monkeypatch.setenv("WORLD_SIZE", world)
+    assert main(["train", "sft", SHOP, "--policy", "p", *words]) == 2
+    assert said in capsys.readouterr().err
     assert not settings
+
+
+def test_there_is_one_process_for_each_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = SFTSettings(envs=(SHOP,), policy="p", trajectories=4)
+    for cards, given, processes in ((0, None, 1), (1, None, 1), (4, None, 4), (4, 1, 1), (0, 2, 2)):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda cards=cards: cards)
+        assert number_of_processes(replace(asked, processes=given)) == processes
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +316,7 @@ def test_what_a_pass_keeps_does_not_grow_with_the_batch_nor_with_what_is_learned
     start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With limits that a tiny model reaches: a conversation of it keeps 16 MB, and its logits for 100 tokens 20 MB."""
-    monkeypatch.setattr("simia_gym.rl.sft.trainer._ACTIVATIONS", 2**24, raising=False)
+    monkeypatch.setattr("simia_gym.rl.sft.trainer.ACTIVATIONS", 2**24, raising=False)
     monkeypatch.setattr("simia_gym.rl.sft.policy_tokens._LOGITS", 2**20)
     tokenizer, kept = AutoTokenizer.from_pretrained(start), []
     for number, learned in ((4, 100), (16, 100), (4, 190)):

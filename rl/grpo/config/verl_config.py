@@ -155,8 +155,8 @@ def verl_config_folder() -> Path:
     raise InputError("the installed verl has no configuration of its PPO trainer", where="verl", fix=fix)
 
 
-def compose(overrides: Sequence[str]) -> Any:
-    """Compose the configuration that `verl.trainer.main_ppo` gets with the same overrides, an ``omegaconf.DictConfig``.
+def compose(overrides: Sequence[str], main: str = MAIN) -> Any:
+    """Compose the configuration that a trainer of verl gets with the same overrides, an ``omegaconf.DictConfig``.
 
     Raises:
         InputError: Hydra refuses an override; names it.
@@ -170,7 +170,7 @@ def compose(overrides: Sequence[str]) -> Any:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(verl_config_folder()), version_base=None):
-            return hydra_compose(MAIN, overrides=list(overrides))
+            return hydra_compose(main, overrides=list(overrides))
     except HydraException as error:
         raise InputError(_first_line(error), where="--set", fix=_FIX) from None
 

@@ -68,12 +68,12 @@ def end_marked(run: Path, *, grace: float = 3.0) -> int:
 
 
 class Training:
-    """A running ``verl.trainer.main_ppo`` with all processes that it starts."""
+    """A running trainer of verl, started by a command, with all processes that it starts."""
 
-    def __init__(self, run: Path, words: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> None:
+    def __init__(self, run: Path, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes]) -> None:
         self._run = run
         self._process = subprocess.Popen(
-            command(words),
+            command,
             env={**os.environ, **environment, MARK: mark_of(run)},
             stdin=subprocess.DEVNULL,
             stdout=log,
