@@ -25,7 +25,7 @@ from simia_gym.rl.grpo.run.process import PLUG_IN, THREADS, Training
 from simia_gym.rl.sft.encode import IGNORED, EncodedSet
 from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.sft.trainer import ACTIVATIONS, activation_bytes, computes_in_bf16, number_of_steps
-from simia_gym.rl.small.heads import plain_head
+from simia_gym.rl.small.logits import plain_logits
 
 MAIN = "sft_trainer_engine"
 LOG = "train.log"
@@ -93,7 +93,7 @@ class VerlRun:
         on_cpu: Whether to train on CPU.
         longest: Tokens of the longest conversation.
         room: Tokens of one forward pass on CPU.
-        plain_head: Whether the model's logits are a plain product of hidden states and output embeddings.
+        plain_logits: Whether the model's logits are a plain product of hidden states and output embeddings.
         held_out: Number of held-out conversations.
         rows: Number of training conversations.
     """
@@ -106,7 +106,7 @@ class VerlRun:
     on_cpu: bool
     longest: int
     room: int
-    plain_head: bool
+    plain_logits: bool
     held_out: int
     rows: int
 
@@ -135,7 +135,7 @@ class VerlRun:
             on_cpu=not torch.cuda.is_available(),
             longest=max(len(row.input_ids) for row in (*train.rows, *held_out.rows)),
             room=ACTIVATIONS // activation_bytes(config),
-            plain_head=plain_head(config),
+            plain_logits=plain_logits(config),
             held_out=len(held_out.rows),
             rows=len(train.rows),
         )
@@ -165,7 +165,7 @@ class VerlRun:
             "model": {
                 "path": str(Path(settings.policy).resolve()) if Path(settings.policy).is_dir() else settings.policy,
                 "use_remove_padding": flash,
-                "use_fused_kernels": self.plain_head,
+                "use_fused_kernels": self.plain_logits,
                 "enable_gradient_checkpointing": not self.on_cpu,
             },
             "engine": {"strategy": "fsdp2", "seed": settings.seed, "use_torch_compile": not self.on_cpu},
