@@ -57,10 +57,10 @@ class DomainError(InputError):
     problems: tuple[InputError, ...] = ()
 
     @classmethod
-    def of(cls, problems: Sequence[InputError]) -> DomainError:
-        """Make one error of several; its text is that of the first, with the number of the others."""
+    def of(cls, problems: Sequence[InputError], note: str = "") -> DomainError:
+        """Make one error of several; its text is that of the first, with the number of the others and a note."""
         first = problems[0]
-        more = f" (and {len(problems) - 1} more; `simia check` lists them)" if len(problems) > 1 else ""
+        more = f" (and {len(problems) - 1} more{note})" if len(problems) > 1 else ""
         error = cls(first.what, where=first.where, fix=f"{first.fix}{more}".strip())
         error.problems = tuple(problems)
         return error

@@ -97,7 +97,7 @@ class _Loader:
             rubric = []
         tasks = self._tasks(data)
         if self.problems:
-            raise DomainError.of(self.problems)
+            raise DomainError.of(self.problems, "; `simia check` lists them")
         user = self.config.user if data is None or data.user is None else data.user
         return Domain(
             config=self.config,

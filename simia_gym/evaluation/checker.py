@@ -24,6 +24,7 @@ from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json
 from simia_gym.common.formatting import one_line
+from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import SPLITS, Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
@@ -212,6 +213,9 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> Problems:
             continue  # tools that only a model plays are declared in the file itself
         if spec.name not in by_name:
             yield mistake(f"lacks the tool {spec.name!r} of the world")
+        elif spec.entry == by_name[spec.name]:
+            if encode(spec.entry) != encode(by_name[spec.name]):
+                yield mistake(f"tool {spec.name!r} has its keys in another order than the world declares")
         elif differs := first_divergence([spec.entry], [by_name[spec.name]]):
             expected, got = (one_line(repr(value), 80) for value in (differs.expected, differs.got))
             where = f"{differs.path} is {got}, declared is {expected}"

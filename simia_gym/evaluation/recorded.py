@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, Json
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from simia_gym.common.files import read_jsonl
+from simia_gym.common.json_encoding import decode
 from simia_gym.common.validation import validated
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
@@ -36,20 +37,34 @@ _OWN_END = ("user_stop", "agent_stop")
 _LAYOUT = "A line is an object with id, messages, reward and gold_actions."
 
 
+def _arguments(given: Any) -> Any:
+    """The arguments of a call: an object, JSON text of one, or nothing."""
+    if isinstance(given, str) and given.strip():
+        try:
+            return decode(given)
+        except ValueError:
+            raise ValueError("this is neither an object nor JSON text of one") from None
+    return given or {}
+
+
 class _Call(BaseModel):
     """A call in the format ``{id, name, arguments}`` or in OpenAI's format."""
 
     id: Any = None
-    name: str = Field(validation_alias=AliasChoices("name", AliasPath("function", "name")))
-    arguments: dict[str, Any] | Json[dict[str, Any]] | Literal[""] | None = Field(
-        None, validation_alias=AliasChoices("arguments", AliasPath("function", "arguments"))
-    )
+    name: str
+    arguments: Annotated[JsonObject, BeforeValidator(_arguments)] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_function(cls, given: Any) -> Any:
+        inner = given.get("function") if isinstance(given, dict) else None
+        return {**inner, "id": given.get("id")} if isinstance(inner, dict) else given
 
 
 class _Message(BaseModel):
     """A chat message; a tool's message names its call as ``tool_call_id`` or ``id``."""
 
-    role: str = ""
+    role: str | None = None
     content: Any = None
     tool_calls: list[_Call] | None = None
     call_id: Any = Field(None, validation_alias=AliasChoices("tool_call_id", "id"))
@@ -73,7 +88,7 @@ class Recording(BaseModel):
     @property
     def gold(self) -> list[JsonObject]:
         """The gold actions; empty if there are none or if they are unknown."""
-        return [{"name": call.name, "arguments": call.arguments or {}} for call in self.gold_actions or ()]
+        return [{"name": call.name, "arguments": call.arguments} for call in self.gold_actions or ()]
 
     @property
     def told(self) -> bool:
@@ -100,7 +115,7 @@ class Recording(BaseModel):
         for index, message in enumerate(self.messages):
             for call in message.tool_calls or ():
                 open_calls.append(len(calls))
-                calls.append(ToolCall(call.name, call.arguments or {}, call.id))
+                calls.append(ToolCall(call.name, call.arguments, call.id))
             if message.role != "tool":
                 continue
             if not open_calls:

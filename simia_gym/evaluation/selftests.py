@@ -79,13 +79,18 @@ def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]
         yield SelfTest("", error)
         return
     for number, item in lines:
-        wrong: str | None
+        where = f"{path}:{number}"
         try:
-            example = validated(_Example, item, where=" ")
-            tool, wrong = example.call.name, _run(example, world, base)
+            example = validated(_Example, item, where=f"{where}: ")
+        except DomainError as error:
+            yield from (SelfTest("", problem) for problem in error.problems or (error,))
+            continue
+        tool, wrong = example.call.name, None
+        try:
+            wrong = _run(example, world, base)
         except (Fault, PatchError, InputError) as error:
-            tool, wrong = "", str(error)
-        yield SelfTest(tool, None if wrong is None else DomainError(wrong, where=f"{path}:{number}", fix=_FIX))
+            wrong = str(error)
+        yield SelfTest(tool, None if wrong is None else DomainError(wrong, where=where, fix=_FIX))
 
 
 def _run(example: _Example, world: World, base: State) -> str | None:

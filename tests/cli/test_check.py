@@ -53,7 +53,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("state.schema.json", '"<="', '"=<"', 1, "state.schema.json", "is not one of"),
     ("state.schema.json", '"row": {', '"row": 7, "x": {', 1, "state.schema.json: tables.books.x", "no key 'x'"),
     ("selftests.jsonl", "B-02", "B-03", 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
-    ("selftests.jsonl", "contains", "content", 1, "selftests.jsonl:1", "expect.content"),
+    ("selftests.jsonl", "contains", "content", 1, "selftests.jsonl:1: expect.content", "no key 'content'"),
     ("selftests.jsonl", '"name": "search', '"name": "seek', 1, "selftests.jsonl:1", "seek"),
     ("selftests.jsonl", "+", "{oops\n", 1, "selftests.jsonl:8", "not valid JSON"),
     ("tasks/train.jsonl", BORROWED, BORROWED.replace("02", "01"), 1, "train-lend", "do not reach the goal"),
@@ -83,6 +83,23 @@ def test_check_names_the_mistake(
     assert all(item["fix"] for item in problems), problems
     assert what in (told.err if code == 2 else told.out)
     assert len(told.err.splitlines()) == (len(problems) if code == 2 else 0)
+
+
+def test_every_mistake_of_a_line_of_selftests_is_named(desk: str, simia: Simia) -> None:
+    Path(desk, "selftests.jsonl").write_text('{"expect": {"content": "x"}}\n')
+    problems = simia("check", desk, "--json").json["problems"]
+    assert [(item["where"].rpartition("/")[2], item["what"]) for item in problems] == [
+        ("selftests.jsonl:1: call", "the key 'call' is missing"),
+        ("selftests.jsonl:1: expect.content", "there is no key 'content'"),
+    ]
+
+
+def test_another_order_of_keys_in_tools_json_is_said(desk: str, simia: Simia) -> None:
+    path = Path(desk, "tools.json")
+    first, *others = json.loads(path.read_text())
+    path.write_text(json.dumps([dict(reversed(first.items())), *others]))
+    (problem,) = simia("check", desk, "--json").json["problems"]
+    assert "another order" in problem["what"]
 
 
 @pytest.mark.parametrize("file", ["domain.yaml", "tools.json", "selftests.jsonl"])

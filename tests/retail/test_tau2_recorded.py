@@ -166,3 +166,24 @@ def test_broken_lines_are_named(tmp_path: Path, line: str, message: str) -> None
     with pytest.raises(InputError) as caught:
         list(read_recordings(file))
     assert message in str(caught.value)
+    assert "arguments" not in message or "more)" not in str(caught.value), "one mistake is named once"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"id": "c", "name": "x", "arguments": {"a": 1}},
+        {"id": "c", "name": "x", "arguments": '{"a": 1}'},
+        {"id": "c", "name": None, "function": {"name": "x", "arguments": '{"a": 1}'}},
+    ],
+)
+def test_a_call_is_read_in_every_form(tmp_path: Path, call: JsonObject) -> None:
+    file = tmp_path / "r.jsonl"
+    messages = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": None, "content": ""},
+        {"role": "tool", "tool_call_id": "c", "content": "ok"},
+    ]
+    file.write_text(json.dumps({"id": "1", "messages": messages}))
+    ((_, answered),) = read_recordings(file)
+    assert answered == [(ToolCall("x", {"a": 1}, "c"), "ok")]
