@@ -139,7 +139,7 @@ class RayPins(SharedPins):
             written = encode(made)
         except BaseException:
             # If this was cancelled while it waited, the actor may still grant the claim, and nobody would release it.
-            call.future().add_done_callback(lambda _: self._actor.release.remote(key, asker))
+            call.future().add_done_callback(lambda _: ray.is_initialized() and self._actor.release.remote(key, asker))
             raise
         stored: bytes = await _reply(self._actor.settle.remote(key, written))
         if stored == written:
@@ -155,8 +155,9 @@ class RayPins(SharedPins):
                 threading.Thread(target=self._renew, name="simia-pins", daemon=True).start()
 
     def _renew(self) -> None:
-        with suppress(Exception):  # Ray was shut down; the calls that wait for an answer fail
-            while self._renewing:
+        with suppress(Exception):  # Ray was shut down meanwhile; the calls that wait for an answer fail
+            # A call of an actor would start Ray anew after its shutdown.
+            while self._renewing and ray.is_initialized():
                 self._actor.renew.remote(self._process)
                 time.sleep(self._lease / 3)
         self._renewing = False

@@ -6,6 +6,8 @@ import asyncio
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -171,6 +173,27 @@ class Player:
 
     def name(self) -> str:
         return str(self._pins.name)
+
+
+def test_pins_do_not_start_ray_again_after_its_shutdown() -> None:
+    code = """
+import asyncio, threading, ray
+ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+from simia_gym.rl.cluster.pins import RayPins
+
+async def make():
+    return {"answer": 1}
+
+pins = RayPins("over", lease=0.3)
+print(asyncio.run(pins.answer("k", make)))
+ray.shutdown()
+for thread in threading.enumerate():
+    if thread.name == "simia-pins":
+        thread.join()
+print(ray.is_initialized())
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.splitlines() == ["({'answer': 1}, False)", "False"], done.stderr
 
 
 def test_the_answers_of_a_training_end_with_it(cluster: Cluster, tmp_path: Path) -> None:
