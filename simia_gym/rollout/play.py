@@ -151,12 +151,12 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
         terminal = tuple(name for name, spec in domain.specs.items() if spec.terminal)
         start(
             PolicyStart(
-                env or domain.name,
-                seed,
-                domain.tools,
-                domain.grammar,
-                domain.config.samples,
-                domain.replies,
-                terminal,
+                env=env or domain.name,
+                seed=seed,
+                tools=domain.tools,
+                grammar=domain.grammar,
+                samples=domain.config.samples,
+                replies=domain.replies,
+                terminal=terminal,
             )
         )

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.world import World
+from simia_gym.domain.world import World, own_code
 from simia_gym.errors import Fault, InputError
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening
@@ -80,10 +80,7 @@ class HybridSimulator:
         """
         if call.name in self._asked or call.name not in world.tools:
             return self.routes[call.name]
-        try:
-            side = world.route(state, call)
-        except Exception as error:
-            raise Fault("bug", f"route raised {type(error).__name__}: {error}", role="world") from error
+        side = own_code("route", world.route, state, call)
         if side not in (None, "world", "llm"):
             raise Fault("bug", f"route gave {side!r}, not 'world', 'llm' or None", role="world")
         return side or self.routes[call.name]

@@ -8,6 +8,7 @@ a commit or a search depends on the rows that it touches, hardly on all that hav
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -24,7 +25,7 @@ _TIMES_LARGER = 4
 """How many times larger than a layer the next one is at least."""
 
 
-class _Indexed:
+class _Indexed(ABC):
     """Rows that never change, with indexes that depend on these rows only."""
 
     __slots__ = ("_indexes",)
@@ -32,9 +33,9 @@ class _Indexed:
     def __init__(self) -> None:
         self._indexes: dict[Hashable, dict[Hashable, list[str]]] = {}
 
+    @abstractmethod
     def items(self) -> Iterable[tuple[str, FrozenDict]]:
         """The rows with their keys."""
-        raise NotImplementedError
 
     def index(
         self, name: Hashable, values: Callable[[str, FrozenDict], Iterable[Hashable]]
