@@ -38,7 +38,7 @@ def make_policy(folder: Path) -> int:
 
 def used(run: Path) -> Counter[str]:
     """Memory in bytes of a training's processes, by program, shared pages divided among those that share them."""
-    from simia_gym.rl.grpo.run.process import marked
+    from simia_gym.rl.verl_run.process import marked
 
     found: Counter[str] = Counter()
     for pid in marked(run):

@@ -26,7 +26,7 @@ from simia_gym.rl.grpo.prepare import (
     names_of,
     training_rows,
 )
-from simia_gym.rl.grpo.run.process import variables
+from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.resume import write_whole
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -16,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from simia_gym.common.formatting import counted, number, one_line, percent
+from simia_gym.common.formatting import counted, number, percent
 from simia_gym.common.output import Output, tell, to_continue
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import in_short
@@ -34,21 +33,21 @@ from simia_gym.rl.grpo.prepare import (
     write_data,
 )
 from simia_gym.rl.grpo.run import checkpoints
+from simia_gym.rl.grpo.run.environment import command, make_ray_folder, variables
 from simia_gym.rl.grpo.run.episodes import TRAIN, forget_after, forget_validation
 from simia_gym.rl.grpo.run.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
-from simia_gym.rl.grpo.run.process import Training, command, end_marked, make_ray_folder, variables
 from simia_gym.rl.grpo.run.progress import TrainingDisplay, on_split
 from simia_gym.rl.grpo.run.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.resume import check_settings, write_settings, write_whole
 from simia_gym.rl.small.card import Card, read_card, write_card
+from simia_gym.rl.verl_run.hydra import QUIET_HYDRA
+from simia_gym.rl.verl_run.log import last_error
+from simia_gym.rl.verl_run.process import Training, end_marked
 
 NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
 _LOOK = 0.5
 _DRAW_EVERY = 30.0
 """Seconds between two reads of the metrics, and between two drawings of the learning curve."""
-QUIET_HYDRA = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=stdout")
-_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Exit|Fault))(?:: (.*))?$")
-_PREFIX = re.compile(r"\x1b\[[0-9;]*m|^\(\w+ pid=\d+(?:, ip=[\d.]+)?\) ?")
 
 
 class Terminated(KeyboardInterrupt):
@@ -332,19 +331,6 @@ def _faults(folder: RunFolder, step: int) -> dict[str, int]:
     episodes.look()
     found: dict[str, int] = summed(episodes.of(step, TRAIN)).get("faults", {})
     return found
-
-
-def last_error(log: Path, offset: int, most: int = 400_000) -> str | None:
-    """The last error message after ``offset`` bytes of a log, without its traceback; reads at most ``most`` bytes."""
-    with log.open("rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(offset, end - most))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    for line in reversed(lines):
-        found = _ERROR.match(_PREFIX.sub("", _PREFIX.sub("", line)).strip())
-        if found and found.group(1) not in ("KeyboardInterrupt", "SystemExit"):
-            return one_line(found.group(0))
-    return None
 
 
 @contextmanager

@@ -19,13 +19,13 @@ import orjson
 
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import cores, require
-from simia_gym.rl.grpo.config.profile import flat, quoted
-from simia_gym.rl.grpo.launch import QUIET_HYDRA, last_error
-from simia_gym.rl.grpo.run.process import PLUG_IN, THREADS, Training
 from simia_gym.rl.sft.encode import IGNORED, EncodedSet
 from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.sft.trainer import ACTIVATIONS, activation_bytes, computes_in_bf16, number_of_steps
 from simia_gym.rl.small.logits import plain_logits
+from simia_gym.rl.verl_run.hydra import QUIET_HYDRA, flat, quoted
+from simia_gym.rl.verl_run.log import last_error
+from simia_gym.rl.verl_run.process import PLUG_IN, THREADS, Training
 
 MAIN = "sft_trainer_engine"
 LOG = "train.log"

@@ -20,9 +20,10 @@ import re
 
 from simia_gym.cli.app import run as main
 from simia_gym.rl.grpo.config.options import make_plan
-from simia_gym.rl.grpo.config.profile import flat, load_profile, profile_names, quoted
+from simia_gym.rl.grpo.config.profile import load_profile, profile_names
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
 from simia_gym.rl.small.card import Card, write_card
+from simia_gym.rl.verl_run.hydra import flat, quoted
 
 from .grpo_options import grpo_options
 

@@ -37,9 +37,9 @@ from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.grpo.run import checkpoints
 from simia_gym.rl.grpo.run.episodes import EPISODES, EpisodeLine, read_episodes
 from simia_gym.rl.grpo.run.metrics import read_metrics
-from simia_gym.rl.grpo.run.process import end_marked, marked
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.small.build import build_policy
+from simia_gym.rl.verl_run.process import end_marked, marked
 from simia_gym.types import Message
 
 pytestmark = [pytest.mark.slow_rl, pytest.mark.slow]

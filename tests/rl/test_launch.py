@@ -22,9 +22,10 @@ from simia_gym.rl.extras import cores
 from simia_gym.rl.grpo.config.options import make_plan
 from simia_gym.rl.grpo.config.profile import load_profile
 from simia_gym.rl.grpo.in_verl.worlds import RunSettings, Worlds
-from simia_gym.rl.grpo.launch import failed, last_error, run_grpo
+from simia_gym.rl.grpo.launch import failed, run_grpo
 from simia_gym.rl.grpo.prepare import addresses, check_policy
 from simia_gym.rl.grpo.run import checkpoints
+from simia_gym.rl.grpo.run.environment import make_ray_folder, variables
 from simia_gym.rl.grpo.run.episodes import (
     ROLLOUTS,
     EpisodeLine,
@@ -34,10 +35,11 @@ from simia_gym.rl.grpo.run.episodes import (
     read_episodes,
 )
 from simia_gym.rl.grpo.run.metrics import Metrics, draw, go_back, make_up, read_metrics, summed, totals
-from simia_gym.rl.grpo.run.process import MARK, PLUG_IN, end_marked, make_ray_folder, mark_of, marked, variables
 from simia_gym.rl.grpo.run.progress import facts_of
 from simia_gym.rl.grpo.run.run_folder import RunFolder, fixed, only_one
 from simia_gym.rl.resume import check_settings, write_settings
+from simia_gym.rl.verl_run.log import last_error
+from simia_gym.rl.verl_run.process import MARK, PLUG_IN, end_marked, mark_of, marked
 
 from .grpo_options import LINE, MASKED, grpo_options
 from .libraries import need

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import yaml
 
 from simia_gym.errors import InputError
 from simia_gym.rl.grpo.config.settings import GrpoSettings
+from simia_gym.rl.verl_run.hydra import flat, quoted
 
 FOLDER = Path(__file__).parent / "profiles"
 _BASE = "base"
@@ -112,31 +112,3 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         known = out.get(key)
         out[key] = merged(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
     return out
-
-
-def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of a nested mapping, under dotted names."""
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            yield from flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
-
-
-def quoted(value: Any) -> str:
-    """Write a value in Hydra's syntax.
-
-    Strings are put in double quotes, in which Hydra escapes nothing but a quote.
-    """
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{','.join(quoted(item) for item in value)}]"
-    if isinstance(value, Mapping):
-        return json.dumps(dict(value))
-    text = str(value).replace('\\"', '\\\\"').replace('"', '\\"')
-    return f'"{text}"'

@@ -12,9 +12,10 @@ from simia_gym.errors import InputError
 from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import RunPlan
-from simia_gym.rl.grpo.config.profile import flat, merged, quoted
+from simia_gym.rl.grpo.config.profile import merged
 from simia_gym.rl.grpo.config.sizes import fitted, shape_of
 from simia_gym.rl.grpo.run.episodes import BATCHES
+from simia_gym.rl.verl_run.hydra import flat, quoted
 
 MAIN = "ppo_trainer"
 SAMPLER = "pkg://simia_gym.rl.grpo.in_verl.sampler"
