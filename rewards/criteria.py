@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, model_validator
+from pydantic.json_schema import models_json_schema
 
 from simia_gym.common.files import read_yaml
 from simia_gym.common.validation import validated
@@ -203,3 +204,24 @@ def _read_id(item: Any, where: str) -> str:
     if not isinstance(key, str) or not key:
         raise DomainError(f"id: {key!r} is not a name", where=where, fix="Give the criterion an id.")
     return key
+
+
+def json_schema() -> JsonObject:
+    """The JSON Schema of a ``rubric.yaml``: criteria, and the arguments of this package's programs."""
+    args = {program.args: name for name, program in PROGRAMS.items() if program.args is not None}
+    references, schema = models_json_schema([(model, "validation") for model in (Criterion, *args)])
+    definitions: JsonObject = schema["$defs"]
+    checks: list[JsonObject] = [
+        {"required": ["llm"]},
+        {"properties": {"program": {"not": {"enum": [*PROGRAMS]}}}, "required": ["program"]},
+    ]
+    for model, name in args.items():
+        check = references[model, "validation"]
+        own = definitions[check["$ref"].rpartition("/")[2]]
+        own["properties"] = {"program": {"const": name}, **own.get("properties", {})}
+        own["required"] = ["program", *own.get("required", ())]
+        checks.append(check)
+    criterion = definitions["Criterion"]
+    criterion["properties"]["check"] = {"type": "object", "anyOf": checks}
+    criterion["required"] = ["id", "kind", "check"]
+    return {"$defs": definitions, "type": "array", "items": references[Criterion, "validation"]}

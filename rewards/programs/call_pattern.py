@@ -46,7 +46,10 @@ def _after(value: Any) -> Any:
     return tuple(tuple(item) if isinstance(item, list | tuple) else (item,) for item in items)
 
 
-After: TypeAlias = Annotated[tuple[tuple[CallPattern, ...], ...], BeforeValidator(_after)]
+After: TypeAlias = Annotated[
+    tuple[tuple[CallPattern, ...], ...],
+    BeforeValidator(_after, json_schema_input_type=CallPattern | tuple[CallPattern | tuple[CallPattern, ...], ...]),
+]
 """Calls that must all have come first; of a list inside it, one call is enough."""
 
 

@@ -167,7 +167,9 @@ def _text(value: Any) -> Any:
     return value
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Texts = Annotated[
+    tuple[str, ...], BeforeValidator(_texts, json_schema_input_type=str | float | tuple[str | float, ...])
+]
 """One text or a list of texts; numbers are taken as written."""
 
 _NAMES_TOOLS = "names tools"

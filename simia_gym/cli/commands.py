@@ -30,6 +30,7 @@ OWN = {
     "verify-recorded": "verify_recorded:verify",
     "check": "check:check_domain",
     "new-domain": "new_domain:write_domain",
+    "schema": "schema:print_schema",
     "doctor": "doctor:examine",
     "serve-oracle": "serve_oracle:serve_oracle",
 }

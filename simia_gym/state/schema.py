@@ -21,7 +21,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
@@ -33,7 +33,8 @@ from simia_gym.errors import DomainError, InputError, PatchError
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
 
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+Operator: TypeAlias = Literal["==", "!=", "<=", ">=", "<", ">"]
+_COMPARE: Mapping[Operator, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<=": operator.le,
@@ -63,12 +64,6 @@ def _right(value: Any) -> Any:
     return _path(value) if isinstance(value, str) and value.startswith("/") else value
 
 
-def _operator(name: Any) -> str:
-    if not isinstance(name, str) or name not in _COMPARE:
-        raise ValueError(f"this is not one of {', '.join(_COMPARE)}")
-    return name
-
-
 def _function(name: Any, info: ValidationInfo) -> Any:
     """The function of a name, relative to the folder in the context."""
     assert info.context is not None
@@ -81,7 +76,7 @@ def _function(name: Any, info: ValidationInfo) -> Any:
     return function
 
 
-Pointer: TypeAlias = Annotated[Steps, BeforeValidator(_path)]
+Pointer: TypeAlias = Annotated[Steps, BeforeValidator(_path, json_schema_input_type=str)]
 
 
 class TableSchema(BaseModel):
@@ -100,8 +95,8 @@ class TableSchema(BaseModel):
     description: Any = None
     open: bool = Field(False, strict=True)
     goal: bool = Field(True, strict=True)
-    key: Annotated[Steps | None, BeforeValidator(_key)] = None
-    row: Annotated[Any, BeforeValidator(json_schema_validator)] = None
+    key: Annotated[Steps | None, BeforeValidator(_key, json_schema_input_type=str | None)] = None
+    row: Annotated[Any, BeforeValidator(json_schema_validator, json_schema_input_type=dict[str, Any] | None)] = None
     foreign_keys: dict[Pointer, str] = Field({}, description='An object such as {"/field": "table"}.')
 
 
@@ -122,9 +117,9 @@ class Invariant(BaseModel):
     id: str
     table: str | None = None
     left: Pointer = ()
-    op: Annotated[str, BeforeValidator(_operator)] = ""
+    op: Operator = "=="
     right: Annotated[Any, BeforeValidator(_right)] = None
-    check: Annotated[Any, BeforeValidator(_function)] = None
+    check: Annotated[Any, BeforeValidator(_function, json_schema_input_type=str | None)] = None
 
     @model_validator(mode="after")
     def _whole(self) -> Invariant:

@@ -34,7 +34,7 @@ def _listed(value: Any) -> Any:
     return () if value is None else [value] if isinstance(value, str) else value
 
 
-Line = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Line = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...] | None)]
 """Alternative wordings of one line; a plain string is a list of one."""
 
 
@@ -109,7 +109,9 @@ class Request(_Part):
     slots: Mapping[str, Answer] = Field(default_factory=dict)
     expect: tuple[Expect, ...] = ()
     done: tuple[Done, ...] = ()
-    told: Annotated[tuple[Line, ...], BeforeValidator(_listed)] = ()
+    told: Annotated[
+        tuple[Line, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[Line, ...] | None)
+    ] = ()
     answer: str | None = None
     insist: int = 0
     insist_say: Line = ()

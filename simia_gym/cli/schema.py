@@ -1,0 +1,58 @@
+"""`simia schema`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import orjson
+import typer
+from pydantic import TypeAdapter
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.domain.config import DomainConfig
+from simia_gym.state.schema import StateSchema
+from simia_gym.types import JsonObject, Task
+from simia_gym.users.scripted_script import Script
+
+_RUBRIC = "simia_gym.rewards.criteria:json_schema"
+
+
+class DomainFile(StrEnum):
+    """The files of a domain that have a schema."""
+
+    DOMAIN = "domain.yaml"
+    STATE = "state.schema.json"
+    RUBRIC = "rubric.yaml"
+    TASK = "task"
+
+
+def print_schema(
+    file: Annotated[DomainFile, typer.Argument(metavar="FILE", help="; ".join(DomainFile) + ": a line of tasks.")],
+) -> int:
+    """Print the JSON Schema of a domain's file, for editors that complete and check while one types.
+
+    Returns:
+        The exit code.
+    """
+    typer.echo(orjson.dumps(json_schema(file), option=orjson.OPT_INDENT_2))
+    return 0
+
+
+def json_schema(file: DomainFile) -> JsonObject:
+    """The JSON Schema of a domain's file; what needs the other files, such as names of tools, only `check` finds."""
+    if file is DomainFile.RUBRIC:
+        found: JsonObject = load_object(_RUBRIC)()
+        return found
+    if file is DomainFile.TASK:
+        task: JsonObject = _schema(Task)
+        script = _schema(Script)
+        task.setdefault("$defs", {}).update(script.pop("$defs"))
+        scripted = {"properties": {"type": {"const": "scripted"}}, "required": ["type"]}
+        task["properties"]["user"] = {"if": scripted, "then": script}
+        return task
+    return _schema(DomainConfig if file is DomainFile.DOMAIN else StateSchema)
+
+
+def _schema(model: Any) -> JsonObject:
+    return TypeAdapter(model).json_schema()

@@ -1,0 +1,67 @@
+"""`simia schema`: the schemas accept the files of every domain, and notice what an editor should."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+
+from simia_gym import env_ids
+from simia_gym.domain.registration import domain_path
+
+from .conftest import Simia
+
+FILES = ("domain.yaml", "state.schema.json", "rubric.yaml", "task")
+
+
+def parts(folder: Path, file: str) -> Iterator[Any]:
+    paths = sorted(folder.glob("tasks/*.jsonl")) if file == "task" else [folder / file]
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        yield from map(json.loads, text.splitlines()) if file == "task" else [yaml.safe_load(text)]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_files_of_every_domain_fit(file: str, simia: Simia) -> None:
+    assert simia("new-domain", "desk").code == 0
+    validator = jsonschema_rs.validator_for(json.loads(simia("schema", file).out))
+    for folder in (Path("desk"), *map(domain_path, env_ids())):
+        found = list(parts(folder, file))
+        assert found
+        for part in found:
+            assert [error.message for error in validator.iter_errors(part)] == []
+
+
+TASK = {"id": "train-1", "split": "train", "kind": "x"}
+SCRIPT = {"type": "scripted", "requests": [{"say": "Hi."}]}
+CRITERION = {"id": "a", "kind": "goal"}
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("domain.yaml", {}, {"max_turn": 3}),
+        ("domain.yaml", {}, {"max_turns": "three"}),
+        ("domain.yaml", {"ends": [{"repeat": 5}]}, {"ends": [{"repeats": 5}]}),
+        ("state.schema.json", {"tables": {"a": {"goal": False}}}, {"tables": {"a": {"goals": False}}}),
+        ("rubric.yaml", [CRITERION | {"check": {"llm": "Is it?"}}], [CRITERION]),
+        ("rubric.yaml", [CRITERION | {"check": {"program": "mine.py:f"}}], [CRITERION | {"check": {"programm": "f"}}]),
+        (
+            "rubric.yaml",
+            [CRITERION | {"check": {"program": "says", "any": [3, "three"]}}],
+            [CRITERION | {"check": {"program": "says", "texts": ["three"]}}],
+        ),
+        ("task", TASK | {"user": SCRIPT}, TASK | {"user": SCRIPT | {"request": []}}),
+        ("task", TASK, TASK | {"split": "training"}),
+    ],
+)
+def test_mistakes_are_noticed(file: str, right: Any, wrong: Any, simia: Simia) -> None:
+    base: Any = {"name": "x", "grammar": "tools", "max_turns": 3, "reward": "a:B"} if file == "domain.yaml" else None
+    validator = jsonschema_rs.validator_for(json.loads(simia("schema", file).out))
+    assert validator.is_valid(right if base is None else base | right)
+    assert not validator.is_valid(wrong if base is None else base | wrong)
