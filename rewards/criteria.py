@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, model_validator
 from pydantic.json_schema import models_json_schema
@@ -31,6 +31,7 @@ from simia_gym.rewards.programs.program import Args, Program, find_program
 from simia_gym.types import CriterionKind, JsonObject
 
 _MOST_MERGED = 4096
+_VALIDATION: Final = "validation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +210,15 @@ def _read_id(item: Any, where: str) -> str:
 def json_schema() -> JsonObject:
     """The JSON Schema of a ``rubric.yaml``: criteria, and the arguments of this package's programs."""
     args = {program.args: name for name, program in PROGRAMS.items() if program.args is not None}
-    references, schema = models_json_schema([(model, "validation") for model in (Criterion, *args)])
+    models: tuple[type[BaseModel], ...] = (Criterion, *args)
+    references, schema = models_json_schema([(model, _VALIDATION) for model in models])
     definitions: JsonObject = schema["$defs"]
     checks: list[JsonObject] = [
         {"required": ["llm"]},
         {"properties": {"program": {"not": {"enum": [*PROGRAMS]}}}, "required": ["program"]},
     ]
     for model, name in args.items():
-        check = references[model, "validation"]
+        check = references[model, _VALIDATION]
         own = definitions[check["$ref"].rpartition("/")[2]]
         own["properties"] = {"program": {"const": name}, **own.get("properties", {})}
         own["required"] = ["program", *own.get("required", ())]
@@ -224,4 +226,4 @@ def json_schema() -> JsonObject:
     criterion = definitions["Criterion"]
     criterion["properties"]["check"] = {"type": "object", "anyOf": checks}
     criterion["required"] = ["id", "kind", "check"]
-    return {"$defs": definitions, "type": "array", "items": references[Criterion, "validation"]}
+    return {"$defs": definitions, "type": "array", "items": references[Criterion, _VALIDATION]}

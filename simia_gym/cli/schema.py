@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import orjson
 import typer
@@ -42,8 +43,7 @@ def print_schema(
 def json_schema(file: DomainFile) -> JsonObject:
     """The JSON Schema of a domain's file; what needs the other files, such as names of tools, only `check` finds."""
     if file is DomainFile.RUBRIC:
-        found: JsonObject = load_object(_RUBRIC)()
-        return found
+        return cast("Callable[[], JsonObject]", load_object(_RUBRIC))()
     if file is DomainFile.TASK:
         task: JsonObject = _schema(Task)
         script = _schema(Script)
