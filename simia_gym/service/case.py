@@ -1,0 +1,93 @@
+"""What a rule sees: tool results and what the customer said; what is not known yet raises `Need`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from simia_gym.types import ToolCall
+
+
+class Need(Exception):  # noqa: N818 (no error: it says what to do next)
+    """Something that is not known yet: the result of a ``call``, or the value of a ``slot``."""
+
+    def __init__(self, *, call: ToolCall | None = None, slot: str = "") -> None:
+        super().__init__(slot or (call.name if call else ""))
+        self.call, self.slot = call, slot
+
+
+@dataclass(frozen=True)
+class No:
+    """A rule's objection, with values for the words of its refusal."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A tool result that was looked at."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+Reader: TypeAlias = Callable[[ToolCall], Any]
+"""Gives the decoded result of a call; ``None`` if the call fails; raises `Need` if it is not known."""
+
+
+class Case:
+    """One wish of one customer.
+
+    Args:
+        who: The customer's id.
+        reader: Where tool results come from.
+        slots: What the customer wants, as far as it is known.
+
+    Attributes:
+        reads: The tool results that were looked at so far.
+        used: The slots that were looked at so far.
+    """
+
+    def __init__(self, who: str, reader: Reader, slots: Mapping[str, Any]) -> None:
+        self.who = who
+        self._reader, self._slots = reader, slots
+        self.reads: list[Read] = []
+        self.used: dict[str, None] = {}
+
+    def read(self, tool: str, **arguments: Any) -> Any:
+        """The result of a reading tool, decoded; ``None`` if the tool declines.
+
+        Raises:
+            Need: It has not been called yet.
+        """
+        result = self._reader(ToolCall(tool, arguments))
+        seen = Read(tool, arguments)
+        if seen not in self.reads:
+            self.reads.append(seen)
+        return result
+
+    def slot(self, name: str) -> Any:
+        """What the customer wants.
+
+        Raises:
+            Need: The customer has not told it yet.
+        """
+        if name not in self._slots:
+            raise Need(slot=name)
+        self.used[name] = None
+        return self._slots[name]
+
+
+def key_of(call: ToolCall) -> str:
+    """A call as a text, equal for equal calls."""
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
+
+
+def decoded(observation: str) -> Any:
+    """A tool's result: the JSON value, or the text if it is none."""
+    try:
+        return json.loads(observation)
+    except ValueError:
+        return observation

@@ -1,0 +1,129 @@
+"""``service.yaml`` as typed data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _pattern(value: Any) -> Any:
+    try:
+        return re.compile(value, re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"is no regular expression ({error})") from None
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
+Lines = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class SlotDeclaration(_Part):
+    """A detail that the customer tells.
+
+    The value is read by `read` (the group ``value``, else all of the match), by `choice` (the value whose words
+    occur), or by `find` (a function of the text and the case).
+    """
+
+    ask: tuple[str, ...] = Field(min_length=1, description="Patterns of how agents ask for it.")
+    question: Lines = Field(min_length=1, description="How the expert asks for it.")
+    say: Lines = Field(min_length=1, description="How the customer tells it; `{value}` is the value in words.")
+    unknown: Lines = Field((), description="What a customer says who does not know it.")
+    read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
+    choice: Mapping[Any, Lines] = Field(default_factory=dict, description="Value to words; the first are said.")
+    find: str | None = Field(None, description="Function(text, case) -> the value, or None.")
+    forms: Lines = Field(("{value}",), description="Texts by which a proposal may name it.")
+    quiet: bool = Field(False, description="As in the cue file.")
+    named: bool = Field(True, description="Whether a proposal must name it.")
+    known: float = Field(1.0, ge=0, le=1, description="Share of customers who know it, for identification.")
+
+
+class RuleDeclaration(_Part):
+    """A rule: the function of this name in the module, and the words of its refusal."""
+
+    why: str = Field(description="The refusal; slots and the values of `No` are filled in.")
+    about: Lines = Field((), description="Of these texts, filled in, one must stand in a refusal.")
+
+
+class CallDeclaration(_Part):
+    """The call that grants a wish."""
+
+    tool: str
+    arguments: Mapping[str, Any] = Field(alias="with", description="Argument to value name, or to `$who`.")
+
+
+class Variant(_Part):
+    """How the drawn rows and slots of a wish are changed."""
+
+    set: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict, description="Row name to fields; `who` too.")
+    slots: Mapping[str, Any] = Field(default_factory=dict, description="Slots to other values.")
+    do: str | None = Field(None, description="Function(cast, drawn) that changes what was drawn.")
+
+
+class BreachDeclaration(Variant):
+    """A variant to which a rule must object."""
+
+    rule: str
+
+
+class WishDeclaration(_Part):
+    """What a customer may ask for: a deed (`call`) or a question (`tell`)."""
+
+    say: Lines = Field(min_length=1)
+    hear: Pattern = Field(description="By which the expert recognises it.")
+    does: tuple[str, ...] = Field((), description="Patterns that show that a proposal is about it.")
+    slots: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    values: str | None = Field(None, description="Function(case) -> the values of `call` and of the lines.")
+    call: CallDeclaration | None = None
+    propose: str = ""
+    report: Lines = ()
+    tell: str = Field("", description="The answer to a question, in the expert's words.")
+    answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
+    deeds: Lines = Field((), description="Participles that must not be claimed where the wish is refused.")
+    draw: str = Field(description="Function(cast, member) -> Drawn.")
+    breaches: Mapping[str, BreachDeclaration] = Field(default_factory=dict)
+    edges: Mapping[str, Variant] = Field(default_factory=dict, description="Variants that are only just allowed.")
+
+
+class WayDeclaration(_Part):
+    """A way to find out who the customer is: a tool, and which slot each argument takes."""
+
+    tool: str
+    arguments: Mapping[str, str] = Field(alias="with")
+
+
+class OwnerDeclaration(_Part):
+    """Whose row an argument names: the table, and its field that holds the owner's id (the key itself if none)."""
+
+    table: str
+    field: str | None = None
+
+
+class ServiceDeclaration(_Part):
+    """The keys of ``service.yaml``."""
+
+    module: str = Field(description="The Python file of rules and functions.")
+    customer: str = Field(description="Function(cast) -> (table, key, row, identity slots) of a new customer.")
+    identify: tuple[WayDeclaration, ...] = Field(min_length=1)
+    owners: Mapping[str, OwnerDeclaration] = Field(default_factory=dict)
+    leave_after: Lines = ()
+    stranger: str = Field(description="What the expert tells somebody who cannot be found.")
+    vague: Lines = ("Hello, I need some help.", "Hi there, I have a request.", "Good day. Can you help me?")
+    greetings: Lines = ("Hi.", "Hello there.", "Good morning.")
+    vagueness: float = Field(0.25, ge=0, le=1)
+    forbidden: float = Field(0.4, ge=0, le=1, description="Share of the tasks whose first wish is a breach.")
+    further: float = Field(0.3, ge=0, le=1, description="Share of the tasks with a second wish.")
+    slots: Mapping[str, SlotDeclaration]
+    rules: Mapping[str, RuleDeclaration]
+    wishes: Mapping[str, WishDeclaration] = Field(min_length=1)
