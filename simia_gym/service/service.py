@@ -1,0 +1,131 @@
+"""A service: its declaration together with its functions and its world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import read_yaml
+from simia_gym.common.validation import validated
+from simia_gym.domain.world import World
+from simia_gym.errors import DomainError
+from simia_gym.service.case import Case, Need
+from simia_gym.service.declaration import ServiceDeclaration, SlotDeclaration, WishDeclaration
+from simia_gym.types import JsonObject
+
+_FUNCTION = "Write a function of this name there, or correct the name."
+
+
+class Service:
+    """A checked declaration.
+
+    Args:
+        declared: The contents of ``service.yaml``.
+        path: The file, for errors.
+        world: The class of the domain's world.
+        tables: The initial state that all tasks share, as ``{table: {key: row}}``.
+
+    Raises:
+        DomainError: A name leads nowhere, or a rule has no breach.
+    """
+
+    def __init__(self, declared: ServiceDeclaration, path: Path, world: type[World], tables: JsonObject) -> None:
+        self.declared, self.path, self.tables = declared, path, tables
+        self.world = world()
+        problems: list[Any] = []
+        for name, wish in declared.wishes.items():
+            problems.extend(_problems(declared, wish, f"{path}: wishes.{name}"))
+        if problems:
+            raise DomainError.of(problems)
+
+    @cached_property
+    def functions(self) -> Callable[[str], Any]:
+        """Looks a function of the module up by its name."""
+        known: dict[str, Any] = {}
+
+        def find(name: str) -> Any:
+            if name not in known:
+                spec = f"{self.declared.module}:{name}"
+                known[name] = load_object(spec, folder=self.path.parent, where=str(self.path))
+            return known[name]
+
+        return find
+
+    def function(self, name: str) -> Any:
+        """A function of the module.
+
+        Raises:
+            InputError: There is none of this name.
+        """
+        return self.functions(name)
+
+    @cached_property
+    def slots(self) -> Mapping[str, SlotDeclaration]:
+        """The declared slots."""
+        return self.declared.slots
+
+    def spoken(self, slot: str, value: Any) -> str:
+        """A slot's value as customers say it."""
+        choice = self.slots[slot].choice
+        return str(choice[value][0]) if choice else str(value)
+
+    def in_words(self, wish: WishDeclaration, case: Case) -> dict[str, str]:
+        """The slots of a wish that are known, in words; this counts as looking at none of them."""
+        words = {}
+        before = dict(case.used)
+        for name in wish.slots:
+            try:
+                words[name] = self.spoken(name, case.slot(name))
+            except Need:
+                continue
+        case.used = before
+        return words
+
+    @cached_property
+    def cues(self) -> JsonObject:
+        """The scripted user's cue patterns, which follow from the declaration."""
+        slots = {
+            name: {"ask": list(slot.ask), "unknown": list(slot.unknown), "quiet": slot.quiet}
+            for name, slot in self.slots.items()
+        }
+        actions = {name: list(wish.does) for name, wish in self.declared.wishes.items() if wish.does}
+        ways = [list(way.arguments.values()) for way in self.declared.identify]
+        leave = list(self.declared.leave_after)
+        return {"slots": slots, "actions": actions, "alternatives": [ways] if len(ways) > 1 else [], "leave_after": leave}
+
+
+def load_service(path: Path, world: type[World], tables: JsonObject) -> Service:
+    """Read ``service.yaml``.
+
+    Raises:
+        DomainError: With every mistake in ``problems``.
+    """
+    value, lines = read_yaml(path)
+    declared = validated(ServiceDeclaration, value, where=lines.where, fix="Change the value.")
+    return Service(declared, path, world, tables)
+
+
+def _problems(declared: ServiceDeclaration, wish: WishDeclaration, where: str) -> list[DomainError]:
+    found = []
+    for name in wish.slots:
+        if name not in declared.slots:
+            found.append(DomainError(f"there is no slot {name!r}", where=where, fix="Declare it under slots."))
+    for name in wish.rules:
+        if name not in declared.rules:
+            found.append(DomainError(f"there is no rule {name!r}", where=where, fix="Declare it under rules."))
+        if not any(breach.rule == name for breach in wish.breaches.values()):
+            found.append(
+                DomainError(f"no breach of rule {name!r}", where=where, fix=f"Add one with `rule: {name}`, which proves it.")
+            )
+    for name, breach in wish.breaches.items():
+        if breach.rule not in wish.rules:
+            fix = "Name one of the wish's rules."
+            found.append(DomainError(f"no rule {breach.rule!r} to object", where=f"{where}.breaches.{name}", fix=fix))
+    if (wish.call is None) == (not wish.tell):
+        found.append(DomainError("needs either call or tell", where=where, fix="Give one of the two."))
+    return found
+
+
