@@ -1,0 +1,190 @@
+"""The expert: a policy that serves a service's customers by the declaration.
+
+It sees only the messages of the conversation. What the rules look at and is not known yet (`Need`) is its next call or
+question, so everything in its calls occurred in an earlier message.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from simia_gym.actions import Grammar, get_grammar
+from simia_gym.actions.calls import call_message
+from simia_gym.policies import PolicyStart
+from simia_gym.service.case import Case, Need, decoded, key_of
+from simia_gym.service.decide import Answer, Grant, Refusal, decide
+from simia_gym.service.reading import Listener
+from simia_gym.service.service import Service
+from simia_gym.types import Calls, Message, PolicyAction, Say, ToolCall
+
+_YES = re.compile(r"\s*yes\b", re.IGNORECASE)
+_MOST_QUESTIONS = 2
+_LINES: Mapping[str, tuple[str, ...]] = {
+    "invite": ("Thank you, I have found your account. How can I help you today?", "Thank you. What can I do for you?"),
+    "go": ("Shall I go ahead (yes/no)?", "Do you confirm that I should do this (yes/no)?"),
+    "else": ("Is there anything else I can do for you?", "Can I help you with anything else?"),
+    "sorry": ("I'm sorry, but {why}", "I'm afraid that is not possible: {why}"),
+    "done": ("That is done.", "It is done."),
+}
+
+
+class ServiceExpert:
+    """Serves one customer per episode. A subclass sets ``service``.
+
+    Attributes:
+        service: The service.
+        strict: Whether it follows the rules.
+    """
+
+    service: ClassVar[Service]
+    strict: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._grammar: Grammar = get_grammar("tools")
+        self._seed = 0
+        self._begin("")
+
+    def start(self, start: PolicyStart) -> None:
+        """Take the seed, which decides nothing but the wording."""
+        self._grammar, self._seed = start.grammar, start.seed
+
+    def _begin(self, first: str) -> None:
+        """Forget the episode before; ``first`` is the first message of the new one."""
+        self._first = first
+        self._listener = Listener(self.service)
+        self._read = 0
+        self._called: ToolCall | None = None
+        self._known: dict[str, Any] = {}
+        self._who: str | None = None
+        self._details: dict[str, Any] = {}
+        self._ways = [0] * len(self.service.declared.identify)
+        self._tried: set[str] = set()
+        self._reset(None, {})
+
+    def _reset(self, wish: str | None, slots: dict[str, Any]) -> None:
+        """Begin a wish."""
+        self._wish, self._slots = wish, slots
+        self._proposed: Grant | None = None
+        self._agreed = False
+        self._closed = False
+        self._outcome = ""
+
+    def act(self, messages: Sequence[Message]) -> PolicyAction:
+        """Give the next action: one tool call, or a message to the customer."""
+        if len(messages) <= 2:
+            self._begin(str(messages[-1]["content"]))
+        for message in messages[self._read :]:
+            if message["role"] == "tool":
+                self._take(str(message["content"]))
+            elif message["role"] == "user":
+                self._hear(str(message["content"]))
+        self._read = len(messages)
+        step = self._next()
+        if isinstance(step, ToolCall):
+            self._called = step
+            return call_message(*Calls((step,)).calls)
+        return self._grammar.render(Say(step))
+
+    def _take(self, content: str) -> None:
+        """Take the result of the last call."""
+        call, self._called = self._called, None
+        if call is None:
+            return
+        result = None if content.startswith("Error") else decoded(content)
+        if call.name in {way.tool for way in self.service.declared.identify} and self._who is None:
+            self._who = None if result is None else str(content)
+        elif self._proposed is not None and call == self._proposed.call:
+            self._known.clear()
+            self._outcome = "done" if result is not None or not self.strict else content.removeprefix("Error: ")
+        else:
+            self._known[key_of(call)] = result
+
+    def _hear(self, text: str) -> None:
+        """Understand what the customer says."""
+        if self._who is None:
+            for way in self.service.declared.identify:
+                self._details.update(self._listener.slots(way.arguments.values(), text))
+        if self._wish is None or self._closed:
+            wish = self._listener.wish(text)
+            if wish is not None:
+                self._reset(wish, self._listener.slots(self.service.declared.wishes[wish].slots, text))
+            elif self._wish is not None:
+                self._closed = self._outcome != "refused"  # words without a wish after a refusal object to it
+            return
+        if self._proposed is not None and _YES.match(text):
+            self._agreed = True
+            return
+        self._proposed = None
+        self._slots.update(self._listener.slots(self.service.declared.wishes[self._wish].slots, text))
+
+    def _next(self) -> str | ToolCall:
+        """The next thing to do."""
+        if self._who is None:
+            step = self._identify()
+            if step is not None:
+                return step
+        if self._wish is None:
+            return self._say("invite")
+        wish = self.service.declared.wishes[self._wish]
+        if self._closed:
+            return self._say("else")
+        if self._outcome and self._outcome != "refused":
+            self._closed = True
+            if self._outcome != "done":
+                return self._say("sorry", why=self._outcome)
+            words = self._proposed.words if self._proposed is not None else {}
+            return self._pick(wish.report).format(**words) if wish.report else self._say("done")
+        if self._proposed is not None and self._agreed:
+            return self._proposed.call
+        case = Case(self._who or "", self._reader, self._slots)
+        try:
+            self._listener.find(wish.slots, case, self._slots)
+            verdict = decide(self.service, wish, case, strict=self.strict)
+        except Need as need:
+            return need.call if need.call is not None else self._pick(self.service.slots[need.slot].question)
+        if isinstance(verdict, Refusal):
+            self._closed, self._outcome = True, "refused"
+            return self._say("sorry", why=verdict.why)
+        if isinstance(verdict, Answer):
+            self._closed = True
+            return verdict.text
+        self._proposed, self._agreed = verdict, False
+        return f"{wish.propose.format(**verdict.words)} {self._say('go')}"
+
+    def _reader(self, call: ToolCall) -> Any:
+        key = key_of(call)
+        if key not in self._known:
+            raise Need(call=call)
+        return self._known[key]
+
+    def _identify(self) -> str | ToolCall | None:
+        """Find out who the customer is, one way after the other; refuse if none is left."""
+        for number, way in enumerate(self.service.declared.identify):
+            missing = [slot for slot in way.arguments.values() if slot not in self._details]
+            if not missing:
+                call = ToolCall(way.tool, {name: self._details[slot] for name, slot in way.arguments.items()})
+                if key_of(call) not in self._tried:
+                    self._tried.add(key_of(call))
+                    return call
+            elif self._ways[number] < _MOST_QUESTIONS - (number + 1 < len(self._ways)):
+                self._ways[number] += 1
+                return " ".join(self._pick(self.service.slots[slot].question) for slot in missing)
+        if not self.strict:
+            self._who = "nobody"
+            return None
+        return self._say("sorry", why=self.service.declared.stranger)
+
+    def _say(self, line: str, **values: Any) -> str:
+        return self._pick(_LINES[line]).format(**values)
+
+    def _pick(self, wordings: Sequence[str]) -> str:
+        return wordings[zlib.crc32(f"{self._seed}:{self._first}:{wordings[0]}".encode()) % len(wordings)]
+
+
+class Pushover(ServiceExpert):
+    """The expert without the rules: it tries whatever the customer asks, and says that it is done."""
+
+    strict = False
