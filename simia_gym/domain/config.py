@@ -84,12 +84,12 @@ class DomainConfig(BaseModel):
     )
     info: str | None = Field(None, description="Function(state) -> the extras in info['world']; if there is no world.")
     user: str | None = Field(None, description="The default user simulator; none if the domain has no user.")
-    cues: str | None = Field(None, description="YAML file of the scripted user's cue patterns.")
+    cues: str | None = Field(None, description="The scripted user's cue patterns: YAML file, or a function that returns them.")
     reward: str = Field(description="The Reward class.")
     judge: str = Field(
         "simia_gym.rewards.judge.judge:LLMJudge", description="The class of the judge that asks a model."
     )
-    rubric: str | None = "rubric.yaml"
+    rubric: str | None = Field("rubric.yaml", description="YAML file of criteria, or a function that returns them.")
     reward_options: dict[str, Any] = Field(default_factory=dict)
     tasks: dict[Literal["train", "test"], str] = Field(default_factory=dict)
     generator: str | None = Field(None, description="Function generate(split, index) -> Task.")

@@ -241,7 +241,11 @@ class _Loader:
         return State.from_tables(tables)
 
     def _yaml(self, name: str | None) -> Any:
-        return None if name is None else read_yaml(self.folder / name)[0]
+        """The content of a YAML file, or what a function returns, such as ``desk.py:cues``."""
+        if name is None or not name.rpartition(":")[0]:
+            return None if name is None else read_yaml(self.folder / name)[0]
+        make = cast("Callable[[], Any]", load_object(name, folder=self.folder, where=str(self.folder / "domain.yaml")))
+        return make()
 
     def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
         if data is not None and data.tasks is not None:
