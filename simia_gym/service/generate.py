@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from simia_gym.common.json_encoding import encode
 from simia_gym.domain.goal import goal_of
+from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
 from simia_gym.service import criteria
 from simia_gym.service.case import Case, Reader, decoded
@@ -159,3 +162,12 @@ def _check(verdict: Grant | Refusal | Answer, variant: Variant | None, where: st
     if got != wanted:
         fix = "Correct the rule, the breach or edge, or the drawing."
         raise InputError(f"{wanted or 'no rule'} should object, but {got or 'none'} did", where=where, fix=fix)
+
+
+def write_fixed(generator: Generator, folder: Path, train: int, test: int) -> None:
+    """Write the fixed tasks of a domain, ``tasks/train.jsonl`` and ``tasks/test.jsonl``."""
+    counts: dict[Split, int] = {"train": train, "test": test}
+    for split, count in counts.items():
+        lines = (encode(task_to_json(task)) + b"\n" for task in generator.fixed(split, count))
+        (folder / "tasks").mkdir(exist_ok=True)
+        (folder / "tasks" / f"{split}.jsonl").write_bytes(b"".join(lines))
