@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from simia_gym.service.case import Read
 from simia_gym.service.decide import Answer, Grant, Refusal
 from simia_gym.service.declaration import WishDeclaration
-from simia_gym.service.script import told_at_once
 from simia_gym.service.service import Service
 from simia_gym.types import JsonObject, ToolCall
 
@@ -47,10 +46,27 @@ def customer(service: Service, who: str | None) -> JsonObject:
 
 
 def refused(
-    service: Service, wish: WishDeclaration, verdict: Refusal, tried: ToolCall | None, suffix: str, *, alone: bool
+    service: Service,
+    wish: WishDeclaration,
+    verdict: Refusal,
+    tried: ToolCall | None,
+    told: Set[str],
+    suffix: str,
+    *,
+    alone: bool,
 ) -> Iterable[JsonObject]:
-    """A forbidden wish: refused after what the objecting rule looked at, not tried, not claimed."""
-    heard = [slot for slot in verdict.heard if slot not in told_at_once(service, wish)]
+    """A forbidden wish: refused after what the objecting rule looked at, not tried, not claimed.
+
+    Args:
+        service: The service.
+        wish: The wish.
+        verdict: The refusal.
+        tried: The call that would have granted it.
+        told: The slots that the customer tells together with the wish.
+        suffix: What ends the items' ids.
+        alone: Whether it is the only wish of the task.
+    """
+    heard = [slot for slot in verdict.heard if slot not in told]
     check: JsonObject = {"program": "refused", "after": _after(service, verdict.reads)}
     if verdict.about:
         check["about"] = list(verdict.about)

@@ -86,7 +86,8 @@ class Generator:
         details = (self._member(cast, add=False) if poses else member).details
         setup = copy.deepcopy(cast.setup())
         talk = random.Random(f"{seed} talk")
-        requests = [request(service, name, drawn.slots, talk) for name, drawn in plans]
+        made = [request(service, name, drawn.slots, talk) for name, drawn in plans]
+        requests = [one for one, _ in made]
         user = script(service, details, requests, talk)
         label = _STRANGER if poses else f"refuse_{first}_{breach}" if breach else first
         if poses:
@@ -106,7 +107,9 @@ class Generator:
             elif isinstance(verdict, Refusal):
                 case = Case(member.key, self._reader(state), drawn.slots)
                 tried = criteria.call_of(decide(service, wish, case, strict=False))
-                items.extend(criteria.refused(service, wish, verdict, tried, suffix, alone=len(plans) == 1))
+                items.extend(criteria.refused(
+                    service, wish, verdict, tried, made[number][1], suffix, alone=len(plans) == 1
+                ))
             else:
                 items.append(criteria.told(service, verdict, suffix))
                 requests[number]["told"] = [list(verdict.texts)]

@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simia_gym.service.declaration import WishDeclaration
 from simia_gym.service.service import Service
 from simia_gym.types import JsonObject
 
@@ -14,13 +13,23 @@ _ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if
 _INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
 
 
-def request(service: Service, name: str, slots: Mapping[str, Any], rng: random.Random) -> JsonObject:
-    """One request of the script, with the same lines and the same number of objections for every verdict."""
+def request(
+    service: Service, name: str, slots: Mapping[str, Any], rng: random.Random
+) -> tuple[JsonObject, frozenset[str]]:
+    """One request of the script, with the same lines and the same number of objections for every verdict.
+
+    Returns:
+        The request, and the slots that it tells at once: its wordings all tell the same.
+    """
     wish = service.declared.wishes[name]
+    lines: dict[frozenset[str], list[str]] = {}
+    for line in wish.say:
+        lines.setdefault(frozenset(slot for slot in wish.slots if f"{{{slot}}}" in line), []).append(line)
+    told = rng.choice(list(lines))
     spoken = {slot: service.spoken(slot, slots[slot]) for slot in wish.slots}
     made: JsonObject = {
         "id": name,
-        "say": [line.format(**spoken) for line in wish.say],
+        "say": [line.format(**spoken) for line in lines[told]],
         "slots": {slot: answer(service, slot, slots[slot]) for slot in wish.slots},
         "insist": rng.choice((0, 1, 1, 2)),
         "insist_say": list(_INSIST),
@@ -30,18 +39,13 @@ def request(service: Service, name: str, slots: Mapping[str, Any], rng: random.R
         made["action"] = name
         made["expect"] = [_expected(service, slot, slots[slot]) for slot in wish.slots if service.slots[slot].named]
         made["done"] = [{"tool": wish.call.tool}]
-    return made
+    return made, told
 
 
 def answer(service: Service, slot: str, value: Any) -> JsonObject:
     """What the customer says when asked for a slot."""
     spoken = service.spoken(slot, value)
     return {"say": [line.format(value=spoken) for line in service.slots[slot].say], "values": [spoken]}
-
-
-def told_at_once(service: Service, wish: WishDeclaration) -> set[str]:
-    """The slots that the customer tells together with the wish itself."""
-    return {slot for slot in wish.slots if all(f"{{{slot}}}" in line for line in wish.say)}
 
 
 def script(
