@@ -26,6 +26,7 @@ evaluation
 rollout env vector
 assembly
 episode simulators oracle
+service
 domain
 users policies
 llm contracts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,12 +13,17 @@ from simia_gym.cli.options import AsJson
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError
 
-TEMPLATE = Path(__file__).parent / "templates" / "library"
+TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"^name: \w+", re.MULTILINE)
 
 
 def write_domain(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder to make.")], *, json: AsJson = False
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder to make.")],
+    *,
+    kind: Annotated[
+        Literal["tools", "service"], typer.Option(help="Tools alone, or customer service declared in service.yaml.")
+    ] = "tools",
+    json: AsJson = False,
 ) -> int:
     """Write a small, complete, commented domain to start from.
 
@@ -33,9 +38,10 @@ def write_domain(
         raise InputError("exists already and is not an empty folder", where=str(path), fix="Give a new path.")
     written: list[Path] = []
     # Not copytree, which copies the modes: an installed package may be read-only.
-    for source in sorted(TEMPLATE.rglob("*")):
+    template = TEMPLATES / kind
+    for source in sorted(template.rglob("*")):
         if source.is_file() and source.parent.name != "__pycache__":
-            target = path / source.relative_to(TEMPLATE)
+            target = path / source.relative_to(template)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
             written.append(target)

@@ -84,7 +84,9 @@ class DomainConfig(BaseModel):
     )
     info: str | None = Field(None, description="Function(state) -> the extras in info['world']; if there is no world.")
     user: str | None = Field(None, description="The default user simulator; none if the domain has no user.")
-    cues: str | None = Field(None, description="The scripted user's cue patterns: YAML file, or a function that returns them.")
+    cues: str | None = Field(
+        None, description="The scripted user's cue patterns: YAML file, or a function that returns them."
+    )
     reward: str = Field(description="The Reward class.")
     judge: str = Field(
         "simia_gym.rewards.judge.judge:LLMJudge", description="The class of the judge that asks a model."

@@ -19,9 +19,11 @@ whether his wish is allowed.
 """
 
 from simia_gym.service.case import Case, Need, No, Read
-from simia_gym.service.cast import Cast, Drawn
+from simia_gym.service.cast import Cast, Drawn, Member
+from simia_gym.service.criteria import rubric
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
 from simia_gym.service.expert import Pushover, ServiceExpert
+from simia_gym.service.generate import Generator, write_fixed
 from simia_gym.service.service import Service, load_service
 
 __all__ = [
@@ -29,7 +31,9 @@ __all__ = [
     "Case",
     "Cast",
     "Drawn",
+    "Generator",
     "Grant",
+    "Member",
     "Need",
     "No",
     "Pushover",
@@ -39,4 +43,6 @@ __all__ = [
     "ServiceExpert",
     "decide",
     "load_service",
+    "rubric",
+    "write_fixed",
 ]

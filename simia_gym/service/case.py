@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from simia_gym.types import ToolCall
 
 
-class Need(Exception):  # noqa: N818 (no error: it says what to do next)
+class Need(Exception):
     """Something that is not known yet: the result of a ``call``, or the value of a ``slot``."""
 
     def __init__(self, *, call: ToolCall | None = None, slot: str = "") -> None:

@@ -10,9 +10,9 @@ from typing import Any
 from simia_gym.state import make_pointer
 from simia_gym.types import JsonObject, Op
 
-FIRST_NAMES = ("Ana", "Boris", "Chidi", "Dana", "Emil", "Farah", "Goran", "Hanna", "Ivo", "Jada", "Kofi", "Lena", "Mats",
+FIRST_NAMES = ("Boris", "Chidi", "Dana", "Emil", "Farah", "Goran", "Hanna", "Ivo", "Jada", "Kofi", "Lena", "Mats",
                "Noor", "Otis", "Petra", "Quinn", "Rita", "Sven", "Tara", "Umar", "Vera", "Wanda", "Yara")  # fmt: skip
-LAST_NAMES = ("Almeida", "Bergström", "Castle", "Dorsey", "Ekwueme", "Fontaine", "Garrick", "Holm", "Ibarra", "Janssen",
+LAST_NAMES = ("Bergström", "Castle", "Dorsey", "Ekwueme", "Fontaine", "Garrick", "Holm", "Ibarra", "Janssen",
               "Kowalski", "Lindgren", "Marsh", "Novak", "Okafor", "Prescott", "Quist", "Rowe", "Sato", "Tanaka",
               "Underhill", "Vance", "Whitlock", "Zeller")  # fmt: skip
 

@@ -107,9 +107,9 @@ class Generator:
             elif isinstance(verdict, Refusal):
                 case = Case(member.key, self._reader(state), drawn.slots)
                 tried = criteria.call_of(decide(service, wish, case, strict=False))
-                items.extend(criteria.refused(
-                    service, wish, verdict, tried, made[number][1], suffix, alone=len(plans) == 1
-                ))
+                items.extend(
+                    criteria.refused(service, wish, verdict, tried, made[number][1], suffix, alone=len(plans) == 1)
+                )
             else:
                 items.append(criteria.told(service, verdict, suffix))
                 requests[number]["told"] = [list(verdict.texts)]

@@ -67,8 +67,13 @@ def script(
         for slot, value in details.items()
         if rng.random() < declared.slots[slot].known or slot in last
     }
-    opening = declared.vague if vague else tuple(
-        f"{declared.greetings[index % len(declared.greetings)]} {line}" for index, line in enumerate(requests[0]["say"])
+    opening = (
+        declared.vague
+        if vague
+        else tuple(
+            f"{declared.greetings[index % len(declared.greetings)]} {line}"
+            for index, line in enumerate(requests[0]["say"])
+        )
     )
     return {
         "type": "scripted",

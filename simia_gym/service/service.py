@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import read_yaml
+from simia_gym.common.files import read_json, read_yaml
 from simia_gym.common.validation import validated
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError
 from simia_gym.service.case import Case, Need
 from simia_gym.service.declaration import ServiceDeclaration, SlotDeclaration, WishDeclaration
 from simia_gym.types import JsonObject
-
-_FUNCTION = "Write a function of this name there, or correct the name."
 
 
 class Service:
@@ -35,24 +33,14 @@ class Service:
     def __init__(self, declared: ServiceDeclaration, path: Path, world: type[World], tables: JsonObject) -> None:
         self.declared, self.path, self.tables = declared, path, tables
         self.world = world()
+        self._functions: dict[str, Any] = {}
         problems: list[Any] = []
         for name, wish in declared.wishes.items():
+            for used in (*wish.rules, wish.draw, *((wish.values,) if wish.values else ())):
+                self.function(used)
             problems.extend(_problems(declared, wish, f"{path}: wishes.{name}"))
         if problems:
             raise DomainError.of(problems)
-
-    @cached_property
-    def functions(self) -> Callable[[str], Any]:
-        """Looks a function of the module up by its name."""
-        known: dict[str, Any] = {}
-
-        def find(name: str) -> Any:
-            if name not in known:
-                spec = f"{self.declared.module}:{name}"
-                known[name] = load_object(spec, folder=self.path.parent, where=str(self.path))
-            return known[name]
-
-        return find
 
     def function(self, name: str) -> Any:
         """A function of the module.
@@ -60,7 +48,10 @@ class Service:
         Raises:
             InputError: There is none of this name.
         """
-        return self.functions(name)
+        if name not in self._functions:
+            spec = f"{self.declared.module}:{name}"
+            self._functions[name] = load_object(spec, folder=self.path.parent, where=str(self.path))
+        return self._functions[name]
 
     @cached_property
     def slots(self) -> Mapping[str, SlotDeclaration]:
@@ -94,31 +85,44 @@ class Service:
         actions = {name: list(wish.does) for name, wish in self.declared.wishes.items() if wish.does}
         ways = [list(way.arguments.values()) for way in self.declared.identify]
         leave = list(self.declared.leave_after)
-        return {"slots": slots, "actions": actions, "alternatives": [ways] if len(ways) > 1 else [], "leave_after": leave}
+        return {
+            "slots": slots,
+            "actions": actions,
+            "alternatives": [ways] if len(ways) > 1 else [],
+            "leave_after": leave,
+        }
 
 
-def load_service(path: Path, world: type[World], tables: JsonObject) -> Service:
-    """Read ``service.yaml``.
+def load_service(folder: Path, world: type[World]) -> Service:
+    """Read ``service.yaml`` and ``state.json`` of a domain's folder.
+
+    Args:
+        folder: The folder.
+        world: The class of the domain's world.
 
     Raises:
         DomainError: With every mistake in ``problems``.
     """
+    path = folder / "service.yaml"
     value, lines = read_yaml(path)
     declared = validated(ServiceDeclaration, value, where=lines.where, fix="Change the value.")
-    return Service(declared, path, world, tables)
+    return Service(declared, path, world, read_json(folder / "state.json", what="state file"))
 
 
 def _problems(declared: ServiceDeclaration, wish: WishDeclaration, where: str) -> list[DomainError]:
-    found = []
-    for name in wish.slots:
-        if name not in declared.slots:
-            found.append(DomainError(f"there is no slot {name!r}", where=where, fix="Declare it under slots."))
+    found = [
+        DomainError(f"there is no slot {name!r}", where=where, fix="Declare it under slots.")
+        for name in wish.slots
+        if name not in declared.slots
+    ]
     for name in wish.rules:
         if name not in declared.rules:
             found.append(DomainError(f"there is no rule {name!r}", where=where, fix="Declare it under rules."))
         if not any(breach.rule == name for breach in wish.breaches.values()):
             found.append(
-                DomainError(f"no breach of rule {name!r}", where=where, fix=f"Add one with `rule: {name}`, which proves it.")
+                DomainError(
+                    f"no breach of rule {name!r}", where=where, fix=f"Add one with `rule: {name}`, which proves it."
+                )
             )
     for name, breach in wish.breaches.items():
         if breach.rule not in wish.rules:
@@ -127,5 +131,3 @@ def _problems(declared: ServiceDeclaration, wish: WishDeclaration, where: str) -
     if (wish.call is None) == (not wish.tell):
         found.append(DomainError("needs either call or tell", where=where, fix="Give one of the two."))
     return found
-
-

@@ -56,10 +56,10 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_new_domain_is_sound_and_runs_at_once(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(new_domain.TEMPLATE, "installed", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(new_domain.TEMPLATES, "installed", ignore=shutil.ignore_patterns("__pycache__"))
     for path in Path("installed").rglob("*"):
         path.chmod(0o555)
-    monkeypatch.setattr(new_domain, "TEMPLATE", Path("installed"))
+    monkeypatch.setattr(new_domain, "TEMPLATES", Path("installed"))
     Path("my desk").mkdir()
     made = simia("new-domain", "my desk")
     assert made.code == 0

@@ -13,7 +13,7 @@ from simia_gym.env import make_suite
 from simia_gym.errors import Fault
 from simia_gym.types import ToolCall, Transition
 
-LIBRARY = Path(__file__).resolve().parent.parent.parent / "simia_gym" / "cli" / "templates" / "library"
+LIBRARY = Path(__file__).resolve().parent.parent.parent / "simia_gym" / "cli" / "templates" / "tools"
 """A small domain with short messages."""
 DESK = "simia/custom-v0"
 CLOSE = '<tool_call>{"name": "close_case", "arguments": {"outcome": "done", "note": ""}}</tool_call>'

@@ -5,26 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simia_gym.common.files import read_json
-from simia_gym.service import Pushover as ServicePushover
-from simia_gym.service import ServiceExpert, load_service
-from simia_gym.service.criteria import rubric as service_rubric
-from simia_gym.service.generate import Generator
+from simia_gym.service import Generator, Pushover, ServiceExpert, load_service
+from simia_gym.service import rubric as service_rubric
 
 from .world import DeskWorld
 
-FOLDER = Path(__file__).parent
-SERVICE = load_service(FOLDER / "service.yaml", DeskWorld, read_json(FOLDER / "state.json", what="state file"))
+SERVICE = load_service(Path(__file__).parent, DeskWorld)
 generate = Generator(SERVICE, "desk")
 
 
-class Expert(ServiceExpert):
+class DeskExpert(ServiceExpert):
     """Serves members within the rules."""
 
     service = SERVICE
 
 
-class Pushover(ServicePushover):
+class DeskPushover(Pushover):
     """Grants everything."""
 
     service = SERVICE

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simia_gym.service import Case, Cast, Drawn, No
-from simia_gym.service.cast import Member
+from simia_gym.service import Case, Cast, Drawn, Member, No
 
 MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 10, 3, 2, 1
 COLOURS = ("Amber", "Copper", "Crimson", "Golden", "Grey", "Hidden", "Ivory", "Silent", "Silver", "Winter")
@@ -111,7 +110,7 @@ def new_member(cast: Cast) -> Member:
     """A member who owes little and has nothing."""
     first, last = cast.name()
     number = cast.number()
-    row = {
+    row: dict[str, Any] = {
         "member_id": f"M-{number}",
         "first_name": first,
         "last_name": last,
