@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from simia_gym.service import Case, Cast, Drawn, Member, No
@@ -9,9 +10,6 @@ from simia_gym.service import Case, Cast, Drawn, Member, No
 MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 10, 3, 2, 1
 COLOURS = ("Amber", "Copper", "Crimson", "Golden", "Grey", "Hidden", "Ivory", "Silent", "Silver", "Winter")
 THINGS = ("Anchor", "Bridge", "Compass", "Forest", "Garden", "Harbour", "Island", "Lantern", "Orchard", "River")
-
-
-# What a rule or a value looks at
 
 
 def member(case: Case) -> Any:
@@ -27,9 +25,6 @@ def book(case: Case) -> Any:
 def loan(case: Case) -> Any:
     """The loan whose number the customer gives."""
     return case.read("get_loan", loan_id=case.slot("loan"))
-
-
-# Rules: None, or the objection
 
 
 def small_fine(case: Case) -> No | None:
@@ -84,9 +79,6 @@ def owes(case: Case) -> No | None:
     return No() if member(case)["fine"] <= 0 else None
 
 
-# Values of calls and lines
-
-
 def of_book(case: Case) -> dict[str, Any]:
     """The id of the book."""
     return {"book_id": book(case)["book_id"]}
@@ -101,9 +93,6 @@ def of_loan(case: Case) -> dict[str, Any]:
     """When the loan ends."""
     mine = [item for item in member(case)["loans"] if item["loan_id"] == case.slot("loan")]
     return {"due": mine[0]["due"] if mine else "unknown"}
-
-
-# Drawing
 
 
 def new_member(cast: Cast) -> Member:
@@ -167,16 +156,13 @@ def draw_nothing(cast: Cast, who: Member) -> Drawn:
     return Drawn({})
 
 
-def three_loans(cast: Cast, drawn: Drawn, who: Member) -> None:
-    """As many loans as are allowed."""
-    for _ in range(3):
+def loans(cast: Cast, drawn: Drawn, who: Member, count: int) -> None:
+    """So many loans."""
+    for _ in range(count):
         new_loan(cast, who)
 
 
-def two_loans(cast: Cast, drawn: Drawn, who: Member) -> None:
-    """One loan less than are allowed."""
-    for _ in range(2):
-        new_loan(cast, who)
+two_loans, three_loans = partial(loans, count=2), partial(loans, count=3)
 
 
 def hold_for(cast: Cast, who: Member, key: str) -> None:
@@ -184,15 +170,13 @@ def hold_for(cast: Cast, who: Member, key: str) -> None:
     cast.add("holds", f"{who.key}:{key}", {"member_id": who.key, "book_id": key})
 
 
-def two_holds(cast: Cast, drawn: Drawn, who: Member) -> None:
-    """As many holds as are allowed."""
-    for _ in range(2):
+def holds(cast: Cast, drawn: Drawn, who: Member, count: int) -> None:
+    """So many holds."""
+    for _ in range(count):
         hold_for(cast, who, new_book(cast, 0)["book_id"])
 
 
-def one_hold(cast: Cast, drawn: Drawn, who: Member) -> None:
-    """One hold less than are allowed."""
-    hold_for(cast, who, new_book(cast, 0)["book_id"])
+one_hold, two_holds = partial(holds, count=1), partial(holds, count=2)
 
 
 def wanted_by_other(cast: Cast, drawn: Drawn, who: Member) -> None:

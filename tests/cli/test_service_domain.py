@@ -1,0 +1,92 @@
+"""The domain of `simia new-domain --kind service`: any number of tasks, and rules that are proven when tasks are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.domain.loading import load_domain
+from simia_gym.errors import SimiaError
+
+from .conftest import Simia
+
+
+@pytest.fixture
+def lending(simia: Simia) -> Path:
+    assert simia("new-domain", "lending", "--kind", "service").code == 0
+    return Path("lending").resolve()
+
+
+def generator(folder: Path) -> Any:
+    return load_object("desk.py:generate", folder=folder)
+
+
+def test_lending_desk_is_sound_and_its_tasks_are_those_of_its_generator(lending: Path, simia: Simia) -> None:
+    value = simia("check", "lending", "--json").json
+    assert value["problems"] == []
+    made = generator(lending)
+    assert made("train", 7) == made("train", 7) != made("test", 7)
+    assert list(load_domain(lending).tasks["test"]) == made.fixed("test", 20)
+
+
+@pytest.mark.parametrize("policy", ["expert", "pushover", "null", "claimer", "refuser"])
+def test_only_the_expert_solves_what_is_forbidden(policy: str, lending: Path, simia: Simia) -> None:
+    options = ("--domain", "lending", "--split", "train", "--policy", policy, "--out", "run.jsonl", "--json")
+    value = simia("rollout", "simia/custom-v0", *options, "--generated", 960).json
+    assert value["episodes"] == value["valid"] == 1000
+    rates = {kind: row["success_rate"] for kind, row in value["kinds"].items()}
+    forbidden = [rate for kind, rate in rates.items() if kind.startswith(("refuse_", "stranger"))]
+    assert len(forbidden) == 14
+    expected = {"expert": {1.0}}.get(policy, {0.0})
+    assert set(forbidden) == expected
+    granted = [rate for kind, rate in rates.items() if not kind.startswith(("refuse_", "stranger"))]
+    assert min(granted) > 0.8 if policy == "pushover" else set(granted) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("fine >= MOST_FINE", "fine > MOST_FINE"),
+        ("MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 10", "MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 9"),
+        ('["loans"]) >= MOST_LOANS', '["loans"]) > MOST_LOANS'),
+        ('["loans"]) >= MOST_LOANS', '["loans"]) >= MOST_LOANS - 1'),
+        ('["on_shelf"] < 1', '["on_shelf"] < 2'),
+        ('case.slot("weeks") > 2', 'case.slot("weeks") > 1'),
+        ('["renewed"] >= MOST_RENEWALS', '["renewed"] > MOST_RENEWALS'),
+        ('["holds"]) >= MOST_HOLDS', '["holds"]) > MOST_HOLDS'),
+        ('["holds"]) >= MOST_HOLDS', '["holds"]) >= MOST_HOLDS - 1'),
+        ('["fine"] <= 0', '["fine"] <= 1'),
+    ],
+)
+def test_moved_threshold_is_noticed(before: str, after: str, lending: Path) -> None:
+    rules = lending / "rules.py"
+    text = rules.read_text()
+    assert before in text
+    rules.write_text(text.replace(before, after))
+    made = generator(lending)
+    with pytest.raises(SimiaError, match="should object"):
+        for index in range(1000):
+            made("train", index)
+
+
+def test_rule_without_a_breach_does_not_load(lending: Path) -> None:
+    declared = lending / "service.yaml"
+    declared.write_text(declared.read_text().replace("rule: period", "rule: on_shelf"))
+    with pytest.raises(SimiaError, match="no breach of rule 'period'"):
+        generator(lending)
+
+
+def test_what_a_customer_says_has_the_same_form_for_every_verdict(lending: Path) -> None:
+    made = generator(lending)
+    seen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
+    for index in range(1500):
+        task = made("train", index)
+        if task.kind in ("hold", "refuse_hold_many"):
+            first = task.user["requests"][0]
+            shape = (*sorted(first), first["insist"], tuple(first["accept"]), len(first["say"]), "vague" in task.user)
+            seen[task.kind == "hold"].add(shape)
+    assert len(seen[True]) >= 4
+    assert seen[True] == seen[False]
