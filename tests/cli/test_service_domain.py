@@ -50,7 +50,10 @@ def test_only_the_expert_solves_what_is_forbidden(policy: str, lending: Path, si
     ("before", "after"),
     [
         ("fine >= MOST_FINE", "fine > MOST_FINE"),
-        ("MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 10", "MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 9"),
+        (
+            "MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 10",
+            "MOST_FINE, MOST_LOANS, MOST_HOLDS, MOST_RENEWALS = 9",
+        ),
         ('["loans"]) >= MOST_LOANS', '["loans"]) > MOST_LOANS'),
         ('["loans"]) >= MOST_LOANS', '["loans"]) >= MOST_LOANS - 1'),
         ('["on_shelf"] < 1', '["on_shelf"] < 2'),
