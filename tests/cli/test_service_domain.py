@@ -1,4 +1,4 @@
-"""The domain of `simia new-domain --kind service`: any number of tasks, and rules that are proven when tasks are drawn."""
+"""The domain of `simia new-domain --kind service`: its tasks, and rules that are proven when tasks are drawn."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def test_lending_desk_is_sound_and_its_tasks_are_those_of_its_generator(lending:
     made = generator(lending)
     assert made("train", 7) == made("train", 7) != made("test", 7)
     assert list(load_domain(lending).tasks["test"]) == made.fixed("test", 20)
+
+
+def drain(made: Any, count: int) -> None:
+    for index in range(count):
+        made("train", index)
 
 
 @pytest.mark.parametrize("policy", ["expert", "pushover", "null", "claimer", "refuser"])
@@ -71,8 +76,7 @@ def test_moved_threshold_is_noticed(before: str, after: str, lending: Path) -> N
     rules.write_text(text.replace(before, after))
     made = generator(lending)
     with pytest.raises(SimiaError, match="should object"):
-        for index in range(1000):
-            made("train", index)
+        drain(made, 1000)
 
 
 def test_rule_without_a_breach_does_not_load(lending: Path) -> None:
