@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.config import DomainConfig
+from simia_gym.service.declaration import ServiceDeclaration
 from simia_gym.state.schema import StateSchema
 from simia_gym.types import JsonObject, Task
 from simia_gym.users.scripted_script import Script
@@ -25,6 +26,7 @@ class DomainFile(StrEnum):
     DOMAIN = "domain.yaml"
     STATE = "state.schema.json"
     RUBRIC = "rubric.yaml"
+    SERVICE = "service.yaml"
     TASK = "task"
 
 
@@ -51,7 +53,12 @@ def json_schema(file: DomainFile) -> JsonObject:
         scripted = {"properties": {"type": {"const": "scripted"}}, "required": ["type"]}
         task["properties"]["user"] = {"if": scripted, "then": script}
         return task
-    return _schema(DomainConfig if file is DomainFile.DOMAIN else StateSchema)
+    models = {
+        DomainFile.DOMAIN: DomainConfig,
+        DomainFile.STATE: StateSchema,
+        DomainFile.SERVICE: ServiceDeclaration,
+    }
+    return _schema(models[file])
 
 
 def _schema(model: Any) -> JsonObject:

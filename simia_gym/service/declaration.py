@@ -20,8 +20,8 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
-Lines = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern, json_schema_input_type=str)]
+Lines = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 
 
 class _Part(BaseModel):

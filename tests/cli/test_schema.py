@@ -16,30 +16,34 @@ from simia_gym.domain.registration import domain_path
 
 from .conftest import Simia
 
-FILES = ("domain.yaml", "state.schema.json", "rubric.yaml", "task")
+FILES = ("domain.yaml", "state.schema.json", "rubric.yaml", "service.yaml", "task")
 
 
 def parts(folder: Path, file: str) -> Iterator[Any]:
-    paths = sorted(folder.glob("tasks/*.jsonl")) if file == "task" else [folder / file]
-    for path in paths:
+    """The contents of a file, if the domain has it; of tasks, each line."""
+    for path in sorted(folder.glob("tasks/*.jsonl" if file == "task" else file)):
         text = path.read_text(encoding="utf-8")
         yield from map(json.loads, text.splitlines()) if file == "task" else [yaml.safe_load(text)]
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_files_of_every_domain_fit(file: str, simia: Simia) -> None:
-    assert simia("new-domain", "desk").code == 0
+    for kind in ("tools", "service"):
+        assert simia("new-domain", kind, "--kind", kind).code == 0
     validator = jsonschema_rs.validator_for(json.loads(simia("schema", file).out))
-    for folder in (Path("desk"), *map(domain_path, env_ids())):
-        found = list(parts(folder, file))
-        assert found
-        for part in found:
-            assert [error.message for error in validator.iter_errors(part)] == []
+    folders = (Path("tools"), Path("service"), *map(domain_path, env_ids()))
+    found = [part for folder in folders for part in parts(folder, file)]
+    assert found
+    assert [error.message for part in found for error in validator.iter_errors(part)] == []
 
 
 TASK = {"id": "train-1", "split": "train", "kind": "x"}
 SCRIPT = {"type": "scripted", "requests": [{"say": "Hi."}]}
 CRITERION = {"id": "a", "kind": "goal"}
+SERVICE = {
+    "module": "rules.py", "customer": "f", "identify": [{"tool": "find", "with": {"card": "card"}}], "stranger": "No.",
+    "slots": {}, "rules": {}, "wishes": {"lend": {"say": "Lend it.", "hear": "lend", "draw": "draw"}},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,7 @@ CRITERION = {"id": "a", "kind": "goal"}
             [CRITERION | {"check": {"program": "says", "any": [3, "three"]}}],
             [CRITERION | {"check": {"program": "says", "texts": ["three"]}}],
         ),
+        ("service.yaml", SERVICE, SERVICE | {"rules": {"a": {"why": "No.", "abuot": "x"}}}),
         ("task", TASK | {"user": SCRIPT}, TASK | {"user": SCRIPT | {"request": []}}),
         ("task", TASK, TASK | {"split": "training"}),
     ],
