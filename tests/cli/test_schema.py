@@ -23,7 +23,8 @@ def parts(folder: Path, file: str) -> Iterator[Any]:
     """The contents of a file, if the domain has it; of tasks, each line."""
     for path in sorted(folder.glob("tasks/*.jsonl" if file == "task" else file)):
         text = path.read_text(encoding="utf-8")
-        yield from map(json.loads, text.splitlines()) if file == "task" else [json.loads(json.dumps(yaml.safe_load(text)))]
+        values = map(json.loads, text.splitlines()) if file == "task" else [yaml.safe_load(text)]
+        yield from (json.loads(json.dumps(value)) for value in values)  # YAML has numbers as keys
 
 
 @pytest.mark.parametrize("file", FILES)
