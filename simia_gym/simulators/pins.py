@@ -134,6 +134,9 @@ class SharedPins(ABC):
 _LEASE = 30.0
 """Seconds after which a claim that was not renewed expires, because its process has died."""
 
+_PATIENCE = 30.0
+"""Seconds to wait for other processes that write to the file."""
+
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
 _CLAIM = (
     "INSERT INTO pins (key, owner, expires) VALUES (?, ?, ?) "
@@ -213,9 +216,9 @@ class SqlitePins(SharedPins):
                 raise Fault("pin_store", message, role="simulator") from error
 
     def _connect(self) -> sqlite3.Connection:
-        link = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        link = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
-            link.execute("PRAGMA journal_mode = WAL")
+            _log_ahead(link)
             link.execute("PRAGMA synchronous = NORMAL")
             link.execute(_SCHEMA)
         except BaseException:
@@ -244,3 +247,16 @@ class SqlitePins(SharedPins):
     def __setstate__(self, state: JsonObject) -> None:
         """Open the same file in another process."""
         self.__init__(state["path"], lease=state["lease"])  # type: ignore[misc]
+
+
+def _log_ahead(link: sqlite3.Connection) -> None:
+    """Choose the write-ahead log; SQLite itself does not wait for other processes that do so at the same time."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            link.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)

@@ -156,6 +156,19 @@ def test_processes_share_a_file(tmp_path: Path) -> None:
     assert all(found == told[0][1] for _, found in told)
 
 
+def test_a_file_can_be_opened_by_many_at_once(tmp_path: Path) -> None:
+    for round_ in range(30):
+        start = threading.Barrier(6)
+
+        def open_it(path: Path = tmp_path / f"{round_}.sqlite", start: threading.Barrier = start) -> None:
+            start.wait()
+            SqlitePins(path).close()
+
+        with ThreadPoolExecutor(6) as threads:
+            for opened in [threads.submit(open_it) for _ in range(6)]:
+                opened.result()
+
+
 async def test_a_claim_is_kept_while_the_answer_is_being_made_and_runs_out_with_its_process(tmp_path: Path) -> None:
     one, two = (SqlitePins(tmp_path / "pins.sqlite", lease=0.15) for _ in range(2))
     log: list[str] = []
