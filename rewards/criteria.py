@@ -124,6 +124,10 @@ class Rubric:
         folder: The domain's folder, for programs written as ``file.py:function``.
         where: The file, for error messages.
 
+    Attributes:
+        criteria: The domain's criteria.
+        waits: Whether one of their programs is a coroutine function.
+
     Raises:
         DomainError: With every mistake in ``problems``; each names file, criterion, field and what to do.
     """
@@ -132,6 +136,7 @@ class Rubric:
         self._folder = folder
         self._items: dict[str, JsonObject] = {}
         self.criteria = self._read(items, where, ())
+        self.waits = _waits(self.criteria)
         self._items = {item["id"]: dict(item) for item in items}
         self._merged: dict[str, tuple[tuple[JsonObject, ...], tuple[Criterion, ...]]] = {}
 
@@ -148,7 +153,14 @@ class Rubric:
         if known is None or known[0] is not items:
             if len(self._merged) >= _MOST_MERGED:
                 self._merged.clear()
-            known = self._merged[task_id] = (items, self._read(items, f"task {task_id!r}", self.criteria))
+            where = f"task {task_id!r}"
+            read = self._read(items, where, self.criteria)
+            if _waits(read) and not self.waits:
+                fix = (
+                    "Give rubric.yaml a criterion with an async program too: it must be known before an episode begins."
+                )
+                raise DomainError("only this task has an async program", where=where, fix=fix)
+            known = self._merged[task_id] = (items, read)
         return known[1]
 
     def _read(self, items: Sequence[Any], where: str, known: Iterable[Criterion]) -> tuple[Criterion, ...]:
@@ -174,6 +186,11 @@ class Rubric:
         if problems:
             raise DomainError.of(problems)
         return tuple(criteria.values())
+
+
+def _waits(criteria: Iterable[Criterion]) -> bool:
+    """Whether a program of these criteria is a coroutine function."""
+    return any(isinstance(item.check, ProgramCheck) and item.check.program.waits for item in criteria)
 
 
 def load_items(path: Path | str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -68,7 +68,7 @@ class Grade:
     reason: str = ""
 
 
-GradeFunction: TypeAlias = Callable[[FinishedEpisode], Grade]
+GradeFunction: TypeAlias = Callable[[FinishedEpisode], Grade | Awaitable[Grade]]
 
 
 def quote_text(event: int, text: str) -> Evidence:

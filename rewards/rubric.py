@@ -8,6 +8,7 @@ wrong reward.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -93,7 +94,7 @@ class RubricReward:
         place = None if folder is None else Path(folder)
         self.options = validated(RubricOptions, dict(options or {}), where=f"{where}: reward_options")
         self.rubric = Rubric(items, folder=place, where=where)
-        self.io = judge is not None
+        self.io = judge is not None or self.rubric.waits
         if judge_scope not in ("llm", "all"):
             raise InputError(f"judge_scope is {judge_scope!r}", where="judge_scope", fix="Use llm or all.")
         self._judge, self._where = judge, where
@@ -102,6 +103,7 @@ class RubricReward:
         if self.options.grade is not None:
             fix = "Write `def grade(finished: FinishedEpisode) -> Grade`."
             self._grade = load_function(self.options.grade, "reward_options.grade", place, where, fix)
+            self.io = self.io or inspect.iscoroutinefunction(self._grade)
 
     @classmethod
     def for_domain(cls, items: Sequence[Any], options: Mapping[str, Any], **settings: Any) -> RubricReward:
@@ -169,8 +171,8 @@ class RubricReward:
         except InputError as error:
             raise Fault("rubric", str(error), role="judge") from error
         seen = hide_missing_state(finished)
-        found = {item.id: _run(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
-        grade, ungraded = self._graded(seen)
+        found = {item.id: await _run(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
+        grade, ungraded = await self._graded(seen)
         asked = [item for item in criteria if self._is_asked(found.get(item.id))]
         findings = {**found, **await self._ask(finished, asked)}
         programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
@@ -196,12 +198,12 @@ class RubricReward:
     def _strict(self) -> bool:
         return self.options.value == "strict"
 
-    def _graded(self, finished: FinishedEpisode) -> tuple[Grade | None, str]:
+    async def _graded(self, finished: FinishedEpisode) -> tuple[Grade | None, str]:
         """The domain's grade, if any, and the reason if it cannot be computed."""
         if self._grade is None:
             return None, ""
         name = f"grade {self.options.grade}"
-        grade = _call(name, self._grade, finished)
+        grade = await _call(name, self._grade, finished)
         if isinstance(grade, Fault):
             return None, f"{name}: {grade.message}"
         # A user's function may return anything; accept only a grade from 0 to 1.
@@ -253,22 +255,26 @@ def _unknown_tools(item: Criterion, tools: Mapping[str, Any]) -> list[str]:
     return [name for name in named if name not in tools]
 
 
-def _run(item: Criterion, finished: FinishedEpisode) -> Finding:
+async def _run(item: Criterion, finished: FinishedEpisode) -> Finding:
     check = item.check
     assert not isinstance(check, ModelCheck)
     unknown = _unknown_tools(item, finished.tools)
     if unknown:
         raise Fault("bug", f"criterion {item.id!r}: there is no tool {unknown[0]!r}", role="judge")
-    finding = _call(
-        f"criterion {item.id!r}: program {check.program.name}", check.program.function, finished, check.args
-    )
+    program = check.program
+    finding = await _call(f"criterion {item.id!r}: program {program.name}", program.function, finished, check.args)
     return Finding.unknown(NO_STATE) if isinstance(finding, Fault) else _founded(item, finished, finding)
 
 
-def _call(what: str, function: Callable[..., Any], finished: FinishedEpisode, *arguments: Any) -> Any:
-    """Run a domain's function; returns the fault if the function needs a state that the simulator did not keep."""
+async def _call(what: str, function: Callable[..., Any], finished: FinishedEpisode, *arguments: Any) -> Any:
+    """Run a domain's function, which may be a coroutine function.
+
+    Returns:
+        Its result, or the fault if it needs a state that the simulator did not keep.
+    """
     try:
-        return function(finished, *arguments)
+        result = function(finished, *arguments)
+        return await result if inspect.iscoroutine(result) else result
     except Fault as fault:
         if fault.kind == NO_STATE_FAULT and finished.stateless:
             return fault

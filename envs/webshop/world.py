@@ -90,14 +90,14 @@ class WebShopWorld(World):
         db.put("session", "main", {**session, **_pressed(session, name, part)})
         return ""
 
-    def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+    async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; the answer is always the page that is open afterwards, also when nothing happened."""
         refused = self.refuse(state, call, feedback)
-        return self.execute(state, call, feedback) if refused is None else self._page_of(state, refused, feedback)
+        return await self.execute(state, call, feedback) if refused is None else self._page_of(state, refused, feedback)
 
-    def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call that `refuse` lets through; the answer is the open page, as of `call`."""
-        return self._page_of(state, super().execute(state, call, feedback), feedback)
+    async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run one call that `refuse` lets through; the answer is the open page, as of `answer`."""
+        return self._page_of(state, await super().execute(state, call, feedback), feedback)
 
     def _page_of(self, state: State, transition: Transition, feedback: Feedback) -> Transition:
         """The transition with the open page as its observation."""

@@ -1,7 +1,8 @@
 """Programs: the functions that rubric checks name, with typed arguments.
 
-A program is ``function(finished, args) -> Finding``. Its second parameter is annotated with a subclass of `Args`, whose
-fields are the arguments that a rubric may give, or with ``Mapping[str, Any]`` to take whatever the rubric gives.
+A program is ``function(finished, args) -> Finding``, a coroutine function if it waits. Its second parameter is
+annotated with a subclass of `Args`, whose fields are the arguments that a rubric may give, or with
+``Mapping[str, Any]`` to take whatever the rubric gives.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.common.validation import validated
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.record.finished_episode import FinishedEpisode
-from simia_gym.rewards.finding import Finding
 
 
 class Args(BaseModel):
@@ -52,16 +52,25 @@ def _tools_inside(value: Any) -> Iterator[str]:
             yield from _tools_inside(item)
 
 
-ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Finding]
+ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Any]
+"""Gives a `Finding`, or a coroutine of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program by its name in a rubric, and the type of its arguments; ``None`` if it takes any mapping."""
+    """A program.
+
+    Attributes:
+        name: Its name in a rubric.
+        function: The function.
+        args: The type of its arguments; ``None`` if it takes any mapping.
+        waits: Whether it is a coroutine function.
+    """
 
     name: str
     function: ProgramFunction
     args: type[Args] | None
+    waits: bool
 
     @property
     def summary(self) -> str:
@@ -119,7 +128,7 @@ def read_program(function: ProgramFunction, name: str, where: str = "") -> Progr
         raise DomainError(f"check.program: {name!r} does not take (finished, args)", where=where, fix=_FORM)
     hint = hints.get(needed[1].name)
     args = hint if isinstance(hint, type) and issubclass(hint, Args) else None
-    return Program(name, function, args)
+    return Program(name, function, args, inspect.iscoroutinefunction(function))
 
 
 @lru_cache(maxsize=256)

@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ _PATIENCE = 5.0
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _owner: int | None = None
+_thread: threading.Thread | None = None
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
@@ -37,6 +39,9 @@ def run_sync(coroutine: Coroutine[Any, Any, T], *, inline: bool) -> T:
             return result
         coroutine.close()
         raise RuntimeError("a part that declared io=False waited for something; declare io=True there")
+    if threading.current_thread() is _thread:  # the background loop, which cannot wait for itself
+        with ThreadPoolExecutor(1) as other:
+            return other.submit(asyncio.run, coroutine).result()
     finished = threading.Event()
 
     async def run() -> T:
@@ -74,7 +79,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 def background_loop() -> asyncio.AbstractEventLoop:
     """The background event loop of this process, running in a daemon thread."""
-    global _loop, _owner, _lock
+    global _loop, _owner, _lock, _thread
     if _owner is not None and _owner != os.getpid():
         _lock = threading.Lock()  # the parent's lock may have been held at the fork
         _loop = None
@@ -82,5 +87,6 @@ def background_loop() -> asyncio.AbstractEventLoop:
         if _loop is None:
             _loop = new_loop()
             _owner = os.getpid()
-            threading.Thread(target=_loop.run_forever, name="simia-gym-loop", daemon=True).start()
+            _thread = threading.Thread(target=_loop.run_forever, name="simia-gym-loop", daemon=True)
+            _thread.start()
         return _loop

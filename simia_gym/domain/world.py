@@ -7,11 +7,13 @@ call that fails changes nothing.
 
 from __future__ import annotations
 
+import inspect
 import json
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, ClassVar, Literal, TypeVar
 
+from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import StepContext
 from simia_gym.domain.tools import ToolSpec, declared_tools
 from simia_gym.errors import Fault, InputError, ToolError
@@ -27,14 +29,20 @@ class World:
 
     Args:
         options: The domain's options, such as ``{"compat": "tau2"}``; the defaults are in ``domain.yaml``.
+
+    Attributes:
+        tools: The tools by name.
+        waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
     """
 
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
+    waiting: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Collect the tools once per class."""
         super().__init_subclass__(**kwargs)
         cls.tools = declared_tools(cls)
+        cls.waiting = frozenset(name for name in cls.tools if inspect.iscoroutinefunction(getattr(cls, name)))
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options: Mapping[str, Any] = dict(options or {})
@@ -64,7 +72,7 @@ class World:
         return None
 
     def call(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call.
+        """Run one call, from synchronous code, which waits for it; simulators await `answer`.
 
         Args:
             state: The state before the call.
@@ -77,18 +85,24 @@ class World:
         Raises:
             Fault: The tool has a bug: it raised an unexpected exception or wrote outside its write set.
         """
-        return self.refuse(state, call, feedback) or self.execute(state, call, feedback)
+        return run_sync(self.answer(state, call, feedback), inline=not self.waiting)
 
-    def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call that `refuse` has accepted; otherwise like `call`.
+    async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run one call; like `call`, but other episodes go on while a tool waits."""
+        return self.refuse(state, call, feedback) or await self.execute(state, call, feedback)
+
+    async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run one call that `refuse` has accepted; otherwise like `answer`.
 
         To change answers, override this method and not `call`: the hybrid simulator validates arguments itself and
-        calls this method.
+        awaits this method.
         """
         spec = self.tools[call.name]
         draft = Draft(state)
         try:
             result = getattr(self, call.name)(draft, **call.arguments)
+            if call.name in self.waiting:
+                result = await result
         except Fault:
             raise
         except Exception as error:
@@ -130,10 +144,10 @@ class WorldSimulator:
     """
 
     name = "world"
-    io = False
 
     def __init__(self, world: World, feedback: Feedback = "terse") -> None:
         self.world, self.feedback = world, feedback
+        self.io = bool(world.waiting)
 
     def begin(self, context: StepContext) -> None:
         """Do nothing: all data of the episode is in the state."""
@@ -142,9 +156,9 @@ class WorldSimulator:
         """Return the world's first observation."""
         return world_opening(self.world, context)
 
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
+    def call(self, call: ToolCall, context: StepContext) -> Coroutine[Any, Any, Transition]:
         """Run the tool."""
-        return self.world.call(context.state, call, self.feedback)
+        return self.world.answer(context.state, call, self.feedback)
 
 
 def world_opening(world: World, context: StepContext) -> Transition:

@@ -69,7 +69,7 @@ class HybridSimulator:
         world = self.domain.world
         if world is None or self._side(world, context.state, call) == "llm":
             return await self.model_side.answer(call, context)
-        transition = world.execute(context.state, call, self.feedback)
+        transition = await world.execute(context.state, call, self.feedback)
         return replace(transition, meta={**transition.meta, "route": "world"})
 
     def _side(self, world: World, state: State, call: ToolCall) -> Side:

@@ -50,7 +50,7 @@ class ShadowedSimulator:
         answer = await self.simulator.call(call, context)
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
-        truth = self.world.call(context.state, call, self.feedback)
+        truth = await self.world.answer(context.state, call, self.feedback)
         note = compare(context.state, answer, truth, self._skip)
         return replace(answer, meta={**answer.meta, "shadow": note})
 

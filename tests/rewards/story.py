@@ -150,7 +150,7 @@ def run(finished: FinishedEpisode, program: str, **given: Any) -> Finding:
     known = PROGRAMS[program]
     args = known.read_args(given, "test")
     assert isinstance(args, Args)
-    finding = known.function(finished, args)
+    finding: Finding = known.function(finished, args)
     assert unfounded(finished, finding.evidence) is None, finding
     assert finding.reason
     return finding

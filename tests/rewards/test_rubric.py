@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,8 @@ async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
 # ---- programs of one's own
 
 OWN = """
+import asyncio
+
 from simia_gym.rewards.finding import Evidence, Finding, Grade
 from simia_gym.rewards.programs.program import Args
 from simia_gym.types import CriterionResult
@@ -138,6 +141,9 @@ def short(finished, args: HowMany):
 
 def any_args(finished, args):
     return Finding(args["value"], "as given")
+
+async def waits(finished, args):
+    return Finding(await asyncio.sleep(0, 0.5), "after a while")
 
 def broken(finished, args):
     return 1 / 0
@@ -186,6 +192,11 @@ async def test_programs_of_ones_own(folder: Path) -> None:
     assert (await short.score(finished)).reward == 1.0
     some = RubricReward([own("any_args", value=0.25)], {"value": "weighted"}, folder=folder)
     assert (await some.score(finished)).reward == 0.25
+    slow = RubricReward([own("waits")], {"value": "weighted"}, folder=folder)
+    assert slow.io
+    assert (await slow.score(finished)).reward == 0.5
+    alone = replace(finished.task, criteria=(own("waits"),))
+    assert [problem.fix for problem in some.problems(alone) if "async" in problem.what]
     with pytest.raises(DomainError, match=r"own.*check\.turns"):
         RubricReward([own("short")], folder=folder)
 

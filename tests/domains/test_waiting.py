@@ -1,0 +1,72 @@
+"""A world that waits: its tools run commands while other episodes go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
+from simia_gym.domain.registration import CUSTOM
+from simia_gym.types import Message, ToolCall, Transition
+
+from ..rollout.conftest import Roll
+
+FOLDER = Path(__file__).parent / "fixtures" / "files"
+
+
+@pytest.fixture
+def suite() -> Suite:
+    return load_suite(EnvConfig(env=CUSTOM, domain=str(FOLDER), split="all"))
+
+
+@pytest.fixture
+def meeting(tmp_path: Path) -> str:
+    """A command that ends well only once four of its kind run at the same time."""
+    looks = f"[ $(ls {tmp_path} | wc -l) -ge 4 ] && exit; sleep 0.1"
+    return f"touch {tmp_path}/$$; for _ in $(seq 100); do {looks}; done; exit 9"
+
+
+def written(command: str) -> str:
+    return f"<tool_call>{json.dumps({'name': 'run', 'arguments': {'command': command}})}</tool_call>"
+
+
+def of_four_lanes(suite: Suite, meeting: str, path: Path) -> list[str]:
+    vector = gym.make_vec(CUSTOM, num_envs=4, domain=str(FOLDER))
+    vector.reset(seed=1)
+    return list(vector.step([written(meeting)] * 4)[0])
+
+
+def of_a_rollout(suite: Suite, meeting: str, path: Path) -> list[str]:
+    class Meets:
+        def act(self, messages: Sequence[Message]) -> str:
+            return "Done." if len(messages) > 2 else written(meeting)
+
+    roll = Roll(suite, path)
+    roll(Meets, concurrency=8)
+    return [event["observation"] for record in roll.records for event in record.events if event["type"] == "transition"]
+
+
+@pytest.mark.parametrize("answers", [of_four_lanes, of_a_rollout])
+def test_commands_of_four_episodes_run_at_the_same_time(
+    suite: Suite, meeting: str, tmp_path_factory: pytest.TempPathFactory, answers: Callable[..., list[str]]
+) -> None:
+    assert answers(suite, meeting, tmp_path_factory.mktemp("record") / "r.jsonl") == [""] * 4
+
+
+def test_synchronous_code_waits_for_a_command_even_inside_the_event_loop(suite: Suite) -> None:
+    world, state = suite.domain.world, suite.domain.base
+    assert world is not None
+    call = ToolCall("run", {"command": "echo more >> notes.txt; echo said"})
+
+    async def inside() -> Transition:
+        return world.call(state, call)
+
+    answers = [world.call(state, call), run_sync(inside(), inline=False)]
+    assert [answer.observation for answer in answers] == ["said\n"] * 2
+    assert answers[0].ops == answers[1].ops
