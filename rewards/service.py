@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call
-from simia_gym.rewards.programs.program import Args, ToolNames
+from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 
 
 class Owner(BaseModel):
@@ -21,9 +21,13 @@ class Owner(BaseModel):
 class OwnDataArgs(Args):
     """Arguments of `own_data`."""
 
-    customer: str | None = Field(default=None, description="Who the customer is; nobody may be found if null.")
+    customer: str | None = Field(
+        default=None,
+        description="Who the customer is; nobody may be found if null, and whoever is found first if absent.",
+    )
     finds: ToolNames = Field(description="The tools that find out who a customer is; they return the id.")
     owners: dict[str, Owner] = Field(default_factory=dict, description="Argument to the place of its owner.")
+    readable: Texts = Field(default=(), description="Keys of others' rows that may be read, to see whose they are.")
 
 
 def own_data(finished: FinishedEpisode, args: OwnDataArgs) -> Finding:
@@ -33,8 +37,8 @@ def own_data(finished: FinishedEpisode, args: OwnDataArgs) -> Finding:
         if call.name in args.finds:
             if not call.ok:
                 continue
-            found = str(finished.events[call.event]["observation"])
-            if found != args.customer:
+            before, found = found, str(finished.events[call.event]["observation"])
+            if found != (args.customer if "customer" in args.model_fields_set else before or found):
                 reason = f"in turn {call.turn} {found} was looked up, who is somebody else"
                 return Finding.of(False, reason, (quote_call(finished, call),))
         for owner in _owners(finished, call, args):
@@ -48,7 +52,8 @@ def own_data(finished: FinishedEpisode, args: OwnDataArgs) -> Finding:
 def _owners(finished: FinishedEpisode, call: CallMade, args: OwnDataArgs) -> list[Any]:
     owners = []
     for argument, place in args.owners.items():
-        row = finished.initial.get(place.table, str(call.arguments.get(argument)))
-        if argument in call.arguments and row is not None:
-            owners.append(call.arguments[argument] if place.field is None else row[place.field])
+        key = call.arguments.get(argument)
+        row = finished.initial.get(place.table, key) if isinstance(key, str) else None
+        if row is not None and (call.writes or key not in args.readable):
+            owners.append(key if place.field is None else row[place.field])
     return owners

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from simia_gym.envs.retail import expert_reading as read
-from simia_gym.envs.retail.address import address_text
 from simia_gym.envs.retail.expert_case_file import CaseFile, Intent, original_method, paid_total
 from simia_gym.envs.retail.expert_talk import (
     Voice,
@@ -16,6 +15,7 @@ from simia_gym.envs.retail.expert_talk import (
     options_text,
     when_refunded,
 )
+from simia_gym.service.people import address_text
 from simia_gym.types import JsonObject
 
 T = TypeVar("T")

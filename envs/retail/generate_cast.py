@@ -13,9 +13,9 @@ from typing import Any
 
 from simia_gym.envs.retail.build import Tables, load_tables
 from simia_gym.envs.retail.catalogue import fresh_name, make_product
-from simia_gym.envs.retail.ids import ids_in_use
 from simia_gym.envs.retail.orders import Status, make_order
-from simia_gym.envs.retail.people import FIRST_NAMES, LAST_NAMES, make_user
+from simia_gym.envs.retail.rows import ids_in_use
+from simia_gym.service.people import FIRST_NAMES, LAST_NAMES, make_user
 from simia_gym.state import State, make_pointer
 from simia_gym.types import JsonObject, Op
 

@@ -22,7 +22,7 @@ from simia_gym.envs.retail.generate_wishes import (
     variant_expected,
     variant_slot,
 )
-from simia_gym.envs.retail.people import make_user
+from simia_gym.service.people import make_user
 from simia_gym.types import JsonObject
 
 ALL_SOURCES = ("credit_card", "gift_card", "paypal")

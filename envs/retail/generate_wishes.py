@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simia_gym.envs.retail import generate_words as words
-from simia_gym.envs.retail.address import address_text
 from simia_gym.envs.retail.generate_cast import Cast, in_stock, method_of
 from simia_gym.envs.retail.orders import total
-from simia_gym.envs.retail.people import make_address
+from simia_gym.service.people import address_text, make_address
 from simia_gym.types import JsonObject
 
 _SHORT = frozenset({"yes", "no", "one", "two", "none", "long", "left", "right", "bare"})

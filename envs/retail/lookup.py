@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable
 
-from simia_gym.envs.retail.plain_calls import lower
+from simia_gym.envs._tau2.calls import lower
 from simia_gym.state import Draft, State
 from simia_gym.types import Row
 

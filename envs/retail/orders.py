@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from simia_gym.envs.retail.ids import fresh_id
+from simia_gym.service.people import fresh_id
 from simia_gym.types import JsonObject, Row
 
 Status = Literal["pending", "processed", "delivered", "cancelled"]

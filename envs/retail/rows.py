@@ -6,14 +6,46 @@ fields that are left out become null.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simia_gym.common.validation import validated
-from simia_gym.envs.retail.address import UserAddress
-from simia_gym.errors import InputError
-from simia_gym.types import JsonObject
+from simia_gym.errors import InputError, ToolError
+from simia_gym.types import JsonObject, Row
+
+FIELDS = ("address1", "address2", "city", "country", "state", "zip")
+"""The parts of an address, in the order in which they are stored and shown."""
+
+_LINK = re.compile(r"(errors\.pydantic\.dev/)[\d.]+/")
+_LINKED_VERSION = "2.12"
+
+
+class UserAddress(BaseModel):
+    """The parts are texts. Its name and order show in the words of a validation error."""
+
+    address1: str
+    address2: str
+    city: str
+    country: str
+    state: str
+    zip: str
+
+
+def make_address(**parts: object) -> JsonObject:
+    """Put the parts into an address; there must be one for every field.
+
+    Raises:
+        ToolError: A part is no text; the message is the public benchmark's, which names pydantic 2.12.
+    """
+    if all(isinstance(value, str) for value in parts.values()):
+        return {field: parts[field] for field in FIELDS}
+    try:
+        return UserAddress.model_validate(parts).model_dump()
+    except ValidationError as error:
+        raise ToolError(_LINK.sub(rf"\g<1>{_LINKED_VERSION}/", str(error)), "invalid_arguments") from error
 
 
 class _Row(BaseModel):
@@ -137,3 +169,17 @@ def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
                 what = f"{key_field} is {row[key_field]!r}, but its row is kept as {key!r}"
                 raise InputError(what, where=f"{where}: {name}.{key}", fix="Correct it there.")
     return tables
+
+
+def ids_in_use(tables: Mapping[str, Mapping[str, Row]]) -> set[str]:
+    """Every id of products, items, users, payment methods, orders and parcels, so that new rows get others."""
+    taken: set[str] = set()
+    for product in tables["products"].values():
+        taken.update((product["product_id"], *product["variants"]))
+    for user in tables["users"].values():
+        taken.update((user["user_id"], *user["payment_methods"]))
+    for order in tables["orders"].values():
+        taken.add(order["order_id"])
+        for parcel in order["fulfillments"]:
+            taken.update(parcel["tracking_id"])
+    return taken

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from simia_gym.envs._tau2.calls import check_hashable
 from simia_gym.envs.retail import error_hints
-from simia_gym.envs.retail.plain_calls import check_hashable
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import Row

@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 from simia_gym.domain.tools import ToolSpec, tool
 from simia_gym.domain.world import World, error_text, error_transition, refuse_call, why_invalid, why_unknown
+from simia_gym.envs._tau2.calculator import evaluate
+from simia_gym.envs._tau2.calls import calling_problem, check_evaluable, check_hashable
 from simia_gym.envs.retail import error_hints
-from simia_gym.envs.retail.address import make_address
-from simia_gym.envs.retail.calculator import evaluate
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.envs.retail.orders import REASONS
 from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
-from simia_gym.envs.retail.plain_calls import calling_problem, check_evaluable, check_hashable
+from simia_gym.envs.retail.rows import make_address
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State

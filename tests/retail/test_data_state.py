@@ -11,7 +11,7 @@ import pytest
 from simia_gym.common.dotted_names import load_object
 from simia_gym.envs.retail.build import STATE_FILE, TOOLS_FILE, build, load_tables, to_text, tools_text
 from simia_gym.envs.retail.catalogue import TYPES
-from simia_gym.envs.retail.ids import ids_in_use
+from simia_gym.envs.retail.rows import ids_in_use
 from simia_gym.state import State
 from simia_gym.state.schema import read_state_schema
 

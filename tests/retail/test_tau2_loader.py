@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from simia_gym.envs.retail.benchmark import load
 from simia_gym.envs.retail.build import load_tables
-from simia_gym.envs.retail.tau2 import load
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 

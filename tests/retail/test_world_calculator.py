@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simia_gym.envs.retail.calculator import CHARACTERS, MAX_LENGTH, evaluate
+from simia_gym.envs._tau2.calculator import CHARACTERS, MAX_LENGTH, evaluate
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.state import State
 from simia_gym.types import ToolCall

@@ -1,4 +1,4 @@
-"""Checks that know what belongs to whom."""
+"""The check that knows what belongs to whom."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from simia_gym.envs.retail.checks import OwnDataArgs, own_data
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards.service import OwnDataArgs, own_data
 from simia_gym.state import State
 from simia_gym.types import JsonObject
 from tests.rewards.story import Story
@@ -22,6 +22,11 @@ BASE = State.from_tables(
 TOOLS = {name: {"x-simia": {"effect": "write" if name.startswith("cancel") else "read"}} for name in RetailWorld.tools}
 ADA: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "a"}, "ada_1")
 BOB: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "b"}, "bob_2")
+
+ARGS = {
+    "finds": ["find_user_id_by_email"],
+    "owners": {"user_id": {"table": "users"}, "order_id": {"table": "orders", "field": "user_id"}},
+}
 
 
 def _finished(*calls: tuple[str, JsonObject, str]) -> FinishedEpisode:
@@ -60,6 +65,6 @@ NOBODY: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "x"}, 
     ],
 )
 def test_own_data(given: JsonObject, calls: tuple[tuple[str, JsonObject, str], ...], holds: bool) -> None:
-    finding = own_data(_finished(*calls), OwnDataArgs(**given))
+    finding = own_data(_finished(*calls), OwnDataArgs.model_validate({**ARGS, **given}))
     assert finding.met is holds
     assert holds or finding.evidence

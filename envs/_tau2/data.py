@@ -1,4 +1,4 @@
-"""Loads a directory of the public retail benchmark: its database, policy and tasks take the place of the shop's own.
+"""Loads a data directory of tau2-bench: its database, policy and tasks take the place of a domain's own.
 
 The directory holds ``db.json``; optionally ``policy.md``, ``tools.json``, and tasks in ``tasks_train.jsonl``,
 ``tasks_test.jsonl``, ``tasks.jsonl`` or ``tasks.json`` (a list; with ``split_tasks.json`` beside it, which names the
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,8 +23,7 @@ from simia_gym.common.files import read_json, read_jsonl, read_text
 from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.goal import goal_of
-from simia_gym.envs.retail.rows import read_tables
-from simia_gym.envs.retail.world import RetailWorld
+from simia_gym.domain.world import World
 from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Split, Task, ToolCall
@@ -87,12 +86,19 @@ class _Tau2Task(BaseModel):
     evaluation_criteria: _Criteria | None = None
 
 
-def load(path: Path, domain: str = "retail") -> DomainData:
+def load(
+    path: Path,
+    domain: str,
+    read_tables: Callable[[Any, str], Mapping[str, Mapping[str, JsonObject]]],
+    world: type[World],
+) -> DomainData:
     """Load a data directory.
 
     Args:
         path: The directory.
         domain: The domain that the tasks are to be for; a task that says otherwise is refused.
+        read_tables: Brings the decoded ``db.json`` into tables; gets the file's name for its errors.
+        world: The class of the world that the tasks' gold actions are played in.
 
     Returns:
         Tables, tasks with their goals, policy, and the settings that fit them.
@@ -108,7 +114,7 @@ def load(path: Path, domain: str = "retail") -> DomainData:
     policy, tools = path / "policy.md", path / "tools.json"
     return DomainData(
         tables={name: dict(state.rows(name)) for name in state.tables},
-        tasks=_read_tasks(path, domain, state),
+        tasks=_read_tasks(path, domain, state, world(OPTIONS)),
         policy=read_text(policy, what="policy text") if policy.is_file() else None,
         tools=validated(list[JsonObject], read_json(tools), where=str(tools)) if tools.is_file() else None,
         options=dict(OPTIONS),
@@ -128,8 +134,7 @@ def _content_hash(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _read_tasks(path: Path, domain: str, state: State) -> dict[Split, tuple[Task, ...]]:
-    world = RetailWorld(OPTIONS)
+def _read_tasks(path: Path, domain: str, state: State, world: World) -> dict[Split, tuple[Task, ...]]:
     splits = _read_splits(path / "split_tasks.json")
     tasks: dict[Split, list[Task]] = {"train": [], "test": []}
     seen: dict[str, str] = {}
@@ -196,7 +201,7 @@ def _read_task(read: _Tau2Task, where: str, splits: Mapping[str, Split], split: 
     )
 
 
-def _check_fit(tasks: Sequence[Task], state: State, world: RetailWorld, path: Path) -> None:
+def _check_fit(tasks: Sequence[Task], state: State, world: World, path: Path) -> None:
     """Refuse a database that is not the tasks': gold actions may fail, but not nearly all of them."""
     with_gold = [task for task in tasks if task.gold]
     barren = [task for task in with_gold if not any(_succeeds(action, state, world) for action in task.gold)]
@@ -205,10 +210,10 @@ def _check_fit(tasks: Sequence[Task], state: State, world: RetailWorld, path: Pa
         raise InputError(what, where=str(path / "db.json"), fix="Use the database that belongs to the tasks.")
 
 
-def _succeeds(action: Mapping[str, Any], state: State, world: RetailWorld) -> bool:
+def _succeeds(action: Mapping[str, Any], state: State, world: World) -> bool:
     return world.call(state, ToolCall(action["name"], dict(action["arguments"]))).outcome == "ok"
 
 
-def _with_goal(task: Task, state: State, world: RetailWorld) -> Task:
+def _with_goal(task: Task, state: State, world: World) -> Task:
     """Work out the goal: what the gold actions change; calls that fail are skipped, as in the benchmark."""
     return dataclasses.replace(task, goal=goal_of(state, world.replay(state, task.gold)))

@@ -1,11 +1,10 @@
-"""Who shops: names, addresses, email addresses and payment methods, all invented."""
+"""Invented customers: names, postal and email addresses, payment methods, identifiers."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from simia_gym.envs.retail.ids import fresh_id
 from simia_gym.types import JsonObject
 
 FIRST_NAMES: tuple[str, ...] = (
@@ -42,6 +41,16 @@ SOURCES: tuple[str, ...] = ("credit_card", "gift_card", "paypal")
 """The kinds of payment method."""
 
 
+def fresh_id(rng: random.Random, taken: set[str], *, prefix: str = "", digits: int = 10) -> str:
+    """Draw an identifier that is not in use yet, and add it to those ``taken``; its first digit is never 0."""
+    low, high = 10 ** (digits - 1), 10**digits
+    while True:
+        value = f"{prefix}{rng.randrange(low, high)}"
+        if value not in taken:
+            taken.add(value)
+            return value
+
+
 def make_address(rng: random.Random) -> JsonObject:
     """Draw a postal address in the United States; ``address2`` may be empty."""
     city, state, prefix = rng.choice(_CITIES)
@@ -54,6 +63,12 @@ def make_address(rng: random.Random) -> JsonObject:
         "state": state,
         "zip": f"{prefix}{rng.randrange(1, 100):02d}",
     }
+
+
+def address_text(address: Mapping[str, str]) -> str:
+    """Write an address on one line."""
+    parts = (address["address1"], address["address2"], address["city"], f"{address['state']} {address['zip']}")
+    return ", ".join([part for part in parts if part] + [address["country"]])
 
 
 def make_payment_method(

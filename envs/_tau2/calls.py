@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simia_gym.envs.retail.calculator import CHARACTERS
+from simia_gym.envs._tau2.calculator import CHARACTERS
 from simia_gym.errors import ToolError
 
 _CALLER = "Environment.make_tool_call()"
