@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, ToolCall, Transition
 
 T = TypeVar("T")
+
+
+EPISODE: Final = "_episode"
+"""The table whose row ``main`` holds the episode's ``seed``."""
 
 
 class DomainFacts(Protocol):

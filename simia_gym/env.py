@@ -173,6 +173,10 @@ class SimiaEnv(gymnasium.Env[str, str]):
             log_once(self.episode.fault)
         return step_values(step)
 
+    def close(self) -> None:
+        """Give up an episode that has not ended, so that the world frees what it holds for it."""
+        run_sync(self.episode.close(), inline=self.episode.inline)
+
     def render(self) -> str | None:
         """The transcript so far as text, in mode ``ansi``."""
         return transcript_text(self.episode.messages) if self.render_mode == "ansi" else None

@@ -8,13 +8,14 @@ suspending, so that synchronous callers need no event loop.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from simia_gym.actions.calls import call_message, read_action
 from simia_gym.common.secrets import without_secrets
-from simia_gym.contracts import Simulator, StepContext, User
+from simia_gym.contracts import EPISODE, Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
 from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, FinishedEpisode, Reward
@@ -40,6 +41,7 @@ from simia_gym.types import (
 )
 
 T = TypeVar("T")
+logger = logging.getLogger("simia_gym")
 
 _EMPTY = FrozenDict()
 _REFUSED = frozenset(("unknown_tool", "invalid_arguments"))
@@ -83,7 +85,9 @@ class Episode:
         self.domain, self.simulator, self.user, self.reward = domain, simulator, user, reward
         self.prompt, self.feedback, self.models = prompt, feedback, dict(models or {})
         self.max_turns = max_turns or domain.config.max_turns
-        self.inline = not (simulator.io or (user is not None and user.io) or reward.io)
+        others = (part.io for part in (user, domain.world) if part is not None)
+        self.inline = not (simulator.io or reward.io or any(others))
+        self._begun = False
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[int, Calls]] = {}
         self._in_a_row = _InARow()
@@ -126,6 +130,7 @@ class Episode:
             Fault: The simulator or the user failed to give the first message.
             InputError: The task does not fit the domain or the user.
         """
+        await self.close()
         self.task, self.seed, self.turn = task, seed, 0
         self.ended, self.verdict, self.written, self.fault = "reset", None, None, None
         self.ledger = Ledger()
@@ -134,7 +139,7 @@ class Episode:
         except PatchError as error:
             fix = "Mend its setup operations."
             raise InputError(f"the task does not fit: {error}", where=f"task {task.id}", fix=fix) from error
-        self.state = self.initial = prepared.initial
+        self.state = self.initial = prepared.initial.updated({EPISODE: {"main": (FrozenDict({"seed": seed}), False)}})
         self.group = group or f"{task.id}:{prepared.digest}:{seed}"
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if self.models:
@@ -159,9 +164,14 @@ class Episode:
             part.begin(context)
             return await part.open(context) if opens else None
 
-        first = await self._ask("simulator", partial(begin, self.simulator, self.user is None))
-        if self.user is not None:
-            first = await self._ask("user", partial(begin, self.user, True))
+        self._begun = True
+        try:
+            first = await self._ask("simulator", partial(begin, self.simulator, self.user is None))
+            if self.user is not None:
+                first = await self._ask("user", partial(begin, self.user, True))
+        except BaseException:
+            await self.close()
+            raise
         assert first is not None
         self.ledger.append(
             "message",
@@ -189,7 +199,7 @@ class Episode:
         Any exception that is not a `Fault` becomes one of kind ``bug``.
         """
         try:
-            answer = await ask(StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group))
+            answer = await ask(self._context())
         except (Fault, InputError):
             raise
         except Exception as error:
@@ -205,6 +215,25 @@ class Episode:
                     role = "user" if answer.speaker == "user" else "simulator"
                     raise Fault("bad_patch", str(error), role=role) from error
         return answer
+
+    def _context(self) -> StepContext:
+        return StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group)
+
+    async def close(self) -> None:
+        """Tell the world that the episode is over, unless it knows; an episode that goes on is given up.
+
+        `step`, `cut` and the next `reset` do so themselves. Who calls `fail`, or begins no other episode, calls this.
+        """
+        if not self._begun:
+            return
+        self._begun = False
+        if self.ended is None:
+            self.ended = "closed"
+        try:
+            if self.domain.world is not None and (ending := self.domain.world.end(self._context())) is not None:
+                await ending
+        except Exception:
+            logger.warning("%s: the world's end() raised an exception", self.domain.name, exc_info=True)
 
     async def step(self, action: PolicyAction) -> Step:
         """Take one action of the policy.
@@ -234,9 +263,11 @@ class Episode:
             truncated = ended is None and self.turn >= self.max_turns
             if ended is None and not truncated:
                 return Step(_join(new), 0.0, False, False, new, None, info)
-            return await self._finish(TURN_LIMIT if ended is None else ended, truncated, new, info)
+            step = await self._finish(TURN_LIMIT if ended is None else ended, truncated, new, info)
         except BaseException as error:
-            return self._broken(error, self._messages[before:], info)
+            step = self._broken(error, self._messages[before:], info)
+        await self.close()
+        return step
 
     async def cut(self, reason: str = TOKEN_LIMIT) -> Step:
         """Truncate the episode here, as the turn limit does; the reward judges the current state and transcript.
@@ -258,9 +289,11 @@ class Episode:
             raise InputError(f"an episode cannot be cut off by {reason!r}", where="reason", fix=fix)
         info: JsonObject = {"turn": self.turn}
         try:
-            return await self._finish(reason, True, (), info)
+            step = await self._finish(reason, True, (), info)
         except BaseException as error:
-            return self._broken(error, (), info)
+            step = self._broken(error, (), info)
+        await self.close()
+        return step
 
     def _broken(self, error: BaseException, new: Sequence[Message], info: JsonObject) -> Step:
         """End the episode because a step raised an exception; raise it again unless it is a fault or bad input."""

@@ -137,6 +137,10 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
                 raise fault
         return tuple(result[0] for result in results), rewards, terminated, truncated, infos
 
+    def close_extras(self, **kwargs: Any) -> None:
+        """Give up the episodes that have not ended, so that the world frees what it holds for them."""
+        run_sync(self._gather([episode.close() for episode in self.episodes]), inline=self.inline)
+
     async def _gather(self, work: Sequence[Any]) -> list[Any]:
         """Await everything concurrently, or in order where nothing does I/O, so that no event loop is needed."""
         if self.inline:

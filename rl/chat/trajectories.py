@@ -9,7 +9,7 @@ from typing import Any
 from simia_gym.actions import strip_thinking
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.common.event_loop import run_inline
+from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path, resolve_env
@@ -185,9 +185,10 @@ def expert_play(
     make = load_policy(policy, domain.config.policies, folder=domain.folder)
     for number in tasks:
         episode, task = suite.episode(), suite.tasks[number]
-        if not episode.inline:
+        if suite.model_names:
             raise InputError("its episodes wait for a model", where=suite.config.env, fix="Use the world and no judge.")
-        trace = run_inline(play(episode, task, seed=seed + number, policy=make(), env=suite.config.env))
+        running = play(episode, task, seed=seed + number, policy=make(), env=suite.config.env)
+        trace = run_sync(running, inline=episode.inline)
         if trace is not None:
             raise RuntimeError(f"the policy {policy!r} failed:\n{trace}")
         verdict = episode.verdict

@@ -13,6 +13,7 @@ from simia_gym.actions import Grammar, get_grammar
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import read_json, read_text, read_yaml
 from simia_gym.common.json_encoding import encode
+from simia_gym.contracts import EPISODE
 from simia_gym.domain.config import read_config
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.domain import Domain
@@ -224,21 +225,23 @@ class _Loader:
         return slicers, renderers
 
     def _state(self, data: DomainData | None) -> State:
-        if data is not None and data.tables is not None:
-            return State.from_tables(data.tables)
+        tables = data.tables if data is not None and data.tables is not None else self._tables()
+        return State.from_tables({**tables, EPISODE: {"main": {"seed": 0}}})
+
+    def _tables(self) -> Mapping[str, Mapping[str, Any]]:
         source = self.config.state
         if source is None:
-            return State.from_tables({})
+            return {}
         if ":" in source:
             make = cast("Callable[[], Mapping[str, Mapping[str, Any]]]", load_object(source, folder=self.folder))
-            return State.from_tables(make())
+            return make()
         path = self.folder / source
         tables = read_json(path, what="state file")
         if not isinstance(tables, dict) or not all(
             isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in tables.values()
         ):
             raise DomainError("is not {table: {key: row}}", where=str(path), fix="Make every row a JSON object.")
-        return State.from_tables(tables)
+        return tables
 
     def _yaml(self, name: str | None) -> Any:
         """The content of a YAML file, or what a function returns, such as ``desk.py:cues``."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, ClassVar, Literal, TypeVar
 
 from simia_gym.common.event_loop import run_sync
@@ -33,16 +33,19 @@ class World:
     Attributes:
         tools: The tools by name.
         waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
+        io: Whether a tool or `end` is a coroutine function.
     """
 
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
     waiting: ClassVar[frozenset[str]] = frozenset()
+    io: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Collect the tools once per class."""
         super().__init_subclass__(**kwargs)
         cls.tools = declared_tools(cls)
         cls.waiting = frozenset(name for name in cls.tools if inspect.iscoroutinefunction(getattr(cls, name)))
+        cls.io = bool(cls.waiting) or inspect.iscoroutinefunction(cls.end)
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options: Mapping[str, Any] = dict(options or {})
@@ -54,6 +57,14 @@ class World:
     def info(self, state: State) -> Mapping[str, Any]:
         """Return public structured facts of the state, such as a page's clickable elements."""
         return {}
+
+    def end(self, context: StepContext) -> Awaitable[None] | None:
+        """Free what the world holds for an episode outside of its state, such as a sandbox.
+
+        It may be a coroutine function. It is called once for every episode that has begun: after the verdict or the
+        fault, or when the episode is given up by another reset or by closing the environment. An exception is logged.
+        """
+        return None
 
     def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
         """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid.
@@ -147,7 +158,7 @@ class WorldSimulator:
 
     def __init__(self, world: World, feedback: Feedback = "terse") -> None:
         self.world, self.feedback = world, feedback
-        self.io = bool(world.waiting)
+        self.io = world.io
 
     def begin(self, context: StepContext) -> None:
         """Do nothing: all data of the episode is in the state."""

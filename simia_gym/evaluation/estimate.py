@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.common.event_loop import run_inline
+from simia_gym.common.event_loop import run_sync
 from simia_gym.common.formatting import compact, dollars
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
@@ -192,7 +192,7 @@ def _played(suite: Suite, task: Task, player: str) -> _Sample | None:
     user = None if domain.user is None else make_user("scripted" if kind in (None, "llm") else kind, domain.cues)
     episode = Episode(domain, simulator=_Watching(suite, sample), user=user, reward=domain.make_reward())
     policy = load_policy(player, domain.config.policies, folder=domain.folder)()
-    run_inline(play(episode, task, seed=0, policy=policy, env=suite.config.env))
+    run_sync(play(episode, task, seed=0, policy=policy, env=suite.config.env), inline=episode.inline)
     if episode.fault is not None or not episode.turn:
         return None
     _add_people(suite, task, sample, episode)

@@ -116,6 +116,8 @@ async def play_new(
         message = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         episode.fail(Fault(kind, message, role=role))
         return without_secrets(traceback.format_exc())
+    finally:
+        await episode.close()
     return None
 
 

@@ -8,9 +8,13 @@ a commit or a search depends on the rows that it touches, hardly on all that hav
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, TypeAlias
+
+import orjson
 
 from simia_gym.state.frozen import FrozenDict, freeze
 from simia_gym.types import Row
@@ -23,6 +27,17 @@ Change: TypeAlias = tuple[Any, bool]
 
 _TIMES_LARGER = 4
 """How many times larger than a layer the next one is at least."""
+
+
+def _hash_of_row(key: str, row: Row | None) -> int:
+    """A number of 512 bits, 0 if there is no row; the order of the keys in objects does not count."""
+    if row is None:
+        return 0
+    try:
+        text = orjson.dumps([key, row], option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # big integers, lone surrogates
+        text = json.dumps([key, row], sort_keys=True).encode()
+    return int.from_bytes(blake2b(text).digest(), "big")
 
 
 class _Indexed(ABC):
@@ -63,12 +78,13 @@ class BaseTable(_Indexed):
         rows: The frozen rows by key.
     """
 
-    __slots__ = ("_places", "rows")
+    __slots__ = ("_hash", "_places", "rows")
 
     def __init__(self, rows: Mapping[str, Row]) -> None:
         super().__init__()
         self.rows: FrozenDict = freeze(rows)
         self._places: dict[str, int] = {}
+        self._hash: int | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # Indexes are not pickled; they are rebuilt on demand.
@@ -77,6 +93,12 @@ class BaseTable(_Indexed):
     def items(self) -> Iterable[tuple[str, FrozenDict]]:
         """The rows with their keys."""
         return self.rows.items()
+
+    def hash(self) -> int:
+        """The sum of the hashes of the rows; computed once."""
+        if self._hash is None:
+            self._hash = sum(_hash_of_row(key, row) for key, row in self.rows.items())
+        return self._hash
 
     def place(self, key: str) -> int:
         """Position of a row among all rows of the base."""
@@ -116,10 +138,13 @@ class Table:
         count: Current number of rows.
     """
 
-    __slots__ = ("base", "count", "layers", "turns")
+    __slots__ = ("_hash", "base", "count", "layers", "turns")
 
-    def __init__(self, base: BaseTable, layers: tuple[Layer, ...], turns: int, count: int) -> None:
+    def __init__(
+        self, base: BaseTable, layers: tuple[Layer, ...], turns: int, count: int, hash_: int | None = None
+    ) -> None:
         self.base, self.layers, self.turns, self.count = base, layers, turns, count
+        self._hash = hash_
 
     @classmethod
     def of(cls, rows: Mapping[str, Row]) -> Table:
@@ -199,14 +224,24 @@ class Table:
             keys = sorted((*keys, *changed), key=self.place)
         return keys + behind
 
+    def hash(self) -> int:
+        """The sum of the hashes of the rows; for tables made from this one, it then follows from the changed rows."""
+        if self._hash is None:
+            keys = {key for layer in self.layers for key in layer.entries}
+            new = sum(_hash_of_row(key, self.get(key)) for key in keys)
+            self._hash = self.base.hash() + new - sum(_hash_of_row(key, self.base.rows.get(key)) for key in keys)
+        return self._hash
+
     def updated(self, changes: Mapping[str, Change]) -> Table:
         """Make a table with changed rows, which are frozen."""
         entries: dict[str, Entry] = {}
-        turns, count = self.turns, self.count
+        turns, count, hash_ = self.turns, self.count, self._hash
         for key, (row, behind) in changes.items():
             entry = self.entry(key)
             before = self.base.rows.get(key) if entry is None else entry[1]
             count += (row is not None) - (before is not None)
+            if hash_ is not None:
+                hash_ += _hash_of_row(key, row) - _hash_of_row(key, before)
             if row is None:
                 entries[key] = (0, None)
             elif behind:
@@ -221,4 +256,4 @@ class Table:
         if not older:  # then no layer is left in which a row that was added and removed must be covered
             rows = self.base.rows
             entries = {key: entry for key, entry in entries.items() if entry[1] is not None or key in rows}
-        return Table(self.base, (Layer(entries), *older) if entries else older, turns, count)
+        return Table(self.base, (Layer(entries), *older) if entries else older, turns, count, hash_)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -12,7 +14,11 @@ import pytest
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
+from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import CUSTOM
+from simia_gym.episode import Episode
+from simia_gym.errors import Fault
+from simia_gym.rollout.play import play
 from simia_gym.types import Message, ToolCall, Transition
 
 from ..rollout.conftest import Roll
@@ -57,6 +63,54 @@ def test_commands_of_four_episodes_run_at_the_same_time(
     suite: Suite, meeting: str, tmp_path_factory: pytest.TempPathFactory, answers: Callable[..., list[str]]
 ) -> None:
     assert answers(suite, meeting, tmp_path_factory.mktemp("record") / "r.jsonl") == [""] * 4
+
+
+def kept(domain: Domain) -> int:
+    """How many folders the world holds."""
+    return sum(map(len, getattr(domain.world, "kept").values()))  # noqa: B009
+
+
+class Breaks:
+    """Works, and then fails."""
+
+    def act(self, messages: Sequence[Message]) -> str:
+        if len(messages) > 2:
+            raise Fault("down", "nobody is there", role="policy")
+        return written("ls")
+
+
+async def say(episode: Episode) -> None:
+    await episode.step("Done.")
+
+
+async def fail(episode: Episode) -> None:
+    assert episode.task is not None
+    await play(episode, episode.task, seed=5, policy=Breaks())
+
+
+@pytest.mark.parametrize("ending", [say, fail, Episode.cut, Episode.close])
+async def test_no_episode_leaves_anything_in_the_world(
+    suite: Suite, ending: Callable[[Episode], Awaitable[object]]
+) -> None:
+    episodes = [suite.episode() for _ in range(6)]
+    await asyncio.gather(*(episode.reset(suite.tasks[0]) for episode in episodes))
+    await asyncio.gather(*(episode.step(written("ls")) for episode in episodes))
+    assert kept(suite.domain) == 6
+    await asyncio.gather(*map(ending, episodes))
+    assert kept(suite.domain) == 0
+    assert all(episode.ended for episode in episodes)
+
+
+def test_an_environment_gives_up_its_episodes() -> None:
+    vector: Any = gym.make_vec(CUSTOM, num_envs=3, domain=str(FOLDER))
+    env: Any = gym.make(CUSTOM, domain=str(FOLDER)).unwrapped
+    for each, action, number in ((vector, [written("ls")] * 3, 3), (env, written("ls"), 1)):
+        for give_up in ("reset", "close"):
+            each.reset(seed=1)
+            each.step(action)
+            assert kept(each.suite.domain) == number
+            getattr(each, give_up)()
+            assert kept(each.suite.domain) == 0
 
 
 def test_synchronous_code_waits_for_a_command_even_inside_the_event_loop(suite: Suite) -> None:

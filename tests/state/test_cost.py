@@ -39,6 +39,16 @@ def test_a_step_costs_the_same_in_a_small_and_a_large_database() -> None:
         assert cost(step, large, "#7")[0] < 2 * cost(step, small, "#7")[0]
 
 
+def test_a_hash_after_a_step_costs_as_much_as_the_changed_rows() -> None:
+    costs = []
+    for state in (database(20), database(4_000)):
+        state.hash(["orders"])
+        for number in range(15):
+            state = step(state, f"#{number}")
+        costs.append(calls_in(lambda each: step(each, "#7").hash(["orders"]), state)[0])
+    assert costs[1] < 2 * costs[0]
+
+
 def test_a_long_episode_on_few_rows_stays_small() -> None:
     state = database(10)
     for number in range(500):

@@ -247,3 +247,8 @@ def _check_state(state: State, origin: State, model: dict[str, Any], start: dict
         touched += [(name, key) for key in {*now, *then} if not strict_equal(now.get(key), then.get(key))]
     assert state.touched_since(origin) == sorted(touched)
     assert origin.touched_since(state) == sorted(touched)
+    backwards = {name: dict(reversed(rows.items())) for name, rows in reversed(model.items())}
+    names = [*model, *start]
+    assert state.hash(names) == State.from_tables(backwards).hash(names)
+    texts = [json.dumps({name: rows for name, rows in each.items() if rows}, sort_keys=True) for each in (model, start)]
+    assert (state.hash(names) == origin.hash(names)) == (texts[0] == texts[1])
