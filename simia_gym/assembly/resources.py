@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from simia_gym.simulators.pins import PinStore
 
 ROLES = ("simulator", "escalation", "user", "judge")
-"""The roles of models in an environment; ``escalation`` is the simulator's second, stronger model."""
+"""The roles of models in every environment; a domain may have further ones for its tools. ``escalation`` is the
+simulator's second, stronger model."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Resources:
         accounts: Counters of calls, tokens and costs; by default one for the process.
 
     Raises:
-        InputError: There is no such role, or a resource is of another kind.
+        InputError: A resource is of another kind.
     """
 
     base_url: str | None = None
@@ -62,14 +63,11 @@ class Resources:
     accounts: Accounts | None = None
 
     def __post_init__(self) -> None:
-        """Check the names of roles and the kinds of the values."""
+        """Check the kinds of the values."""
         for name in ("base_urls", "api_keys", "clients", "models"):
             given = getattr(self, name)
             if not isinstance(given, Mapping):
                 raise InputError(f"{name} is a {type(given).__name__}", where=name, fix="Give a dictionary by role.")
-            unknown = sorted(set(given) - set(ROLES))
-            if unknown:
-                raise InputError(f"there is no role {unknown[0]!r}", where=name, fix=f"Roles: {', '.join(ROLES)}.")
         for name, texts in (("base_url", self.base_urls), ("api_key", self.api_keys)):
             for text in (getattr(self, name), *texts.values()):
                 if text is not None and not isinstance(text, str):

@@ -18,13 +18,16 @@ _ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simula
 
 
 class RoleModels:
-    """The models of an environment."""
+    """The models of an environment; ``own`` are the roles that its domain declares."""
 
-    def __init__(self, config: EnvConfig, resources: Resources) -> None:
+    def __init__(self, config: EnvConfig, resources: Resources, own: Iterable[str] = ()) -> None:
         self._config, self._resources = config, resources
-        unknown = sorted(set(config.roles) - set(ROLES))
-        if unknown:
-            raise InputError(f"there is no role {unknown[0]!r}", where="roles", fix=f"Roles: {', '.join(ROLES)}.")
+        known = (*ROLES, *own)
+        places = ("base_urls", "api_keys", "clients", "models")
+        for where, given in (("roles", config.roles), *((name, getattr(resources, name)) for name in places)):
+            unknown = sorted(set(given) - set(known))
+            if unknown:
+                raise InputError(f"there is no role {unknown[0]!r}", where=where, fix=f"Roles: {', '.join(known)}.")
         self._made: dict[str, ChatModel] = {}
 
     def configured(self) -> bool:
@@ -33,6 +36,13 @@ class RoleModels:
             return True
         return configured("simulator", self._named("simulator"), **self._place("simulator"))
 
+    def named(self, role: str) -> bool:
+        """Whether a model is named for the role, in the settings, the resources or the environment variables."""
+        try:
+            return role in self._resources.models or bool(resolve_model(role, self._named(role)))
+        except InputError:
+            return False
+
     def settings(self, role: str) -> ModelSettings:
         """The settings of a role, including its model's name.
 
@@ -40,14 +50,14 @@ class RoleModels:
             InputError: No model is named, or a setting is invalid.
         """
         given = dict(self._config.roles.get(role, {}))
-        given.setdefault("temperature", _TEMPERATURES[role])
+        given.setdefault("temperature", _TEMPERATURES.get(role, 0.0))
         given.setdefault("rereads", _REREADS)
         given["model"] = self._named(role)
         if role == "escalation" and given["model"] is None and role not in self._resources.models:
             fix = "Give roles={'escalation': {'model': NAME}} (--role escalation.model=NAME)."
             raise InputError("the stronger model has no name of its own", where="roles.escalation.model", fix=fix)
         if role not in self._resources.models:
-            given["model"] = resolve_model(_ASKED_AS[role], given["model"])
+            given["model"] = resolve_model(_ASKED_AS.get(role, role), given["model"])
         return ModelSettings.from_json(given, where=f"roles.{role}")
 
     def endpoint(self, role: str) -> Endpoint:
@@ -100,7 +110,11 @@ class RoleModels:
             from simia_gym.llm.endpoint_model import EndpointModel  # imported late, because it imports the HTTP client
 
             model = EndpointModel(
-                _ASKED_AS[role], settings, self.endpoint(role), accounts=resources.accounts, budget=resources.budget
+                _ASKED_AS.get(role, "world"),
+                settings,
+                self.endpoint(role),
+                accounts=resources.accounts,
+                budget=resources.budget,
             )
         return model if cassette is None else cassette.wrap(model, role)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simia_gym.assembly.resources import ROLES, Resources
+from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import MODELS, EnvConfig
 from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
@@ -42,7 +42,7 @@ class ModelSources(Settings):
     )
     role: Mapping[str, Mapping[str, Any]] = setting(
         {},
-        "Setting of the model of simulator, escalation, user, judge or policy.",
+        "Setting of the model of simulator, escalation, user, judge, policy or a role of the domain.",
         metavar="ROLE.KEY=VALUE",
         panel=MODELS,
         also=("roles",),
@@ -60,11 +60,7 @@ class ModelSources(Settings):
     )
 
     def __post_init__(self) -> None:
-        """Check the names of roles, and that at most one cassette is given."""
-        for role in self.role:
-            if role not in (*ROLES, POLICY):
-                fix = f"Roles: {', '.join((*ROLES, POLICY))}."
-                raise InputError(f"there is no role {role!r}", where="role", fix=fix)
+        """Check that at most one cassette is given."""
         if self.record_cassette is not None and self.replay_cassette is not None:
             what = "a run either records a cassette or replays one"
             raise InputError(what, where="replay_cassette", fix="Give one of them.")

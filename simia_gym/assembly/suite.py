@@ -22,6 +22,7 @@ from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError, did_you_mean
+from simia_gym.llm.types import ChatModel
 from simia_gym.policies import Policy, PolicyOptions, load_policy
 from simia_gym.record.finished_episode import Reward
 from simia_gym.record.ledger import Ledger
@@ -67,7 +68,7 @@ class Suite:
             if config.split == "dev":
                 fix = "It is a fifth of train: write two or more train tasks, or a generator; or choose another split."
             raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
-        self.models = RoleModels(config, self.resources)
+        self.models = RoleModels(config, self.resources, self.domain.config.roles)
         self.simulator_name = self._simulator_name()
         self.max_turns = config.max_turns or self.domain.config.max_turns
         self.model_names = self._model_names()
@@ -125,6 +126,9 @@ class Suite:
         beyond = [name for name in self.domain.specs if world is not None and name not in world.tools]
         if self.simulator_name == "world" and beyond:
             found.append(f"only a model can simulate {beyond[0]!r} (simulator='hybrid'); its calls will be refused")
+        if self.simulator_name in ("world", "hybrid"):
+            dumb = [role for role in self.domain.config.roles if role not in self.model_names]
+            found += [f"no model plays the {role}; an episode in which a tool asks it is a fault" for role in dumb]
         why: Callable[[Task], str | None] | None = getattr(self._reward, "lost_without_state", None)
         lost = why(self.tasks[0]) if why is not None and getattr(simulator, "stateless", False) else None
         if lost is not None:
@@ -150,6 +154,8 @@ class Suite:
             roles.append("user")
         if self.config.judge is not None:
             roles.append("judge")
+        if self.resources.simulator is None and self.simulator_name in ("world", "hybrid"):
+            roles += [role for role in self.domain.config.roles if self.models.named(role)]
         for role in roles:
             self.models.get(role)
         return {role: self.models.settings(role).model or "" for role in roles}
@@ -207,7 +213,7 @@ class Suite:
         name = self.simulator_name
         if name == "world":
             assert world is not None  # `_simulator_name` has checked it
-            return WorldSimulator(world, self.config.feedback)
+            return WorldSimulator(world, self.config.feedback, self._of_tools)
         if name == "replay":
             from simia_gym.simulators.replay import ReplaySimulator
 
@@ -216,8 +222,13 @@ class Suite:
         if name == "hybrid":
             from simia_gym.simulators.hybrid import HybridSimulator
 
-            return HybridSimulator(self.domain, modelled, self.config.routes, self.config.feedback)
+            return HybridSimulator(self.domain, modelled, self.config.routes, self.config.feedback, self._of_tools)
         return modelled
+
+    @cached_property
+    def _of_tools(self) -> Mapping[str, ChatModel]:
+        """The models that the world's tools ask, by role."""
+        return {role: self.models.get(role) for role in self.domain.config.roles if role in self.model_names}
 
     def _model_simulator(self) -> ModelSide:
         model, feedback = self.models.get("simulator"), self.config.feedback

@@ -36,7 +36,7 @@ def check_effects(
         for role in given:
             if role not in playing:
                 what = f"no model plays the {role}" if role != "escalation" else "no model answers tool calls"
-                raise InputError(what, where=f"{where}.{role}", fix=f"Add {_WANTED[role]}.")
+                raise InputError(what, where=f"{where}.{role}", fix=f"Add {_WANTED.get(role, 'a world')}.")
     if playing or resources.simulator is not None:
         return
     for where, value in (("model", config.model), ("base_url", resources.base_url), ("client", resources.client)):

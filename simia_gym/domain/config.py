@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -98,6 +98,9 @@ class DomainConfig(BaseModel):
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
+    roles: dict[Annotated[str, Field(pattern=NAME)], str] = Field(
+        default_factory=dict, description="The language models that the tools ask: a role's name, and what it is for."
+    )
     limits: Limits = Limits()
     ends: tuple[EndRule, ...] = ()
     ends_on_reply: bool | None = Field(

@@ -11,12 +11,16 @@ import inspect
 import json
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from copy import copy
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar
 
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import StepContext
+from simia_gym.domain.tool_models import ToolModels
 from simia_gym.domain.tools import ToolSpec, declared_tools
 from simia_gym.errors import Fault, InputError, ToolError
+from simia_gym.llm.types import ChatModel
 from simia_gym.state import Draft, State, pointer_parts
 from simia_gym.types import Feedback, Task, ToolCall, Transition
 
@@ -49,6 +53,33 @@ class World:
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options: Mapping[str, Any] = dict(options or {})
+        self.models: ToolModels | None = None
+
+    async def ask(self, role: str, text: str, *, system: str = "") -> str:
+        """Ask the language model of a role that ``domain.yaml`` declares under ``roles``; for tools.
+
+        Args:
+            role: The role.
+            text: The user message.
+            system: The system message, if there is one.
+
+        Returns:
+            The reply. It is recorded, so that a replay needs no model.
+
+        Raises:
+            Fault: ``no_model``: no model plays the role, or this is not an episode; or the request failed.
+        """
+        if self.models is None or role not in self.models.models:
+            raise Fault("no_model", f"no model plays the {role}", role="world")
+        return await self.models.ask(role, text, system)
+
+    def playing(self, models: Mapping[str, ChatModel], context: StepContext) -> World:
+        """A world for one episode, whose tools ask these models; this one if there are none."""
+        if not models:
+            return self
+        own = copy(self)
+        own.models = ToolModels(models, context)
+        return own
 
     def opening(self, db: Draft, task: Task) -> str:
         """Return the first observation of a domain without a user. It may change the state through ``db``."""
@@ -152,16 +183,20 @@ class WorldSimulator:
     Args:
         world: The domain's world.
         feedback: ``terse``, or ``explain`` for errors with the reason and a fix.
+        models: The models that its tools may ask, by role.
     """
 
     name = "world"
 
-    def __init__(self, world: World, feedback: Feedback = "terse") -> None:
-        self.world, self.feedback = world, feedback
+    def __init__(
+        self, world: World, feedback: Feedback = "terse", models: Mapping[str, ChatModel] = MappingProxyType({})
+    ) -> None:
+        self.world, self.feedback, self.models = world, feedback, models
         self.io = world.io
 
     def begin(self, context: StepContext) -> None:
-        """Do nothing: all data of the episode is in the state."""
+        """Hand the models to the tools; all other data of the episode is in the state."""
+        self.world = self.world.playing(self.models, context)
 
     async def open(self, context: StepContext) -> Transition:
         """Return the world's first observation."""

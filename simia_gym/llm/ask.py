@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.errors import Fault
 from simia_gym.llm.structured import read_reply
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
@@ -43,6 +44,11 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         "usage": frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
     }
     ledger.append(MODEL_EVENT, **fields)
+
+
+def derive_seed(parts: Sequence[Any]) -> int:
+    """Derive a request's seed from the given JSON values: a number below 2**31, equal on all machines."""
+    return int(hash_of(encode(["request-seed", *parts]))[:8], 16) >> 1
 
 
 class RecordedModel:

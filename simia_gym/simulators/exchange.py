@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.contracts import StepContext
 from simia_gym.errors import Fault
-from simia_gym.llm.ask import record
+from simia_gym.llm.ask import derive_seed, record
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
@@ -112,8 +111,3 @@ async def settle(
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     message = f"every answer for {question.tool} broke rules, the last one: {violations[0]}{more}"
     raise Fault("invalid_reply", message, role="simulator")
-
-
-def derive_seed(parts: Sequence[Any]) -> int:
-    """Derive a request's seed from the given JSON values: a number below 2**31, equal on all machines."""
-    return int(hash_of(encode(["request-seed", *parts]))[:8], 16) >> 1

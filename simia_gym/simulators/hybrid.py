@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World, own_code
 from simia_gym.errors import Fault, InputError
+from simia_gym.llm.types import ChatModel
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.opening import opening
 from simia_gym.state import State
@@ -34,6 +36,7 @@ class HybridSimulator:
         model_side: The LLM simulator for the tools that are not routed to the world.
         routes: Tool name to ``world`` or ``llm``; see `choose_routes`. For other tools, `World.route` may decide.
         feedback: ``terse`` or ``explain`` errors of the world.
+        models: The models that the world's tools may ask, by role.
 
     Raises:
         InputError: A route names a tool that does not exist or that does not support it.
@@ -48,14 +51,17 @@ class HybridSimulator:
         model_side: ModelSide,
         routes: Mapping[str, str] | None = None,
         feedback: Feedback = "terse",
+        models: Mapping[str, ChatModel] = MappingProxyType({}),
     ) -> None:
-        self.domain, self.model_side, self.feedback = domain, model_side, feedback
+        self.domain, self.model_side, self.feedback, self.models = domain, model_side, feedback, models
+        self._world = domain.world
         self._asked = routes or {}
         self.routes = choose_routes(domain, self._asked)
 
     def begin(self, context: StepContext) -> None:
-        """Prepare the LLM simulator; the world needs no preparation."""
+        """Prepare the LLM simulator, and hand the models to the world's tools."""
         self.model_side.begin(context)
+        self._world = None if self.domain.world is None else self.domain.world.playing(self.models, context)
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
@@ -66,7 +72,7 @@ class HybridSimulator:
         refusal = gate(self.domain, context.state, call, self.feedback)
         if refusal is not None:
             return refusal
-        world = self.domain.world
+        world = self._world
         if world is None or self._side(world, context.state, call) == "llm":
             return await self.model_side.answer(call, context)
         transition = await world.execute(context.state, call, self.feedback)

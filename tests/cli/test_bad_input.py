@@ -59,7 +59,7 @@ BAD: list[tuple[str, ...]] = [
     (f"rollout retail {LLM} --record-cassette mine.json", "mine.json: the cassette exists already"),
     (f"rollout retail {LLM} --replay-cassette none.jsonl", "none.jsonl: there is no such file"),
     (f"rollout retail {LLM} --record-cassette a --replay-cassette b", "either records"),
-    (f"rollout retail {LLM} --role king.temperature=1", "Roles: simulator, escalation, user, judge, policy"),
+    (f"rollout retail {LLM} --role king.temperature=1", "Roles: simulator, escalation, user, judge"),
     (f"rollout retail {LLM} --judge llm --role judge.colour=1", "unknown setting 'colour'"),
     (f"rollout retail {LLM} --role policy.temperature=1", "Add --policy llm"),
     (f"rollout retail {LLM} --route search=maybe", "must be 'world' or 'llm'"),

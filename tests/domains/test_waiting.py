@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
 
+from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
@@ -19,9 +22,11 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault
 from simia_gym.rollout.play import play
+from simia_gym.rollout.replay import replay_file
 from simia_gym.types import Message, ToolCall, Transition
 
 from ..rollout.conftest import Roll
+from ..simulators.desk import Double
 
 FOLDER = Path(__file__).parent / "fixtures" / "files"
 
@@ -111,6 +116,44 @@ def test_an_environment_gives_up_its_episodes() -> None:
             assert kept(each.suite.domain) == number
             getattr(each, give_up)()
             assert kept(each.suite.domain) == 0
+
+
+ASKS = """\
+    @tool(effect="read", reads=("files",))
+    async def describe(self, db: Draft, name: str) -> str:
+        \"\"\"Describe a file.
+
+        Args:
+            name: The file.
+        \"\"\"
+        both = [self.ask("reader", f"{part} of {name}?", system="Be brief.") for part in ("Beginning", "End")]
+        return " ".join(await asyncio.gather(*both))
+
+    async def end("""
+
+
+def test_a_tool_asks_a_model_in_a_role_of_the_domain(tmp_path: Path) -> None:
+    folder = tmp_path / "asking"
+    shutil.copytree(FOLDER, folder)
+    declared = ("domain.yaml", "max_turns", "roles: {reader: Reads files.}\nmax_turns")
+    for name, old, new in (declared, ("world.py", "    async def end(", ASKS)):
+        (folder / name).write_text((folder / name).read_text().replace(old, new))
+    config = EnvConfig(env=CUSTOM, domain=str(folder), simulator="world", roles={"reader": {"model": "m"}})
+    call = '<tool_call>{"name": "describe", "arguments": {"name": "notes.txt"}}</tool_call>'
+
+    class Asks:
+        def act(self, messages: Sequence[Message]) -> str:
+            return call if len(messages) < 5 else "Done."
+
+    double = Double("Food.", "Salt.")
+    roll = Roll(load_suite(config, Resources(models={"reader": double})), tmp_path / "r.jsonl")
+    roll(Asks)
+    assert [message[-1]["content"] for message in double.asked][:2] == ["Beginning of notes.txt?", "End of notes.txt?"]
+    assert len(double.asked) == 3 * 2 * 2
+    assert all(proof.proven for proof in replay_file(roll.path))
+    alone = load_suite(replace(config, roles={}))
+    assert any("reader" in warning for warning in alone.warnings)
+    assert Roll(alone, tmp_path / "alone.jsonl")(Asks).faults == {"world:no_model": 3}
 
 
 def test_synchronous_code_waits_for_a_command_even_inside_the_event_loop(suite: Suite) -> None:
