@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.common.dotted_names import load_object
+from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError
@@ -53,6 +54,8 @@ class JudgePart:
         if check is None:
             return _reply("unsure", "no program answers this question", [])
         finding = check.program.function(rebuild(known.domain, known.world, task, entries), check.args)
+        if check.program.waits:
+            finding = run_sync(finding, inline=False)
         if finding.met is None:
             return _reply("unsure", finding.reason, [])
         return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence, item))
@@ -108,6 +111,7 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
         ended=ended,
         turns=turn,
         tools=domain.tool_entries,
+        uncounted=domain.uncounted,
     )
 
 
