@@ -21,7 +21,6 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault
-from simia_gym.rollout.play import play
 from simia_gym.rollout.replay import replay_file
 from simia_gym.types import Message, ToolCall, Transition
 
@@ -36,38 +35,40 @@ def suite() -> Suite:
     return load_suite(EnvConfig(env=CUSTOM, domain=str(FOLDER), split="all"))
 
 
-@pytest.fixture
-def meeting(tmp_path: Path) -> str:
-    """A command that ends well only once four of its kind run at the same time."""
-    looks = f"[ $(ls {tmp_path} | wc -l) -ge 4 ] && exit; sleep 0.1"
-    return f"touch {tmp_path}/$$; for _ in $(seq 100); do {looks}; done; exit 9"
+class Says:
+    """Takes these actions, one after another; a fault is raised."""
+
+    def __init__(self, *actions: str | Fault) -> None:
+        self.actions = iter(actions)
+
+    def act(self, messages: Sequence[Message]) -> str:
+        action = next(self.actions)
+        if isinstance(action, Fault):
+            raise action
+        return action
 
 
 def written(command: str) -> str:
     return f"<tool_call>{json.dumps({'name': 'run', 'arguments': {'command': command}})}</tool_call>"
 
 
-def of_four_lanes(suite: Suite, meeting: str, path: Path) -> list[str]:
-    vector = gym.make_vec(CUSTOM, num_envs=4, domain=str(FOLDER))
-    vector.reset(seed=1)
-    return list(vector.step([written(meeting)] * 4)[0])
+def test_commands_of_four_episodes_run_at_the_same_time(suite: Suite, tmp_path: Path) -> None:
+    met = tmp_path / "met"
+    met.mkdir()
+    # The command ends well only once four of its kind run at the same time.
+    looks = f"[ $(ls {met} | wc -l) -ge 4 ] && exit; sleep 0.1"
+    meets = written(f"touch {met}/$$; for _ in $(seq 100); do {looks}; done; exit 9")
+    roll = Roll(suite, tmp_path / "r.jsonl")
+    roll(lambda: Says(meets, "Done."), concurrency=8)
+    events = [event for record in roll.records for event in record.events]
+    assert [event["outcome"] for event in events if event["type"] == "transition"] == ["ok"] * 4
 
 
-def of_a_rollout(suite: Suite, meeting: str, path: Path) -> list[str]:
-    class Meets:
-        def act(self, messages: Sequence[Message]) -> str:
-            return "Done." if len(messages) > 2 else written(meeting)
-
-    roll = Roll(suite, path)
-    roll(Meets, concurrency=8)
-    return [event["observation"] for record in roll.records for event in record.events if event["type"] == "transition"]
-
-
-@pytest.mark.parametrize("answers", [of_four_lanes, of_a_rollout])
-def test_commands_of_four_episodes_run_at_the_same_time(
-    suite: Suite, meeting: str, tmp_path_factory: pytest.TempPathFactory, answers: Callable[..., list[str]]
-) -> None:
-    assert answers(suite, meeting, tmp_path_factory.mktemp("record") / "r.jsonl") == [""] * 4
+@pytest.mark.parametrize("then", ["sleep 60", Fault("down", "nobody is there", role="policy")])
+def test_a_fault_leaves_nothing_in_the_world(suite: Suite, tmp_path: Path, then: str | Fault) -> None:
+    actions = written("ls"), written(f"exec {then}") if isinstance(then, str) else then
+    assert sum(Roll(suite, tmp_path / "r.jsonl")(lambda: Says(*actions), timeout=1).faults.values()) == 4
+    assert kept(suite.domain) == 0
 
 
 def kept(domain: Domain) -> int:
@@ -75,25 +76,11 @@ def kept(domain: Domain) -> int:
     return sum(map(len, getattr(domain.world, "kept").values()))  # noqa: B009
 
 
-class Breaks:
-    """Works, and then fails."""
-
-    def act(self, messages: Sequence[Message]) -> str:
-        if len(messages) > 2:
-            raise Fault("down", "nobody is there", role="policy")
-        return written("ls")
-
-
 async def say(episode: Episode) -> None:
     await episode.step("Done.")
 
 
-async def fail(episode: Episode) -> None:
-    assert episode.task is not None
-    await play(episode, episode.task, seed=5, policy=Breaks())
-
-
-@pytest.mark.parametrize("ending", [say, fail, Episode.cut, Episode.close])
+@pytest.mark.parametrize("ending", [say, Episode.cut, Episode.close])
 async def test_no_episode_leaves_anything_in_the_world(
     suite: Suite, ending: Callable[[Episode], Awaitable[object]]
 ) -> None:
@@ -141,19 +128,15 @@ def test_a_tool_asks_a_model_in_a_role_of_the_domain(tmp_path: Path) -> None:
     config = EnvConfig(env=CUSTOM, domain=str(folder), simulator="world", roles={"reader": {"model": "m"}})
     call = '<tool_call>{"name": "describe", "arguments": {"name": "notes.txt"}}</tool_call>'
 
-    class Asks:
-        def act(self, messages: Sequence[Message]) -> str:
-            return call if len(messages) < 5 else "Done."
-
     double = Double("Food.", "Salt.")
     roll = Roll(load_suite(config, Resources(models={"reader": double})), tmp_path / "r.jsonl")
-    roll(Asks)
+    roll(lambda: Says(call, call, "Done."))
     assert [message[-1]["content"] for message in double.asked][:2] == ["Beginning of notes.txt?", "End of notes.txt?"]
     assert len(double.asked) == 3 * 2 * 2
     assert all(proof.proven for proof in replay_file(roll.path))
     alone = load_suite(replace(config, roles={}))
     assert any("reader" in warning for warning in alone.warnings)
-    assert Roll(alone, tmp_path / "alone.jsonl")(Asks).faults == {"world:no_model": 3}
+    assert Roll(alone, tmp_path / "alone.jsonl")(lambda: Says(call)).faults == {"world:no_model": 3}
 
 
 def test_synchronous_code_waits_for_a_command_even_inside_the_event_loop(suite: Suite) -> None:
