@@ -139,7 +139,9 @@ class Episode:
         except PatchError as error:
             fix = "Mend its setup operations."
             raise InputError(f"the task does not fit: {error}", where=f"task {task.id}", fix=fix) from error
-        self.state = self.initial = prepared.initial.updated({EPISODE: {"main": (FrozenDict({"seed": seed}), False)}})
+        self.state = self.initial = prepared.initial.updated(
+            {EPISODE: {"main": (frozen_dict(({"seed": seed},)), False)}}
+        )
         self.group = group or f"{task.id}:{prepared.digest}:{seed}"
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if self.models:
@@ -199,7 +201,7 @@ class Episode:
         Any exception that is not a `Fault` becomes one of kind ``bug``.
         """
         try:
-            answer = await ask(self._context())
+            answer = await ask(StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group))
         except (Fault, InputError):
             raise
         except Exception as error:
@@ -216,9 +218,6 @@ class Episode:
                     raise Fault("bad_patch", str(error), role=role) from error
         return answer
 
-    def _context(self) -> StepContext:
-        return StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group)
-
     async def close(self) -> None:
         """Tell the world that the episode is over, unless it knows; an episode that goes on is given up.
 
@@ -229,8 +228,9 @@ class Episode:
         self._begun = False
         if self.ended is None:
             self.ended = "closed"
+        context = StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group)
         try:
-            if self.domain.world is not None and (ending := self.domain.world.end(self._context())) is not None:
+            if self.domain.world is not None and (ending := self.domain.world.end(context)) is not None:
                 await ending
         except Exception:
             logger.warning("%s: the world's end() raised an exception", self.domain.name, exc_info=True)
