@@ -37,7 +37,7 @@ class World:
     Attributes:
         tools: The tools by name.
         waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
-        io: Whether a tool or `end` is a coroutine function.
+        io: Whether a tool, `opening` or `end` is a coroutine function.
     """
 
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
@@ -49,7 +49,7 @@ class World:
         super().__init_subclass__(**kwargs)
         cls.tools = declared_tools(cls)
         cls.waiting = frozenset(name for name in cls.tools if inspect.iscoroutinefunction(getattr(cls, name)))
-        cls.io = bool(cls.waiting) or inspect.iscoroutinefunction(cls.end)
+        cls.io = bool(cls.waiting) or any(map(inspect.iscoroutinefunction, (cls.opening, cls.end)))
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options: Mapping[str, Any] = dict(options or {})
@@ -81,8 +81,11 @@ class World:
         own.models = ToolModels(models, context)
         return own
 
-    def opening(self, db: Draft, task: Task) -> str:
-        """Return the first observation of a domain without a user. It may change the state through ``db``."""
+    def opening(self, db: Draft, task: Task) -> str | Awaitable[str]:
+        """Return the first observation of a domain without a user; it may be a coroutine function.
+
+        It may change the state through ``db``.
+        """
         return task.instruction or ""
 
     def info(self, state: State) -> Mapping[str, Any]:
@@ -127,7 +130,7 @@ class World:
         Raises:
             Fault: The tool has a bug: it raised an unexpected exception or wrote outside its write set.
         """
-        return run_sync(self.answer(state, call, feedback), inline=not self.waiting)
+        return run_sync(self.answer(state, call, feedback), inline=not self.io)
 
     async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; like `call`, but other episodes go on while a tool waits."""
@@ -200,21 +203,27 @@ class WorldSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the world's first observation."""
-        return world_opening(self.world, context)
+        return await world_opening(self.world, context.state, context.task)
 
     def call(self, call: ToolCall, context: StepContext) -> Coroutine[Any, Any, Transition]:
         """Run the tool."""
         return self.world.answer(context.state, call, self.feedback)
 
 
-def world_opening(world: World, context: StepContext) -> Transition:
+async def world_opening(world: World, state: State, task: Task) -> Transition:
     """Return a world's first observation; the world may change the state.
 
     Raises:
         Fault: The world's code raised an exception.
     """
-    draft = Draft(context.state)
-    text = own_code("opening", world.opening, draft, context.task)
+    draft = Draft(state)
+    try:
+        text = world.opening(draft, task)
+        text = text if isinstance(text, str) else await text
+    except (Fault, InputError):
+        raise
+    except Exception as error:
+        raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
     after, ops = draft.commit()
     return Transition(text, ops, speaker="env", info=own_code("info", world.info, after), state=after)
 

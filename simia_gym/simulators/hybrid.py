@@ -65,7 +65,7 @@ class HybridSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
-        return opening(self.domain, context)
+        return await opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call by its tool's route, after the argument gate."""

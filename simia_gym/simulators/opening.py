@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import own_code, world_opening
@@ -13,14 +14,14 @@ from simia_gym.state import State
 from simia_gym.types import Task, Transition
 
 
-def opening(domain: Domain, context: StepContext) -> Transition:
+async def opening(domain: Domain, context: StepContext) -> Transition:
     """Return the first observation, from the domain's world, or from the domain and task if there is no world.
 
     Raises:
         InputError: There is no world, and the task has no instruction.
     """
     if domain.world is not None:
-        return world_opening(domain.world, context)
+        return await world_opening(domain.world, context.state, context.task)
     text = domain.opening(context.state, context.task)
     if not text:
         fix = "Give the task an instruction, or the domain a user, a world or an opening."
@@ -33,9 +34,8 @@ def opened_state(domain: Domain, task: Task) -> State:
     state = domain.prepare(task).initial
     if domain.world is None or domain.user is not None:
         return state
-    draft = state.draft()
-    domain.world.opening(draft, task)
-    return draft.commit()[0]
+    opened = run_sync(world_opening(domain.world, state, task), inline=not domain.world.io)
+    return state if opened.state is None else opened.state
 
 
 def public_info(domain: Domain, state: State) -> Mapping[str, Any]:

@@ -84,7 +84,7 @@ class ReferenceSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
-        return opening(self.domain, context)
+        return await opening(self.domain, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call: by the argument gate if it is invalid, else by `answer`."""
