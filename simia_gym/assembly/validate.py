@@ -18,6 +18,7 @@ _WANTED = {
     "user": "user='llm' (--user llm)",
     "judge": "judge='llm' (--judge llm)",
 }
+_WORLD = "simulator='world' or 'hybrid' (--simulator)"
 
 
 def check_effects(
@@ -36,7 +37,7 @@ def check_effects(
         for role in given:
             if role not in playing:
                 what = f"no model plays the {role}" if role != "escalation" else "no model answers tool calls"
-                raise InputError(what, where=f"{where}.{role}", fix=f"Add {_WANTED.get(role, 'a world')}.")
+                raise InputError(what, where=f"{where}.{role}", fix=f"Add {_WANTED.get(role, _WORLD)}.")
     if playing or resources.simulator is not None:
         return
     for where, value in (("model", config.model), ("base_url", resources.base_url), ("client", resources.client)):
