@@ -104,7 +104,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         """Pickle the settings, and the running episode if no model takes part; otherwise the copy needs a reset."""
         episode = self.episode
         progress = {"max_turns": episode.max_turns}
-        if episode.inline and isinstance(episode.simulator, WorldSimulator):
+        if not self.suite.model_names and isinstance(episode.simulator, WorldSimulator):
             shared = ("domain", "simulator", "user", "reward")
             progress = {name: value for name, value in vars(episode).items() if name not in shared}
         return {**vars(self), "episode": progress}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -137,6 +138,13 @@ def test_a_tool_asks_a_model_in_a_role_of_the_domain(tmp_path: Path) -> None:
     alone = load_suite(replace(config, roles={}))
     assert any("reader" in warning for warning in alone.warnings)
     assert Roll(alone, tmp_path / "alone.jsonl")(lambda: Says(call)).faults == {"world:no_model": 3}
+
+
+def test_a_copy_of_a_running_environment_goes_on_where_it_was() -> None:
+    env: Any = gym.make(CUSTOM, domain=str(FOLDER)).unwrapped
+    env.reset(seed=1, options={"task": "append"})
+    env.step(written("echo second >> log/a.txt"))
+    assert [pickle.loads(pickle.dumps(env)).step("Done.")[1], env.step("Done.")[1]] == [1.0, 1.0]
 
 
 def test_synchronous_code_waits_for_a_command_even_inside_the_event_loop(suite: Suite) -> None:
