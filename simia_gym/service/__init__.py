@@ -18,7 +18,7 @@ The customer's script is made before any verdict and from the same distributions
 whether his wish is allowed.
 """
 
-from simia_gym.service.case import Case, Need, No, Read
+from simia_gym.service.case import Case, Need, No, Option, Read
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.criteria import rubric
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
@@ -36,6 +36,7 @@ __all__ = [
     "Member",
     "Need",
     "No",
+    "Option",
     "Pushover",
     "Read",
     "Refusal",

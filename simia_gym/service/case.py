@@ -20,9 +20,23 @@ class Need(Exception):
 
 @dataclass(frozen=True)
 class No:
-    """A rule's objection, with values for the words of its refusal."""
+    """A rule's objection, with values for the words of its refusal; maybe the customer is handed over instead."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
+    handover: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """A value that a slot may take: how customers say it, and how a proposal may name it (likewise if not given)."""
+
+    say: tuple[str, ...]
+    forms: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Texts of which a proposal has one."""
+        return self.forms or self.say
 
 
 @dataclass(frozen=True)
@@ -44,15 +58,18 @@ class Case:
         who: The customer's id.
         reader: Where tool results come from.
         slots: What the customer wants, as far as it is known.
+        find: Looks for a slot that is not known, given the case; a value that it finds is known from then on.
 
     Attributes:
         reads: The tool results that were looked at so far.
         used: The slots that were looked at so far.
     """
 
-    def __init__(self, who: str, reader: Reader, slots: Mapping[str, Any]) -> None:
+    def __init__(
+        self, who: str, reader: Reader, slots: dict[str, Any], find: Callable[[str, Case], Any] | None = None
+    ) -> None:
         self.who = who
-        self._reader, self._slots = reader, slots
+        self._reader, self._slots, self._find = reader, slots, find
         self.reads: list[Read] = []
         self.used: dict[str, None] = {}
 
@@ -75,7 +92,10 @@ class Case:
             Need: The customer has not told it yet.
         """
         if name not in self._slots:
-            raise Need(slot=name)
+            value = None if self._find is None else self._find(name, self)
+            if value is None:
+                raise Need(slot=name)
+            self._slots[name] = value
         self.used[name] = None
         return self._slots[name]
 

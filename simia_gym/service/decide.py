@@ -29,6 +29,7 @@ class Refusal:
     about: tuple[str, ...]
     reads: tuple[Read, ...]
     heard: tuple[str, ...]
+    handover: ToolCall | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,12 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
             rule = service.declared.rules[name]
             told = _Words({**service.in_words(wish, case), **objection.values})
             about = tuple(text.format_map(told) for text in rule.about)
-            return Refusal(name, rule.why.format_map(told), about, tuple(case.reads), tuple(case.used))
+            handover = None
+            if objection.handover and service.declared.handover is not None:
+                said = service.declared.handover.arguments
+                filled = {argument: text.format_map(told) for argument, text in said.items()}
+                handover = ToolCall(service.declared.handover.tool, filled)
+            return Refusal(name, rule.why.format_map(told), about, tuple(case.reads), tuple(case.used), handover)
     values = dict(service.function(wish.values)(case)) if wish.values else {}
     if wish.call is None:
         told = _Words({**service.in_words(wish, case), **values})

@@ -32,7 +32,8 @@ class SlotDeclaration(_Part):
     """A detail that the customer tells.
 
     The value is read by `read` (the group ``value``, else all of the match), by `choice` (the value whose words
-    occur), or by `find` (a function of the text and the case).
+    occur), by `find` (a function of the text and the case), or by `options` (the value whose words occur, where these
+    depend on facts).
     """
 
     ask: tuple[str, ...] = Field(min_length=1, description="Patterns of how agents ask for it.")
@@ -42,6 +43,11 @@ class SlotDeclaration(_Part):
     read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
     choice: Mapping[Any, Lines] = Field(default_factory=dict, description="Value to words; the first are said.")
     find: str | None = Field(None, description="Function(text, case) -> the value, or None.")
+    options: str | None = Field(None, description="Function(case) -> value to `Option`, for words that need facts.")
+    many: bool = Field(False, description="Whether the value is a list of options.")
+    words: str | None = Field(None, description="Function(value) -> the value in words, for values without options.")
+    expect: str | None = Field(None, description="Function(case, value) -> the entries of a script's `expect`.")
+    token: str | None = Field(None, description="Which of `tokens` looks like its values.")
     forms: Lines = Field(("{value}",), description="Texts by which a proposal may name it.")
     quiet: bool = Field(False, description="As in the cue file.")
     named: bool = Field(True, description="Whether a proposal must name it.")
@@ -74,11 +80,15 @@ class BreachDeclaration(Variant):
     """A variant to which a rule must object."""
 
     rule: str
+    criteria: str | None = Field(None, description="As in a wish.")
+    kind: str | None = Field(None, description="Its tasks' kind, `refuse_WISH_BREACH` if not given; may be shared.")
 
 
 class WishDeclaration(_Part):
     """What a customer may ask for: a deed (`call`) or a question (`tell`)."""
 
+    kind: str | None = Field(None, description="The kind of the tasks that grant it; the wish's name if not given.")
+    granted: bool = Field(True, description="Whether it is ever granted; if not, breaches are all its tasks.")
     say: Lines = Field(min_length=1)
     hear: Pattern = Field(description="By which the expert recognises it.")
     does: tuple[str, ...] = Field((), description="Patterns that show that a proposal is about it.")
@@ -90,6 +100,8 @@ class WishDeclaration(_Part):
     report: Lines = ()
     tell: str = Field("", description="The answer to a question, in the expert's words.")
     answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
+    token: str | None = Field(None, description="Which of `tokens` an answer to the question looks like.")
+    criteria: str | None = Field(None, description="Function(case, drawn) -> more rubric items, or keys of those here.")
     deeds: Lines = Field((), description="Participles that must not be claimed where the wish is refused.")
     draw: str = Field(description="Function(cast, member) -> Drawn.")
     breaches: Mapping[str, BreachDeclaration] = Field(default_factory=dict)
@@ -101,6 +113,13 @@ class WayDeclaration(_Part):
 
     tool: str
     arguments: Mapping[str, str] = Field(alias="with")
+
+
+class HandoverDeclaration(_Part):
+    """The call that hands a customer over to somebody else."""
+
+    tool: str
+    arguments: Mapping[str, str] = Field(alias="with", description="Argument to text; the wish's slots are filled in.")
 
 
 class OwnerDeclaration(_Part):
@@ -117,8 +136,11 @@ class ServiceDeclaration(_Part):
     customer: str = Field(description="Function(cast) -> (table, key, row, identity slots) of a new customer.")
     identify: tuple[WayDeclaration, ...] = Field(min_length=1)
     owners: Mapping[str, OwnerDeclaration] = Field(default_factory=dict)
+    handover: HandoverDeclaration | None = Field(None, description="For rules that object with `No(handover=True)`.")
+    tokens: Mapping[str, str] = Field(default_factory=dict, description="As in the cue file.")
     leave_after: Lines = ()
     stranger: str = Field(description="What the expert tells somebody who cannot be found.")
+    stranger_kind: str = Field("stranger", description="The kind of the tasks of such people.")
     vague: Lines = ("Hello, I need some help.", "Hi there, I have a request.", "Good day. Can you help me?")
     greetings: Lines = ("Hi.", "Hello there.", "Good morning.")
     vagueness: float = Field(0.25, ge=0, le=1)

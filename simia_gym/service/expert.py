@@ -117,8 +117,13 @@ class ServiceExpert:
         if self._proposed is not None and _YES.match(text):
             self._agreed = True
             return
-        self._proposed = None
-        self._slots.update(self._listener.slots(self.service.declared.wishes[self._wish].slots, text))
+        names = self.service.declared.wishes[self._wish].slots
+        if self._proposed is not None:  # what needs facts to be read is read anew, the latest text first
+            self._proposed = None
+            slots = self.service.slots
+            for name in [name for name in names if slots[name].find is not None or slots[name].options is not None]:
+                self._slots.pop(name, None)
+        self._slots.update(self._listener.slots(names, text))
 
     def _next(self) -> str | ToolCall:
         """The next thing to do."""
@@ -139,14 +144,15 @@ class ServiceExpert:
             return self._pick(wish.report).format(**words) if wish.report else self._say("done")
         if self._proposed is not None and self._agreed:
             return self._proposed.call
-        case = Case(self._who or "", self._reader, self._slots)
+        case = Case(self._who or "", self._reader, self._slots, self._listener.find)
         try:
-            self._listener.find(wish.slots, case, self._slots)
             verdict = decide(self.service, wish, case, strict=self.strict)
         except Need as need:
             return need.call if need.call is not None else self._pick(self.service.slots[need.slot].question)
         if isinstance(verdict, Refusal):
             self._closed, self._outcome = True, "refused"
+            if verdict.handover is not None:
+                return verdict.handover
             return self._say("sorry", why=verdict.why)
         if isinstance(verdict, Answer):
             self._closed = True

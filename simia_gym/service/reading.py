@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simia_gym.service.case import Case
@@ -37,18 +37,24 @@ class Listener:
         found = {name: self._value(name, text) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
-    def find(self, names: Iterable[str], case: Case, known: dict[str, Any]) -> None:
-        """Read the slots that only a function can read, because it needs facts.
+    def find(self, name: str, case: Case) -> Any:
+        """Read a slot that needs facts, from the latest text that tells it.
 
         Raises:
-            Need: The function looks at something unknown.
+            Need: A function looks at something unknown.
         """
-        for name in names:
-            find = self._service.slots[name].find
-            if find is not None and name not in known:
-                value = self._service.function(find)("\n".join(self._texts), case)
-                if value is not None:
-                    known[name] = value
+        slot = self._service.slots[name]
+        for text in reversed(self._texts):
+            value = None
+            if slot.find is not None:
+                value = self._service.function(slot.find)(text, case)
+            elif slot.options is not None:
+                options = self._service.function(slot.options)(case)
+                found = named_in(text, {value: option.say for value, option in options.items()})
+                value = found if slot.many else next(iter(found), None)
+            if value:
+                return value
+        return None
 
     def _value(self, name: str, text: str) -> Any:
         slot = self._service.slots[name]
@@ -59,3 +65,14 @@ class Listener:
         if match is None:
             return None
         return match["value"] if "value" in match.groupdict() else match[0]
+
+
+def named_in(text: str, words: Mapping[Any, Iterable[str]]) -> list[Any]:
+    """The values of which a text has one of the words, in the text's order; what stands in a longer word is none."""
+    found: dict[int, Any] = {}
+    longest_first = sorted(((word, one) for one in words for word in words[one]), key=lambda pair: -len(pair[0]))
+    for word, value in longest_first:
+        for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE):
+            found[match.start()] = value
+            text = f"{text[: match.start()]}{'.' * len(match[0])}{text[match.end() :]}"
+    return list(dict.fromkeys(found[at] for at in sorted(found)))

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simia_gym.service.case import Case
 from simia_gym.service.service import Service
 from simia_gym.types import JsonObject
 
@@ -14,7 +15,7 @@ _INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", 
 
 
 def request(
-    service: Service, name: str, slots: Mapping[str, Any], rng: random.Random
+    service: Service, name: str, slots: dict[str, Any], case: Case, rng: random.Random
 ) -> tuple[JsonObject, frozenset[str]]:
     """One request of the script, with the same lines and the same number of objections for every verdict.
 
@@ -26,25 +27,27 @@ def request(
     for line in wish.say:
         lines.setdefault(frozenset(slot for slot in wish.slots if f"{{{slot}}}" in line), []).append(line)
     told = rng.choice(list(lines))
-    spoken = {slot: service.spoken(slot, slots[slot]) for slot in wish.slots}
+    spoken = {slot: service.spoken(slot, slots[slot], case, rng) for slot in wish.slots}
     made: JsonObject = {
         "id": name,
         "say": [line.format(**spoken) for line in lines[told]],
-        "slots": {slot: answer(service, slot, slots[slot]) for slot in wish.slots},
+        "slots": {slot: answer(service, slot, spoken[slot]) for slot in wish.slots},
         "insist": rng.choice((0, 1, 1, 2)),
         "insist_say": list(_INSIST),
         "accept": list(_ACCEPT),
     }
     if wish.call is not None:
         made["action"] = name
-        made["expect"] = [_expected(service, slot, slots[slot]) for slot in wish.slots if service.slots[slot].named]
+        named = [slot for slot in wish.slots if service.slots[slot].named]
+        made["expect"] = [entry for slot in named for entry in _expected(service, slot, slots[slot], case)]
         made["done"] = [{"tool": wish.call.tool}]
+    elif wish.token is not None:
+        made["answer"] = wish.token
     return made, told
 
 
-def answer(service: Service, slot: str, value: Any) -> JsonObject:
+def answer(service: Service, slot: str, spoken: str) -> JsonObject:
     """What the customer says when asked for a slot."""
-    spoken = service.spoken(slot, value)
     return {"say": [line.format(value=spoken) for line in service.slots[slot].say], "values": [spoken]}
 
 
@@ -63,7 +66,7 @@ def script(
     vague = rng.random() < declared.vagueness
     last = set(declared.identify[-1].arguments.values())
     facts = {
-        slot: answer(service, slot, value)
+        slot: answer(service, slot, str(value))
         for slot, value in details.items()
         if rng.random() < declared.slots[slot].known or slot in last
     }
@@ -84,10 +87,21 @@ def script(
     }
 
 
-def _expected(service: Service, slot: str, value: Any) -> JsonObject:
+def _expected(service: Service, slot: str, value: Any, case: Case) -> list[JsonObject]:
+    """What a proposal must say about a slot: one of some texts, and none of some others."""
     declared = service.slots[slot]
-    forms = [form.format(value=service.spoken(slot, value)) for form in declared.forms]
+    token = {} if declared.token is None else {"token": declared.token}
+    if declared.expect is not None:
+        return [{"slot": slot, **entry, **token} for entry in service.function(declared.expect)(case, value)]
+    if declared.options is not None:
+        options = service.function(declared.options)(case)
+        chosen = value if declared.many else [value]
+        right = [options[one].named if one in options else (str(one),) for one in chosen]
+        own = {text for texts in right for text in texts}
+        avoid = [text for key, other in options.items() if key not in chosen for text in other.named if text not in own]
+        return [{"slot": slot, "any": list(texts), "avoid": avoid, **token} for texts in right]
+    forms = [form.format(value=service.spoken(slot, value, case)) for form in declared.forms]
     if declared.choice:
         forms = list(declared.choice[value])
     avoid = [words for other, texts in declared.choice.items() if other != value for words in texts]
-    return {"slot": slot, "any": forms, "avoid": avoid}
+    return [{"slot": slot, "any": forms, "avoid": avoid, **token}]

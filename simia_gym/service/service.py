@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -58,21 +59,29 @@ class Service:
         """The declared slots."""
         return self.declared.slots
 
-    def spoken(self, slot: str, value: Any) -> str:
-        """A slot's value as customers say it."""
-        choice = self.slots[slot].choice
-        return str(choice[value][0]) if choice else str(value)
+    def spoken(self, slot: str, value: Any, case: Case, rng: random.Random | None = None) -> str:
+        """A slot's value as customers say it: in the first way, or in one that is drawn."""
+        declared = self.slots[slot]
+        if declared.options is not None:
+            options = self.function(declared.options)(case)
+            ways = [
+                options[one].say if one in options else (str(one),) for one in (value if declared.many else [value])
+            ]
+            return " and ".join(way[0] if rng is None else rng.choice(way) for way in ways)
+        if declared.words is not None:
+            return str(self.function(declared.words)(value))
+        return str(declared.choice[value][0]) if declared.choice else str(value)
 
     def in_words(self, wish: WishDeclaration, case: Case) -> dict[str, str]:
-        """The slots of a wish that are known, in words; this counts as looking at none of them."""
+        """The slots of a wish that are known, in words; this counts as looking at nothing."""
         words = {}
-        before = dict(case.used)
+        used, reads = dict(case.used), list(case.reads)
         for name in wish.slots:
             try:
-                words[name] = self.spoken(name, case.slot(name))
+                words[name] = self.spoken(name, case.slot(name), case)
             except Need:
                 continue
-        case.used = before
+        case.used, case.reads = used, reads
         return words
 
     @cached_property
@@ -84,10 +93,12 @@ class Service:
         }
         actions = {name: list(wish.does) for name, wish in self.declared.wishes.items() if wish.does}
         ways = [list(way.arguments.values()) for way in self.declared.identify]
-        leave = list(self.declared.leave_after)
+        handover = self.declared.handover
+        leave = [*self.declared.leave_after, *([] if handover is None else [handover.tool])]
         return {
             "slots": slots,
             "actions": actions,
+            "tokens": dict(self.declared.tokens),
             "alternatives": [ways] if len(ways) > 1 else [],
             "leave_after": leave,
         }
@@ -115,6 +126,8 @@ def _problems(declared: ServiceDeclaration, wish: WishDeclaration, where: str) -
         for name in wish.slots
         if name not in declared.slots
     ]
+    if not wish.granted and not wish.breaches:
+        found.append(DomainError("is never granted and has no breach", where=where, fix="Give it a breach."))
     for name in wish.rules:
         if name not in declared.rules:
             found.append(DomainError(f"there is no rule {name!r}", where=where, fix="Declare it under rules."))
