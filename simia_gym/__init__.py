@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simia_gym.assembly.settings import EnvConfig
     from simia_gym.assembly.suite import Suite, load_suite
     from simia_gym.contracts import Simulator, StepContext, User
-    from simia_gym.domain.tools import tool
+    from simia_gym.domain.tools import DeclaredError, tool
     from simia_gym.domain.world import World, WorldSimulator
     from simia_gym.env import SimiaEnv, TranscriptObservation
     from simia_gym.episode import Episode
@@ -65,7 +65,7 @@ __getattr__ = lazy_names(
         "simia_gym.assembly.settings": "EnvConfig",
         "simia_gym.assembly.suite": "Suite load_suite",
         "simia_gym.contracts": "Simulator StepContext User",
-        "simia_gym.domain.tools": "tool",
+        "simia_gym.domain.tools": "DeclaredError tool",
         "simia_gym.domain.world": "World WorldSimulator",
         "simia_gym.env": "SimiaEnv TranscriptObservation",
         "simia_gym.episode": "Episode",
@@ -99,6 +99,7 @@ __all__ = [
     "CriterionResult",
     "Cues",
     "Cut",
+    "DeclaredError",
     "DomainError",
     "Draft",
     "End",

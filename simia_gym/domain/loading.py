@@ -199,13 +199,13 @@ class _Loader:
         for i, entry in enumerate(entries):
             where = f"{path}[{i}]"
             if world is None:
-                spec = spec_from_entry(entry, where)
+                spec = spec_from_entry(entry, where, self.folder)
                 if spec.name in known:
                     fix = "Give every tool its own name."
                     raise DomainError(f"there are two tools {spec.name!r}", where=where, fix=fix)
                 known[spec.name] = spec
             elif _played_by_model(entry):
-                spec = spec_from_entry(entry, where)
+                spec = spec_from_entry(entry, where, self.folder)
                 known.setdefault(spec.name, spec)
         return known
 

@@ -12,25 +12,59 @@ import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import jsonschema_rs
 from pydantic import ConfigDict, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass
 
+from simia_gym.common.dotted_names import load_object
 from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
 from simia_gym.errors import InputError
+from simia_gym.state import State
 from simia_gym.state.frozen import freeze, thaw
 from simia_gym.state.pointer import covers, pointer_parts
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, ToolCall
+from simia_gym.views.placeholders import Context, parse_template
 
 Effect = Literal["read", "write", "none"]
 Route = Literal["any", "world", "llm"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__simia_tool__"
+Condition = Callable[[State, Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class DeclaredError:
+    """An error that a tool may answer with.
+
+    Attributes:
+        code: Its code, in snake_case.
+        text: What the policy reads after ``Error: ``, with placeholders as in a rendering rule: ``{order_id}``.
+        when: A function of state and arguments that is true if this error occurs; in ``tools.json`` its name,
+            ``file.py:function`` or ``package.module:function``. Code then answers the call, whoever plays the tool,
+            and a model that gives this error in any other case is wrong. Without it, whoever plays the tool decides.
+    """
+
+    code: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
+    text: str
+    when: str | Condition | None = None
+    condition: Condition | None = field(default=None, init=False, repr=False, compare=False)
+
+    def message(self, state: State, call: ToolCall) -> str:
+        """The text with its placeholders filled; raises `KeyError` if the state lacks a value."""
+        return parse_template(self.text, "errors").text(Context(state, call))
+
+    @property
+    def entry(self) -> JsonObject:
+        """The entry of ``tools.json``."""
+        name = self.when if self.when is None or isinstance(self.when, str) else self.when.__qualname__
+        return {"code": self.code, "text": self.text, **({} if name is None else {"when": name})}
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -53,6 +87,8 @@ class ToolSpec:
         render_errors: Whether the rule also writes the observation of errors, such as the page that stays open: alone
             with terse feedback, after the explanation with ``explain``.
         route: What may simulate the tool in a hybrid: ``world``, ``llm`` or ``any``.
+        errors: The errors that a valid call may get, in the order in which they are checked; if there are any, no
+            other code is accepted.
     """
 
     name: str
@@ -65,6 +101,7 @@ class ToolSpec:
     render: str | JsonObject | None = None
     render_errors: StrictBool = False
     route: Route = "any"
+    errors: tuple[DeclaredError, ...] = ()
 
     @cached_property
     def schema(self) -> JsonObject:
@@ -84,6 +121,8 @@ class ToolSpec:
             marks["render_errors"] = True
         if self.route != "any":
             marks["route"] = self.route
+        if self.errors:
+            marks["errors"] = [error.entry for error in self.errors]
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -147,6 +186,7 @@ def tool(
     render: str | JsonObject | None = None,
     render_errors: bool = False,
     route: Route = "any",
+    errors: Iterable[DeclaredError] = (),
 ) -> Callable[[F], F]:
     """Declare a world's method as a tool.
 
@@ -158,6 +198,7 @@ def tool(
         render: See `ToolSpec.render`.
         render_errors: See `ToolSpec.render_errors`.
         route: See `ToolSpec.route`.
+        errors: See `ToolSpec.errors`.
 
     Returns:
         The decorator. The method's first argument after ``self`` is the `Draft`.
@@ -165,7 +206,11 @@ def tool(
 
     def mark(function: F) -> F:
         marks = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
-        setattr(function, _MARK, {**marks, "render": render, "render_errors": render_errors, "route": route})
+        setattr(
+            function,
+            _MARK,
+            {**marks, "render": render, "render_errors": render_errors, "route": route, "errors": tuple(errors)},
+        )
         return function
 
     return mark
@@ -258,11 +303,12 @@ def _read_docstring(text: str, where: str) -> tuple[str, dict[str, str]]:
     return description, notes
 
 
-def spec_from_entry(entry: Any, where: str) -> ToolSpec:
+def spec_from_entry(entry: Any, where: str, folder: Path | None = None) -> ToolSpec:
     """Read one entry of ``tools.json``; missing fields of ``x-simia`` get restrictive defaults.
 
     By default, the effect is ``write`` with an empty write set, so that a simulator may answer but cannot change the
-    state, and ``reads`` is empty, so that a model which simulates the tool sees no rows.
+    state, and ``reads`` is empty, so that a model which simulates the tool sees no rows. Names of errors' conditions
+    are relative to ``folder``.
 
     Raises:
         InputError: The entry is not a tool, its parameters are not a JSON Schema, or a part of ``x-simia`` is wrong.
@@ -286,13 +332,23 @@ def spec_from_entry(entry: Any, where: str) -> ToolSpec:
     if unknown:
         fix = f"Remove it. The keys are: {', '.join(allowed)}."
         raise InputError(f"there is no key {unknown[0]!r}", where=place, fix=fix)
-    return _made({"effect": "write", **marks, **plain}, f"{place}: ")
+    return _made({"effect": "write", **marks, **plain}, f"{place}: ", folder)
 
 
-def _made(parts: JsonObject, where: str) -> ToolSpec:
+def _made(parts: JsonObject, where: str, folder: Path | None = None) -> ToolSpec:
     """Check a declaration. Its selectors and its rendering rule are checked when the domain is loaded."""
     spec = validated(ToolSpec, parts, where=where)
     if spec.render_errors and spec.render is None:
         fix = "Give x-simia.render, or leave render_errors out."
         raise InputError("x-simia.render_errors has no rule to render by", where=where.removesuffix(": "), fix=fix)
+    for error in spec.errors:
+        place = f"{where.removesuffix(': ')}, error {error.code}"
+        unknown = set(parse_template(error.text, place).arguments()) - set(spec.parameters.get("properties", {}))
+        if unknown:
+            fix = f"It has: {', '.join(spec.parameters.get('properties', {})) or 'none'}."
+            raise InputError(f"text shows {sorted(unknown)}, which the tool does not take", where=place, fix=fix)
+        condition = load_object(error.when, folder=folder, where=place) if isinstance(error.when, str) else error.when
+        if condition is not None and not callable(condition):
+            raise InputError(f"{error.when!r} is not a function", where=place, fix="Name a function.")
+        object.__setattr__(error, "condition", condition)
     return spec

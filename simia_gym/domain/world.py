@@ -134,10 +134,11 @@ class World:
 
     async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; like `call`, but other episodes go on while a tool waits."""
-        return self.refuse(state, call, feedback) or await self.execute(state, call, feedback)
+        refusal = self.refuse(state, call, feedback) or declared_error(self.tools[call.name], state, call, feedback)
+        return refusal or await self.execute(state, call, feedback)
 
     async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call that `refuse` has accepted; otherwise like `answer`.
+        """Run one call that `refuse` has accepted and that meets no declared error; otherwise like `answer`.
 
         To change answers, override this method and not `call`: the hybrid simulator validates arguments itself and
         awaits this method.
@@ -153,6 +154,9 @@ class World:
         except Exception as error:
             known = self.as_tool_error(error, spec)
             if known is not None:
+                if spec.errors and known.code not in {declared.code for declared in spec.errors}:
+                    message = f"tool {call.name} gave the error {known.code!r}, which it does not declare"
+                    raise Fault("bug", message, role="world") from error
                 return error_transition(error_text(known.message, known.why, feedback), known.code)
             place = traceback.extract_tb(error.__traceback__)[-1]
             message = f"tool {call.name} raised {type(error).__name__}: {error} ({place.name}, line {place.lineno})"
@@ -268,6 +272,20 @@ def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedbac
         return None
     message = f"Invalid arguments for {call.name}: {spec.problem(call.arguments)}"
     return error_transition(error_text(message, why_invalid(spec), feedback), "invalid_arguments")
+
+
+def declared_error(spec: ToolSpec, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+    """Answer a valid call by the first declared error whose condition holds in this state; ``None`` if none does.
+
+    Raises:
+        Fault: A condition raised an exception, or the error's text shows what the state lacks.
+    """
+    for error in spec.errors:
+        name = f"error {error.code} of {spec.name}"
+        if error.condition is not None and own_code(name, error.condition, state, call.arguments):
+            text = own_code(name, error.message, state, call)
+            return error_transition(error_text(text, "", feedback), error.code)
+    return None
 
 
 def why_unknown(tools: Mapping[str, ToolSpec]) -> str:

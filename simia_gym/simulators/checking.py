@@ -131,7 +131,7 @@ def check_answer(
         Rejected: The answer breaks rules; it has all violations.
         Fault: A check of the domain raised an exception on the state before the call.
     """
-    wrong = words_wrong(data, limits)
+    wrong = [*words_wrong(data, limits), *code_wrong(data, spec)]
     places: list[_Place] = []
     ops: Sequence[Op] = data["ops"]
     reveals: Sequence[Op] = data["reveals"]
@@ -184,6 +184,16 @@ def words_wrong(data: Mapping[str, Any], limits: Limits) -> list[str]:
     except TypeError as error:
         wrong.append(f"the answer cannot be written as JSON: {error}")
     return wrong
+
+
+def code_wrong(data: Mapping[str, Any], spec: ToolSpec) -> list[str]:
+    """The violation of an error code that the tool does not declare, or that code has found not to occur."""
+    code = data["error_code"]
+    left = [error.code for error in spec.errors if error.condition is None]
+    if not spec.errors or data["outcome"] == "ok" or code in left:
+        return []
+    what = "does not occur here" if code in {error.code for error in spec.errors} else f"is no error of {spec.name}"
+    return [f"error_code {code!r} {what}; possible: {', '.join(left) or 'none, so the call succeeds'}"]
 
 
 _Place: TypeAlias = tuple[str | None, tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""The argument gate: code answers invalid calls, so that no model is asked."""
+"""The argument gate: code answers invalid calls and declared errors, so that no model is asked."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from dataclasses import replace
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.world import error_transition, refuse_call
+from simia_gym.domain.world import declared_error, error_transition, refuse_call
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
 
-def gate(domain: Domain, state: State, call: ToolCall, feedback: Feedback) -> Transition | None:
-    """Answer a call of an unknown tool or with invalid arguments; ``None`` if the call is valid in this state.
+def gate(
+    domain: Domain, state: State, call: ToolCall, feedback: Feedback, *, current: bool = True
+) -> Transition | None:
+    """Answer a call of an unknown tool, with invalid arguments or with a declared error; ``None`` if it is valid.
+
+    Declared errors are answered if the state is ``current``: a simulator that tracks no changes has only the first.
 
     If the domain's world has the tool, `World.refuse` decides, which a world may override.
     """
@@ -25,4 +29,6 @@ def gate(domain: Domain, state: State, call: ToolCall, feedback: Feedback) -> Tr
     if refusal is None and (size := len(encode(call.arguments))) > most:
         text = f"Error: The arguments of {call.name} have {size} bytes; {most} are the most."
         refusal = error_transition(text, "invalid_arguments")
+    if refusal is None and current:
+        refusal = declared_error(domain.specs[call.name], state, call, feedback)
     return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})

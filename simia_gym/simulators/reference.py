@@ -88,7 +88,7 @@ class ReferenceSimulator:
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call: by the argument gate if it is invalid, else by `answer`."""
-        return gate(self.domain, context.state, call, self.feedback) or await self.answer(call, context)
+        return gate(self.domain, context.state, call, self.feedback, current=False) or await self.answer(call, context)
 
     async def answer(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call that the gate accepts.

@@ -91,6 +91,9 @@ def test_a_model_can_play_tools_that_the_world_lacks(folder: Path) -> None:
         ({"description": "Wave twice."}, "'description'"),
         ({"reads": ["counters/{"]}, "counters/{"),
         ({"render": {"line": "x"}}, "line"),
+        ({"errors": [{"code": "No Way", "text": "no"}]}, "errors[0].code"),
+        ({"errors": [{"code": "no", "text": "{colour}"}]}, "colour"),
+        ({"errors": [{"code": "no", "text": "no", "when": "gone.py:f"}]}, "gone.py"),
     ],
 )
 def test_rules_that_make_no_sense_are_refused_by_the_domain(folder: Path, marks: JsonObject, named: str) -> None:

@@ -307,3 +307,46 @@ async def test_a_bug_in_the_domains_own_functions_is_not_the_models(
         with pytest.raises(Fault, match="raised KeyError: 'pages'") as caught:
             await asked
         assert (caught.value.kind, caught.value.role) == ("bug", "world")
+
+
+ERRORS = [
+    {"code": "no_book", "text": "There is no book {book_id}.", "when": "errors.py:no_book"},
+    {"code": "lent", "text": "{/books/{book_id}/title} is lent.", "when": "errors.py:lent"},
+    {"code": "banned", "text": "This member must not borrow."},
+]
+CONDITIONS = """
+def no_book(state, arguments):
+    return not state.has("books", arguments["book_id"])
+
+def lent(state, arguments):
+    return state.get("books", arguments["book_id"])["available"] == 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("book", "answers", "code", "asked"),
+    [
+        ("b9", [], "no_book", 0),
+        ("b2", [], "lent", 0),
+        ("b1", [failed("Error: no", "banned")], "banned", 1),
+        ("b1", [failed("Error: no", "lent"), ok()], None, 2),
+        ("b1", [failed("Error: no", "tired"), ok()], None, 2),
+        ("b1", [ok()], None, 1),
+    ],
+)
+async def test_code_answers_declared_errors_and_refuses_all_others(
+    folder: Path, model: Double, book: str, answers: list[Any], code: str | None, asked: int
+) -> None:
+    tools = json.loads((folder / "tools.json").read_text())
+    next(entry for entry in tools if entry["function"]["name"] == "lend")["x-simia"]["errors"] = ERRORS
+    (folder / "tools.json").write_text(json.dumps(tools))
+    (folder / "errors.py").write_text(CONDITIONS)
+    domain = load_domain(folder)
+    transition = await answered(domain, model, ToolCall("lend", {"book_id": book, "member_id": "m1"}), *answers)
+    assert (transition.error_code, len(model.requests)) == (code, asked)
+    if asked == 0:
+        text = {"no_book": "Error: There is no book b9.", "lent": "Error: Hill is lent."}
+        assert transition.observation == text[str(code)]
+    if asked == 2:
+        (told,) = blocks(model.asked[1][-1])
+        assert "banned" in told.value[0]
