@@ -34,7 +34,7 @@ ends:
 WORLD = '''\
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
-from simia_gym.domain.tools import tool
+from simia_gym.domain.tools import DeclaredError, tool
 from simia_gym.domain.world import World
 
 
@@ -63,6 +63,11 @@ class Counter(World):
         """Edit, then fail in an unforeseen way."""
         db.edit("counters", "a")["value"] = 99
         return {}["missing"]
+
+    @tool(errors=[DeclaredError("busy", "It is busy.")])
+    def undeclared(self, db: Draft) -> str:
+        """Fail with an error that is not declared."""
+        raise ToolError("no", "tired")
 
     @tool(effect="write", writes=("counters/*/value",))
     def stray(self, db: Draft) -> str:

@@ -88,7 +88,7 @@ def test_refused_calls_change_nothing(episode: Episode, action: str, code: str, 
     assert not episode.ledger.events[-1].get("ops")
 
 
-@pytest.mark.parametrize("name", ["crash", "stray"])
+@pytest.mark.parametrize("name", ["crash", "stray", "undeclared"])
 def test_a_bug_in_the_world_is_a_fault_and_never_a_zero(episode: Episode, name: str) -> None:
     before = episode.state
     last = take(episode, call(name))
