@@ -135,6 +135,8 @@ class Generator:
                 if owner.criteria is not None:
                     case = Case(member.key, self._reader(initial), drawn.slots)
                     criteria.merge(items, service.function(owner.criteria)(case, drawn), suffix)
+            if isinstance(verdict, Refusal) and verdict.handover is not None:
+                break  # whoever takes over sees to the other wishes
         return Task(
             task_id, split, label, setup=setup, user=user, gold=tuple(gold), goal=goal_of(initial, state),
             criteria=tuple(items),

@@ -10,8 +10,10 @@ import pytest
 from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import SimiaError
+from simia_gym.service import write_fixed
 
 from .conftest import Simia
+from .service_keys import alter
 
 
 @pytest.fixture
@@ -30,6 +32,59 @@ def test_lending_desk_is_sound_and_its_tasks_are_those_of_its_generator(lending:
     made = generator(lending)
     assert made("train", 7) == made("train", 7) != made("test", 7)
     assert list(load_domain(lending).tasks["test"]) == made.fixed("test", 20)
+
+
+@pytest.fixture
+def altered(lending: Path, simia: Simia) -> Path:
+    alter(lending)
+    write_fixed(generator(lending), lending, 40, 20)
+    assert simia("check", "lending", "--write-tools", "--json").json["problems"] == []
+    return lending
+
+
+@pytest.mark.parametrize("policy", ["expert", "pushover"])
+def test_every_other_key_of_a_declaration(policy: str, altered: Path, simia: Simia) -> None:
+    options = ("--domain", "lending", "--split", "train", "--policy", policy, "--out", "run.jsonl", "--json")
+    value = simia("rollout", "simia/custom-v0", *options, "--generated", 560).json
+    kinds = {kind: row["success_rate"] for kind, row in value["kinds"].items()}
+    assert value["valid"] == 600
+    assert {"bring_several", "extend", "complaint", "refuse_not_yours", "refuse_extend_late", "impostor"} <= set(kinds)
+    assert not {"bring", "complain", "refuse_complain_always", "refuse_return_others", "stranger"} & set(kinds)
+    if policy == "expert":
+        assert set(kinds.values()) == {1}
+    else:
+        assert [kinds[name] for name in ("complaint", "refuse_not_yours", "refuse_extend_late", "impostor")] == [0] * 4
+        assert kinds["bring_several"] > 0.8
+
+
+def test_tasks_of_kinds_that_are_asked_for(altered: Path) -> None:
+    made = generator(altered)
+    assert made.kinds["refuse_not_yours"] == [(wish, "others") for wish in ("return", "renew", "due", "extend")]
+    assert ("complain", "") not in [pair for pairs in made.kinds.values() for pair in pairs]
+    fixed = made.fixed("test", list(made.kinds))
+    assert [task.kind for task in fixed] == list(made.kinds)
+    assert made.make("again", "test", -1, fixed[0].kind).setup == fixed[0].setup
+    by_kind = {task.kind: task for task in fixed}
+    bring = by_kind["bring_several"]
+    loans = [op["value"] for op in bring.setup if op["path"].startswith("/loans/")][:3]
+    titles = [loan["title"] for loan in loans]
+    request = bring.user["requests"][0]
+    assert request["slots"]["titles"]["say"] == [f"Here are {titles[0]} and {titles[1]}."]
+    third = [titles[2], loans[2]["loan_id"]]
+    assert request["expect"] == [
+        {"slot": "titles", "any": [loan["title"], loan["loan_id"]], "avoid": third} for loan in loans[:2]
+    ]
+    assert "looked" in [item["id"] for item in bring.criteria]
+    late = by_kind["refuse_extend_late"]
+    until = {"slot": "until", "any": ["July 1", "2024-07-01"], "avoid": [], "token": "date"}
+    assert late.user["requests"][0]["expect"][1] == until
+    (refused,) = (item for item in late.criteria if item["id"] == "refused")
+    assert refused["weight"] == 4
+    assert refused["check"]["about"] == ["July 1"]
+    complaint = by_kind["complaint"]
+    title = complaint.user["requests"][0]["slots"]["book"]["values"][0]
+    assert complaint.gold == ({"name": "fetch_colleague", "arguments": {"summary": f"A complaint about {title}"}},)
+    assert by_kind["due"].user["requests"][0]["answer"] == "date"
 
 
 def drain(made: Any, count: int) -> None:
