@@ -9,16 +9,16 @@ table ``hits`` where a slice of the state brings the search engine's answer alon
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from simia_gym.domain.tools import tool
-from simia_gym.domain.world import World, error_transition
+from simia_gym.domain.world import World
 from simia_gym.envs.webshop import pages, screen
 from simia_gym.envs.webshop.pages import BACK, BUY, NEXT, PREVIOUS, SUB_PAGES, Part
 from simia_gym.envs.webshop.search import index_of, normalised
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
-from simia_gym.types import Feedback, JsonObject, Row, Task, ToolCall, Transition
+from simia_gym.types import JsonObject, Row, Task
 
 PAGE: JsonObject = {"view": "simia_gym.envs.webshop.screen:rows", "table": "products"}
 HITS: JsonObject = {"view": "simia_gym.envs.webshop.search:hits", "table": "hits"}
@@ -43,7 +43,7 @@ class WebShopWorld(World):
     @tool(
         effect="write", reads=("session/main", HITS, PAGE), writes=("session/main",), render=RENDER, render_errors=True
     )
-    def search(self, db: Draft, keywords: str) -> str:
+    def search(self, db: Draft, keywords: str) -> None:
         """Type keywords into the search bar and look at the results.
 
         Works on pages that have a search bar. Finds at most 50 products, 10 on a page.
@@ -69,10 +69,9 @@ class WebShopWorld(World):
             "options": {},
         }
         db.put("session", "main", {**session, **after})
-        return ""
 
     @tool(effect="write", reads=("session/main", PAGE), writes=("session/main",), render=RENDER, render_errors=True)
-    def click(self, db: Draft, value: str) -> str:
+    def click(self, db: Draft, value: str) -> None:
         """Press a button or a link, or choose an option, by its name.
 
         Works for the names that the page lists as clickable. "buy now" buys the product whose page is open, with the
@@ -88,25 +87,6 @@ class WebShopWorld(World):
             raise ToolError(f"{value!r} cannot be clicked here.", "not_clickable", _why_no_click(part))
         # Put and not edited: of the row's lists only those that change are copied.
         db.put("session", "main", {**session, **_pressed(session, name, part)})
-        return ""
-
-    async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call; the answer is always the page that is open afterwards, also when nothing happened."""
-        refused = self.refuse(state, call, feedback)
-        return await self.execute(state, call, feedback) if refused is None else self._page_of(state, refused, feedback)
-
-    async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run one call that `refuse` lets through; the answer is the open page, as of `answer`."""
-        return self._page_of(state, await super().execute(state, call, feedback), feedback)
-
-    def _page_of(self, state: State, transition: Transition, feedback: Feedback) -> Transition:
-        """The transition with the open page as its observation."""
-        if transition.outcome == "error":
-            page = screen.render(state)
-            text = page if feedback == "terse" else f"{transition.observation}\n\n{page}"
-            return error_transition(text, transition.error_code or "tool_error", self.info(state))
-        after = cast(State, transition.state)
-        return Transition(screen.render(after), transition.ops, info=transition.info, state=after)
 
     def opening(self, db: Draft, task: Task) -> str:
         """Give the start page."""

@@ -87,6 +87,8 @@ class _Loader:
         world = self.try_(lambda: self._world(options), None)
         specs = self.try_(lambda: self._specs(world), {})
         slicers, renderers = self._compiled(specs)
+        if world is not None:
+            world.renderers.update(renderers)
         opening = self.try_(lambda: self._function("opening"), None)
         info = self.try_(lambda: self._function("info"), None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))

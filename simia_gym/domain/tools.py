@@ -83,7 +83,7 @@ class ToolSpec:
             everything below it.
         terminal: Whether a successful call ends the episode.
         render: Rule by which code writes the observation from the state after the call, see `simia_gym.views.render`;
-            ``None`` if the simulator writes the observation.
+            ``None`` if the simulator writes the observation. A world's tool that declares it may return nothing.
         render_errors: Whether the rule also writes the observation of errors, such as the page that stays open: alone
             with terse feedback, after the explanation with ``explain``.
         route: What may simulate the tool in a hybrid: ``world``, ``llm`` or ``any``.

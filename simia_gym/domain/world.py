@@ -12,8 +12,9 @@ import json
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import StepContext
@@ -23,6 +24,7 @@ from simia_gym.errors import Fault, InputError, ToolError
 from simia_gym.llm.types import ChatModel
 from simia_gym.state import Draft, State, pointer_parts
 from simia_gym.types import Feedback, Task, ToolCall, Transition
+from simia_gym.views.render import Renderer, compile_render
 
 T = TypeVar("T")
 _write_result = json.JSONEncoder().encode
@@ -38,6 +40,7 @@ class World:
         tools: The tools by name.
         waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
         io: Whether a tool, `opening` or `end` is a coroutine function.
+        renderers: Tool name to the function that writes its observation. A loaded domain sets them.
     """
 
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
@@ -53,6 +56,7 @@ class World:
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options: Mapping[str, Any] = dict(options or {})
+        self.renderers: dict[str, Renderer | None] = {}
         self.models: ToolModels | None = None
 
     async def ask(self, role: str, text: str, *, system: str = "") -> str:
@@ -135,7 +139,7 @@ class World:
     async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; like `call`, but other episodes go on while a tool waits."""
         refusal = self.refuse(state, call, feedback) or declared_error(self.tools[call.name], state, call, feedback)
-        return refusal or await self.execute(state, call, feedback)
+        return self._with_page(refusal, state, call, feedback) if refusal else await self.execute(state, call, feedback)
 
     async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call that `refuse` has accepted and that meets no declared error; otherwise like `answer`.
@@ -157,7 +161,8 @@ class World:
                 if spec.errors and known.code not in {declared.code for declared in spec.errors}:
                     message = f"tool {call.name} gave the error {known.code!r}, which it does not declare"
                     raise Fault("bug", message, role="world") from error
-                return error_transition(error_text(known.message, known.why, feedback), known.code)
+                answer = error_transition(error_text(known.message, known.why, feedback), known.code)
+                return self._with_page(answer, state, call, feedback)
             place = traceback.extract_tb(error.__traceback__)[-1]
             message = f"tool {call.name} raised {type(error).__name__}: {error} ({place.name}, line {place.lineno})"
             raise Fault("bug", message, role="world") from error
@@ -166,8 +171,19 @@ class World:
             if not spec.may_write(pointer_parts(op["path"])):
                 raise Fault("bug", f"tool {call.name} wrote {op['path']}, outside its write set", role="world")
         end = "terminal_tool" if spec.terminal else None
+        if result is None and spec.render is not None:
+            result = own_code(f"render of {call.name}", cast(Renderer, self.renderer(call.name)), after, call)
         observation = result if isinstance(result, str) else _write_result(result)
         return Transition(observation, ops, end=end, info=own_code("info", self.info, after), state=after)
+
+    def renderer(self, tool: str) -> Renderer | None:
+        """The function that writes a tool's observation, if it declares `render`."""
+        if tool not in self.renderers:
+            self.renderers[tool] = compile_render(self.tools[tool].render, f"tool {tool}")
+        return self.renderers[tool]
+
+    def _with_page(self, error: Transition, state: State, call: ToolCall, feedback: Feedback) -> Transition:
+        return with_page(error, self.tools, self.renderer, state, call, feedback, self.info)
 
     def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
         """The answer to a call whose tool raised an exception; ``None`` if that is a bug of the world.
@@ -257,6 +273,30 @@ def error_text(message: str, why: str, feedback: Feedback) -> str:
         return f"Error: {message}"
     stop = "" if message.endswith((".", "!", "?")) else "."
     return f"Error: {message}{stop} Why: {why}"
+
+
+def with_page(
+    error: Transition,
+    tools: Mapping[str, ToolSpec],
+    renderer: Callable[[str], Renderer | None],
+    state: State,
+    call: ToolCall,
+    feedback: Feedback,
+    info: Callable[[State], Mapping[str, Any]],
+) -> Transition:
+    """Show the page that stays open after an error, if the tool declares `render_errors`.
+
+    With ``explain``, the page follows the explanation. An unknown tool's error shows the page that all tools show.
+
+    Raises:
+        Fault: The rule cannot show the state.
+    """
+    specs = [tools[call.name]] if call.name in tools else [*tools.values()]
+    if not specs or not all(spec.render_errors and spec.render == specs[0].render for spec in specs):
+        return error
+    page = own_code(f"render of {specs[0].name}", cast(Renderer, renderer(specs[0].name)), state, call)
+    text = page if feedback == "terse" else f"{error.observation}\n\n{page}"
+    return replace(error, observation=text, info=own_code("info", info, state))
 
 
 def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedback = "terse") -> Transition | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.world import declared_error, error_transition, refuse_call
+from simia_gym.domain.world import declared_error, error_transition, refuse_call, with_page
+from simia_gym.simulators.opening import public_info
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
@@ -16,7 +18,8 @@ def gate(
 ) -> Transition | None:
     """Answer a call of an unknown tool, with invalid arguments or with a declared error; ``None`` if it is valid.
 
-    Declared errors are answered if the state is ``current``: a simulator that tracks no changes has only the first.
+    Declared errors are answered, and the open page is shown, if the state is ``current``: a simulator that tracks no
+    changes has only the first.
 
     If the domain's world has the tool, `World.refuse` decides, which a world may override.
     """
@@ -31,4 +34,7 @@ def gate(
         refusal = error_transition(text, "invalid_arguments")
     if refusal is None and current:
         refusal = declared_error(domain.specs[call.name], state, call, feedback)
+    if refusal is not None and current:
+        info = partial(public_info, domain)
+        refusal = with_page(refusal, domain.specs, domain.renderer, state, call, feedback, info)
     return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})

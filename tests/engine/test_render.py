@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from simia_gym.errors import InputError, PatchError
+from simia_gym.domain.loading import load_domain
+from simia_gym.errors import Fault, InputError, PatchError
+from simia_gym.evaluation.slice_check import call_problems, declaration_problems
+from simia_gym.simulators.gate import gate
 from simia_gym.state import State
-from simia_gym.types import ToolCall
+from simia_gym.types import Feedback, ToolCall
 from simia_gym.views.render import compile_render
+
+from .conftest import edit
 
 STATE = State.from_tables(
     {
@@ -113,3 +119,53 @@ def test_large_rows_are_not_kept_in_memory() -> None:
         assert tracemalloc.get_traced_memory()[0] < 10 * 18_000
     finally:
         tracemalloc.stop()
+
+
+PAGES = '''
+    @tool(effect="write", reads=("counters",), writes=("counters/*/value",), render="world.py:page", render_errors=True)
+    def press(self, db: Draft, name: str) -> None:
+        """Press a button.
+
+        Args:
+            name: Its name.
+        """
+        if not db.has("counters", name):
+            raise ToolError(f"There is no {name}", "not_found", "Only a and b can be pressed.")
+        db.edit("counters", name)["value"] += 1
+
+    def info(self, state):
+        return {"buttons": ["a", "b"]}
+
+
+def page(state, call):
+    return "; ".join(f"{name}: {row['value']}" for name, row in state.rows("counters"))
+'''
+
+
+def test_a_tool_that_returns_nothing_shows_what_the_rule_writes(folder: Path) -> None:
+    source = (folder / "world.py").read_text()
+    head, body = source.split("class Counter(World):\n")
+    (folder / "world.py").write_text(f"{head}class Counter(World):\n{PAGES}\n\nclass Old(World):\n{body}")
+    domain = load_domain(folder)
+    assert domain.world is not None
+    pressed = domain.world.call(domain.base, ToolCall("press", {"name": "b"}))
+    assert (pressed.observation, pressed.info) == ("a: 0; b: 1", {"buttons": ["a", "b"]})
+    assert not dict(declaration_problems(domain))
+    assert not call_problems(domain, domain.base, ToolCall("press", {"name": "b"}))[1]
+    for arguments, code in (({"name": "c"}, "not_found"), ({}, "invalid_arguments")):
+        for feedback, shown in (("terse", "a: 0; b: 0"), ("explain", " Why: ")):
+            failed = domain.world.call(domain.base, ToolCall("press", arguments), cast(Feedback, feedback))
+            assert shown in failed.observation
+            assert (failed.observation.endswith("a: 0; b: 0"), failed.error_code) == (True, code)
+            refused = gate(domain, domain.base, ToolCall("press", arguments), cast(Feedback, feedback))
+            if refused is not None:  # what code refuses before a model is asked
+                assert (refused.observation, refused.info) == (failed.observation, {"buttons": ["a", "b"]})
+
+
+def test_a_rule_that_cannot_show_a_worlds_state_is_a_bug(folder: Path) -> None:
+    edit("world.py", '@tool(effect="none", terminal=True)', '@tool(render={"row": "/counters/none"})')(folder)
+    edit("world.py", 'return "stopped"', "pass")(folder)
+    domain = load_domain(folder)
+    assert domain.world is not None
+    with pytest.raises(Fault, match="render of stop"):
+        domain.world.call(domain.base, ToolCall("stop", {}))

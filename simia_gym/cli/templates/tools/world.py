@@ -10,7 +10,8 @@ A tool is a method with `@tool`. Its annotations become the argument schema, its
     db.put(table, key, row), db.remove(table, key)
 
 What it changes becomes the operations of the record, and must lie in its write set. What it returns is what the agent
-sees: a text as it is, anything else as JSON. With ToolError it declines, and nothing changes.
+sees: a text as it is, anything else as JSON; with `render`, it returns nothing, and the agent sees what that rule shows
+of the state. With ToolError it declines, and nothing changes.
 
 `reads` says which rows it looks at. A language model that plays the tool sees these and nothing else; `simia check`
 proves that they are enough.
@@ -91,7 +92,7 @@ class LibraryWorld(World):
         writes=["loans/*/returned", "books/*/available"],
         render={"row": "/loans/{loan_id}"},
     )
-    def return_book(self, db: Draft, loan_id: str) -> dict[str, Any]:
+    def return_book(self, db: Draft, loan_id: str) -> None:
         """Take a lent book back.
 
         Args:
@@ -102,17 +103,15 @@ class LibraryWorld(World):
         loan = db.edit("loans", loan_id)
         loan["returned"] = True
         db.edit("books", loan["book_id"])["available"] += 1
-        return dict(loan)
 
     @tool(effect="none", terminal=True, render={"text": "Case closed"})
-    def close_case(self, db: Draft, outcome: Literal["done", "refused"], note: str) -> str:
+    def close_case(self, db: Draft, outcome: Literal["done", "refused"], note: str) -> None:
         """Close the case. Nothing can be done in it afterwards.
 
         Args:
             outcome: Whether the request was carried out.
             note: One sentence for the file.
         """
-        return "Case closed"
 
 
 def _find(db: Draft, table: str, key: str, name: str) -> Row:
