@@ -109,7 +109,8 @@ class Task:
         instruction: The first observation if the domain has no user.
         setup: Operations that change the initial state before the episode begins.
         user: The user's script (scripted user) or brief; private until the end.
-        gold: Tool calls that reach the goal; private until the end.
+        gold: Actions that solve the task, in order, private until the end: calls ``{"name", "arguments"}``, messages to
+            the user ``{"say"}``, a final answer ``{"end"}``.
         goal: ``test`` operations on the final state; nothing else may have changed. ``None`` if the goal is not a
             state. A row that must have been removed is tested for the value ``None``.
         criteria: Rubric items of this task, in addition to the domain's.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, model_validator
 
+from simia_gym.domain.tasks import gold_calls
 from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEffect, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
@@ -70,7 +71,7 @@ class GoldWritesArgs(Args):
 
 def gold_writes(finished: FinishedEpisode, args: GoldWritesArgs) -> Finding:
     """No tool wrote more often than in the task's gold actions."""
-    left = Counter(str(item["name"]) for item in finished.task.gold)
+    left = Counter(call.name for call in gold_calls(finished.task))
     for call in _writes(finished, (), args.exempt):
         if not call.ok:
             continue

@@ -15,7 +15,7 @@ from simia_gym.common.validation import validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, InputError
 from simia_gym.state import freeze
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import Action, Calls, End, JsonObject, Say, Split, Task, ToolCall
 
 _TUPLES = ("setup", "gold", "goal", "criteria")
 
@@ -43,11 +43,37 @@ def task_from_json(value: Any, where: str) -> Task:
     validated(Task, value, where=f"{where}: ")
     try:
         check_goal(value.get("goal") or ())
+        list(map(gold_action, value.get("gold", ())))
     except InputError as error:
         raise DomainError(error.what, where=f"{where}: {error.where}", fix=error.fix) from error
     frozen = freeze(value)  # episodes share the task, so it must be read-only
     fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
     return Task(**fields)
+
+
+def gold_action(item: Mapping[str, Any]) -> Action:
+    """Read one of a task's gold actions.
+
+    Raises:
+        InputError: It is neither a call, nor a message, nor an end.
+    """
+    match dict(item):
+        case {"name": str(name), **rest} if rest.keys() <= {"arguments"} and isinstance(
+            rest.get("arguments", {}), dict
+        ):
+            return Calls((ToolCall(name, dict(rest.get("arguments", {}))),))
+        case {"say": str(text), **rest} if not rest:
+            return Say(text)
+        case {"end": str(answer), **rest} if not rest:
+            return End(answer)
+    fix = 'Write {"name": tool, "arguments": {...}}, {"say": text} or {"end": answer}.'
+    raise InputError(f"{item!r} is no action", where="gold", fix=fix)
+
+
+def gold_calls(task: Task) -> list[ToolCall]:
+    """The tool calls among a task's gold actions."""
+    actions = map(gold_action, task.gold)
+    return [call for action in actions if isinstance(action, Calls) for call in action.calls]
 
 
 def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputError]]:

@@ -2,9 +2,10 @@
 
 It checks the files, ``tools.json`` against the world's declarations, the initial state against its schema, and the
 tools' self-tests. Then it checks every task: the rubric must be valid, the gold actions must reach the goal, the
-domain's expert must succeed, and two policies that do no work (``null`` and ``claimer``) must fail. A task in which a
-policy that only refuses (``refuser``) succeeds is noted. For simulation by a model, it checks each gold call: on the
-declared state slice the world must answer as on the whole state, and the rendering rule must give the world's
+domain's expert must succeed, and two policies that do no work (``null`` and ``claimer``) must fail. Gold actions of a
+task without a goal, or with messages or an end among them, are played as a policy, too, and must succeed. A task in
+which a policy that only refuses (``refuser``) succeeds is noted. For simulation by a model, it checks each gold call:
+on the declared state slice the world must answer as on the whole state, and the rendering rule must give the world's
 observation. For a domain without a world, only the files are checked.
 """
 
@@ -31,7 +32,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import TaskList, task_to_json
 from simia_gym.errors import DomainError, InputError, PatchError
-from simia_gym.evaluation.gold import try_gold
+from simia_gym.evaluation.gold import GoldPolicy, is_whole, try_gold
 from simia_gym.evaluation.gold import write_goals as write_goals_of
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
 from simia_gym.evaluation.selftests import SelfTest, run_selftests
@@ -72,8 +73,9 @@ class Report:
         tools: Number of tools.
         rows: Number of rows in the initial state.
         selftests: Results of the self-tests.
-        tasks: Per task its id, split and kind; whether its gold actions reach its goal (``None`` without a goal); and
-            per policy whether it succeeded (``None`` if its episode was invalid).
+        tasks: Per task its id, split and kind; whether its gold actions reach its goal, and succeed if they are played
+            (``None`` if neither can be tried); and per policy whether it succeeded (``None`` if its episode was
+            invalid).
     """
 
     folder: Path
@@ -323,6 +325,11 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
                 yield problem
         gold, problems = try_gold(domain, task, _place(domain, task))
         yield from problems
+        if is_whole(task):
+            played, problem = _try_policy(suite, task, "gold", partial(GoldPolicy, task))
+            gold = played is True and gold is not False
+            if problem is not None:
+                yield problem
         report.tasks.append({"task": task.id, "split": task.split, "kind": task.kind, "gold": gold, **results})
     refused = [item["task"] for item in report.tasks if item[REFUSER]]
     if refused:
@@ -350,5 +357,8 @@ def _try_policy(
         missed = [f"{item.id} ({item.reason})" for item in verdict.criteria if item.required and not item.passed]
         what = f"{name} does not succeed (reward {verdict.reward}, ended by {episode.ended})"
         what += f": {'; '.join(missed)}" if missed else ""
-        return False, DomainError(what, where=where, fix="Mend the task, its goal, or the expert.")
+        errors = (event for event in episode.ledger.events if event["type"] == "invalid" or event.get("error_code"))
+        if first := next(errors, None):
+            what += f"; its first error: {first.get('text', first.get('observation'))}"
+        return False, DomainError(what, where=where, fix=f"Mend the task, its goal, or the {name} actions.")
     return verdict.success, None

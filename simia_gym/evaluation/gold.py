@@ -1,4 +1,4 @@
-"""Runs a task's gold actions in the world, to check the task's goal or to write it."""
+"""Runs a task's gold actions: their calls in the world, to check its goal or to write it; or all as a policy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.goal import check_goal, first_difference, goal_of, goal_parts
-from simia_gym.errors import DomainError, Fault, InputError, PatchError
+from simia_gym.domain.tasks import gold_action
+from simia_gym.errors import Cut, DomainError, Fault, InputError, PatchError
+from simia_gym.policies import PolicyStart
 from simia_gym.state import State, make_pointer
-from simia_gym.types import Op, Task, ToolCall
+from simia_gym.types import Calls, End, Message, Op, Task
 
 _FIX = "Mend the task's gold actions or its goal."
 _STYLES = [(ascii_only, marks) for ascii_only in (False, True) for marks in ((", ", ": "), (",", ":"))]
@@ -23,12 +25,44 @@ def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
     assert domain.world is not None
     failures = []
     initial = state = domain.base.apply(task.setup) if task.setup else domain.base
-    for number, item in enumerate(task.gold):
-        given = domain.world.call(state, ToolCall(item["name"], dict(item.get("arguments", {}))))
-        state = state if given.state is None else given.state
-        if given.outcome == "error":
-            failures.append(f"gold action {number} ({item['name']}) fails: {given.observation}")
+    for number, action in enumerate(map(gold_action, task.gold)):
+        for call in action.calls if isinstance(action, Calls) else ():
+            given = domain.world.call(state, call)
+            state = state if given.state is None else given.state
+            if given.outcome == "error":
+                failures.append(f"gold action {number} ({call.name}) fails: {given.observation}")
     return initial, state, failures
+
+
+def is_whole(task: Task) -> bool:
+    """Whether a task's gold actions are all that an agent does: there is no goal, or they talk or end the episode."""
+    return bool(task.gold) and (task.goal is None or any("name" not in item for item in task.gold))
+
+
+class GoldPolicy:
+    """Plays a task's gold actions, one a turn; an episode that goes on after the last one is judged there.
+
+    Args:
+        task: The task.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._left = [*map(gold_action, task.gold)]
+        self._start: PolicyStart | None = None
+
+    def start(self, start: PolicyStart) -> None:
+        """Begin the episode."""
+        self._start = start
+
+    def act(self, messages: Sequence[Message]) -> str:
+        """Write the next action."""
+        assert self._start is not None
+        if not self._left:
+            raise Cut
+        action = self._left.pop(0)
+        if isinstance(action, End) and self._start.replies == "end":
+            return action.answer
+        return self._start.grammar.render(action)
 
 
 def _check_counted(domain: Domain, goal: Sequence[Op]) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.tasks import gold_calls
 from simia_gym.errors import Fault, InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition
@@ -44,8 +45,7 @@ def gold_problems(domain: Domain, tasks: Iterable[Task]) -> dict[str, str]:
     for task in tasks:
         with suppress(Fault, PatchError, KeyError, InputError):
             state = domain.prepare(task).initial
-            for item in task.gold:
-                call = ToolCall(item["name"], dict(item.get("arguments", {})))
+            for call in gold_calls(task):
                 transition, problems = call_problems(domain, state, call)
                 state = state if transition.state is None else transition.state
                 if problems:

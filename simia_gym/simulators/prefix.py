@@ -8,12 +8,13 @@ from typing import Any, Literal
 from simia_gym.common.files import read_json
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.tasks import gold_action
 from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.prompts import load_prompt
 from simia_gym.simulators.opening import opened_state
-from simia_gym.types import Feedback, JsonObject, Task, ToolCall
+from simia_gym.types import Calls, Feedback, JsonObject, Say, Task
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,12 @@ def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
     if task.instruction:
         messages.append({"role": "user", "content": task.instruction})
     state = opened_state(domain, task)
-    for item in task.gold:
-        call = ToolCall(item["name"], dict(item.get("arguments", {})))
+    for action in map(gold_action, task.gold):
+        if not isinstance(action, Calls):
+            said = action.text if isinstance(action, Say) else action.answer
+            messages.append({"role": "assistant", "content": said})
+            continue
+        (call,) = action.calls
         messages.append({"role": "assistant", "call": {"name": call.name, "arguments": call.arguments}})
         if domain.world is not None and call.name in domain.world.tools:
             try:

@@ -48,6 +48,11 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
         "cannot be made",
     ),
     "goal that is no test": (edit("train.jsonl", '"test"', '"zap"'), "train.jsonl:1", "test operation"),
+    "gold that is no action": (
+        edit("train.jsonl", '"goal"', '"gold": [{"says": ""}], "goal"'),
+        ":1: gold",
+        "no action",
+    ),
     "deep JSON": (write("state.json", "[" * 100_000), "state.json", "nested too deeply"),
     "deep YAML": (write("rubric.yaml", "[" * 1_500), "rubric.yaml", "nested too deeply"),
     "no policy": (drop("policy.md"), "policy.md", "no such policy text"),

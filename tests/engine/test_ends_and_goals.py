@@ -16,7 +16,7 @@ from simia_gym.errors import DomainError
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.policies.load import load_policy
 from simia_gym.rollout.play import play
-from simia_gym.types import Step
+from simia_gym.types import JsonObject, Step
 
 from .conftest import call, edit, take
 
@@ -131,3 +131,27 @@ async def test_policies_without_work_end_as_the_domain_ends(folder: Path, name: 
     episode = suite.episode()
     await play(episode, suite.tasks[0], seed=1, policy=load_policy(name)())
     assert (episode.ended, episode.turn) == ("agent_end" if ending == "reply" else "terminal_tool", 1)
+
+
+ADD_98 = {"name": "add", "arguments": {"name": "a", "amount": 98}}
+
+
+@pytest.mark.parametrize(
+    ("gold", "replies", "problem"),
+    [
+        ([ADD_98, {"end": "It is 98."}], True, None),
+        ([ADD_98, {"end": "It is 97."}], True, "gold does not succeed (reward 0.0, ended by agent_end): counted"),
+        ([ADD_98], True, "gold does not succeed (reward 0.0, ended by token_limit): counted"),
+        ([{"say": "It is 98."}], False, "its first error: Error: nobody reads messages here"),
+        ([ADD_98, {"end": "98"}], False, "the episode of gold is invalid"),
+    ],
+)
+def test_gold_actions_of_a_task_without_a_goal_are_played(
+    folder: Path, gold: list[JsonObject], replies: bool, problem: str | None
+) -> None:
+    edit("domain.yaml", RULES, f"ends_on_reply: {str(replies).lower()}\n")(folder)
+    edit("rubric.yaml", "{program: goal_state}", '{program: says, all: ["98"]}')(folder)
+    task = json.loads((folder / "train.jsonl").read_text())
+    (folder / "train.jsonl").write_text(json.dumps({**task, "goal": None, "gold": gold}) + "\n")
+    problems = [each for each in found(folder) if "tools file" not in each]
+    assert problems == [] if problem is None else problem in problems[0]
