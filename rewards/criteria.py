@@ -199,7 +199,7 @@ def load_items(path: Path | str) -> list[Any]:
     Raises:
         InputError: The file cannot be read, or does not hold a list.
     """
-    value, _ = read_yaml(Path(path))
+    value = read_yaml(Path(path))
     if not isinstance(value, list):
         raise DomainError("is not a list of criteria", where=str(path), fix="Start items with '- id:'.")
     return value

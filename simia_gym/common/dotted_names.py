@@ -12,18 +12,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from simia_gym.errors import DomainError, InputError, SimiaError
 
 _FORM = "Write package.module:Name, or file.py:Name for a file in the folder."
+_DECLARED = "simia_gym.service.parts:load_parts"
+"""What gives the objects of a declaration, which stands above this module: ``service.yaml:expert``."""
 
 
 def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> object:
     """Import an object by name, ``package.module:Name`` or ``file.py:Name``; ``Name`` may have dots.
 
-    A file is relative to ``folder``, by default the current directory. It is loaded under a module name derived from
-    its path and content: an unchanged file gives the same module, a changed file a new one. The file may import other
-    files in its folder with ``from .other import x``.
+    ``service.yaml:Name`` is a part of a declared service. A file is relative to ``folder``, by default the current
+    directory. It is loaded under a module name derived from its path and content: an unchanged file gives the same
+    module, a changed file a new one. The file may import other files in its folder with ``from .other import x``.
 
     Raises:
         InputError: The name is malformed, the module does not exist or cannot be imported, or it has no such object;
@@ -34,8 +37,12 @@ def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> ob
     source, colon, name = spec.rpartition(":")
     if not colon or not source or not all(part.isidentifier() for part in name.split(".")):
         raise InputError(f"{spec!r} names no object", where=where, fix=_FORM)
+    module: Any
     if source.endswith(".py"):
         module = _module_from_file((folder or Path.cwd()) / source, spec, where)
+    elif source.endswith(".yaml"):
+        make: Any = load_object(_DECLARED)
+        module = make((folder or Path.cwd()) / source)
     else:
         module = _module_by_name(source, spec, where)
     found: object = module
@@ -116,7 +123,7 @@ def _cannot_import(source: str, spec: str, where: str, error: BaseException, fil
     return InputError(message, where=where, fix="Fix the module so that it can be imported.")
 
 
-def _suggest(name: str, module: ModuleType) -> str:
+def _suggest(name: str, module: Any) -> str:
     public = [key for key, value in vars(module).items() if not key.startswith("_") and callable(value)]
     own = [key for key in public if getattr(vars(module)[key], "__module__", "") == module.__name__] or public
     close = difflib.get_close_matches(name, own, n=3)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML was built without its library in C
+    from yaml import SafeLoader  # type: ignore[assignment]
 
 from simia_gym.errors import DomainError, InputError
 
@@ -122,20 +129,15 @@ def read_jsonl(path: Path, *, what: str = "JSONL file") -> Iterator[tuple[int, A
             yield number, parse_json(line, where=str(path), line=number)
 
 
-def read_yaml(path: Path) -> tuple[Any, Lines]:
+def read_yaml(path: Path) -> Any:
     """Read one YAML document.
 
-    Returns:
-        The value, and the line numbers of its parts.
-
     Raises:
-        InputError: Missing, unreadable or not YAML; names line and column.
+        InputError: Missing, unreadable or not YAML, or a key occurs twice; names line and column.
     """
     text = read_text(path)
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        value = yaml.safe_load(text)
-        _refuse_twice(path, node)
+        return yaml.load(text, Loader=_Loader)
     except RecursionError as error:
         raise DomainError("the YAML is nested too deeply", where=str(path), fix="Correct it there.") from error
     except yaml.YAMLError as error:
@@ -143,47 +145,60 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or str(error)
         raise DomainError(f"not valid YAML: {problem}", where=place, fix="Correct it there.") from error
-    return value, Lines(path, node)
 
 
-def _refuse_twice(path: Path, node: yaml.Node | None) -> None:
-    """Refuse duplicate keys: PyYAML silently keeps the last one."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                place = f"{path}:{key.start_mark.line + 1}"
-                raise DomainError(f"the key {key.value!r} occurs twice", where=place, fix="Remove one of them.")
-            seen.add(key.value)
-            _refuse_twice(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_twice(path, item)
+class _Loader(SafeLoader):
+    """Refuses a value that holds itself, and a key that occurs twice, of which PyYAML silently keeps the last."""
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        self.deep_construct = True
+        return super().construct_document(node)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in seen:
+                    what = f"the key {key.value!r} occurs twice"
+                    raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 class Lines:
-    """Finds the line number of a part of a YAML document."""
+    """Finds the line of a part of a YAML or JSON file, for errors; only then is the file read for its lines.
 
-    def __init__(self, path: Path, node: yaml.Node | None) -> None:
-        self.path, self._node = path, node
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def where(self, parts: Sequence[str | int]) -> str:
-        """The place of a part of the document as ``file:line``, for errors.
+        """The place of a part of the document as ``file:line``.
 
         Args:
             parts: Keys and indices from the root to the part; the deepest existing part counts.
         """
-        node = self._node
-        line = node.start_mark.line + 1 if node is not None else 1
+        node, line = self._root, 1
         for part in parts:
             if isinstance(node, yaml.MappingNode):
                 found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
-                if found is None:
-                    break
-                line, node = found[0].start_mark.line + 1, found[1]
-            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-                node = node.value[part]
-                line = node.start_mark.line + 1
+            elif isinstance(node, yaml.SequenceNode) and str(part).isdecimal() and int(part) < len(node.value):
+                found = (node.value[int(part)],) * 2
             else:
+                found = None
+            if found is None:
                 break
-        return f"{self.path}:{line}"
+            line, node = found[0].start_mark.line + 1, found[1]
+        return str(self.path) if self._root is None else f"{self.path}:{line}"
+
+    @cached_property
+    def _root(self) -> yaml.Node | None:
+        try:
+            text = self.path.read_text(encoding="utf-8")
+            # JSON is YAML, but for tabs and halves of characters.
+            return yaml.compose(re.sub(r"\t|\\u[dD]\w{3}", " ", text), Loader=_Loader)
+        except (OSError, ValueError, RecursionError, yaml.YAMLError):
+            return None

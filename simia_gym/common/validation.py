@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from simia_gym.errors import DomainError
+from simia_gym.errors import DomainError, did_you_mean
 
 T = TypeVar("T")
 
@@ -64,18 +64,40 @@ def _explain(
     inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     name = inside.removeprefix(".")
     place = f"{where}{name if where.endswith(' ') else inside}" if isinstance(where, str) else where(path)
-    fields: Mapping[str, Any] = getattr(model, "__pydantic_fields__", {})
     if kind == "missing":
-        note = getattr(fields.get(name), "description", None) or ""
+        note = getattr(_fields_at(model, path[:-1]).get(str(path[-1])), "description", None) or ""
         return DomainError(f"the key {path[-1]!r} is missing", where=place, fix=f"Add it. {note}".strip())
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        keys = f" The keys are: {', '.join(fields)}." if len(path) == 1 and fields else ""
-        return DomainError(f"there is no key {path[-1]!r}", where=place, fix=f"Remove it.{keys}")
+        known = _fields_at(model, path[:-1])
+        keys = f" The keys are: {', '.join(known)}." if known else ""
+        hint = did_you_mean(str(path[-1]), known) or "Remove it."
+        return DomainError(f"there is no key {path[-1]!r}", where=place, fix=f"{hint.strip()}{keys}")
     message = _KINDS.get(kind) or detail["msg"].removeprefix("Value error, ")
     what = message if isinstance(where, str) else f"{name}: {message}"
     got = repr(detail["input"])
     shown = got if len(got) <= _LONGEST else f"{got[:_LONGEST]}…"
     return DomainError(f"{what}, got {shown}", where=place.removesuffix(": "), fix=fix)
+
+
+def _fields_at(model: Any, path: Sequence[str | int]) -> dict[str, Any]:
+    """The fields, by their keys in a file, of the models at a path; parts that name no field are keys of a mapping."""
+    models = [model]
+    for part in path:
+        named = [fields[part] for fields in map(_fields, models) if part in fields]
+        models = [inner for field in named for inner in _models_in(field.annotation)] if named else models
+    return {key: field for each in models for key, field in _fields(each).items()}
+
+
+def _fields(model: Any) -> dict[Any, Any]:
+    fields: Mapping[str, Any] = getattr(model, "__pydantic_fields__", {})
+    return {field.alias or name: field for name, field in fields.items()}
+
+
+def _models_in(annotation: Any) -> list[Any]:
+    """The models of which a value of this type consists, as in ``Mapping[str, Model]``."""
+    if hasattr(annotation, "__pydantic_fields__"):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
 
 
 def _path_in(value: Any, location: Sequence[str | int]) -> list[str | int]:

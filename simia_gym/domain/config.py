@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from simia_gym.common.files import read_yaml
+from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import Lines, read_json, read_yaml
 from simia_gym.common.validation import validated
 from simia_gym.errors import DomainError
 from simia_gym.users import USERS
 
 NAME = r"^[a-z][a-z0-9_]*$"
+SUPPLIED = {"user": "scripted", "cues": "{}:cues", "rubric": "{}:rubric", "generator": "{}:generator"}
+"""What a service supplies for keys of ``domain.yaml``."""
 
 
 class Limits(BaseModel):
@@ -59,6 +63,7 @@ class DomainConfig(BaseModel):
     """The keys of ``domain.yaml``.
 
     Names of code are written ``package.module:Name`` or ``file.py:Name``, the latter relative to the folder.
+    ``service`` supplies the keys of `SUPPLIED` that are not given, and the policies ``expert`` and ``pushover``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +84,9 @@ class DomainConfig(BaseModel):
     world: str | None = Field(None, description="The World class; without one, a model plays every tool.")
     state: str | None = Field("state.json", description="JSON file of tables, or a function that returns them.")
     state_schema: str | None = "state.schema.json"
+    service: str | None = Field(
+        None, description="The declaration of customer service, such as service.yaml; supplies other keys."
+    )
     opening: str | None = Field(
         None, description="Function(state, task) -> the first observation; if there is no world."
     )
@@ -87,7 +95,7 @@ class DomainConfig(BaseModel):
     cues: str | None = Field(
         None, description="The scripted user's cue patterns: YAML file, or a function that returns them."
     )
-    reward: str = Field(description="The Reward class.")
+    reward: str = Field("simia_gym.rewards.rubric:RubricReward", description="The Reward class.")
     judge: str = Field(
         "simia_gym.rewards.judge.judge:LLMJudge", description="The class of the judge that asks a model."
     )
@@ -110,6 +118,17 @@ class DomainConfig(BaseModel):
     )
     samples: tuple[str, ...] = Field((), description="Plausible actions, for the space's sample().")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _supplied(cls, given: Any) -> Any:
+        service = given.get("service")
+        if not isinstance(service, str):
+            return given
+        own = given.get("policies", {})
+        named = {name: f"{service}:{name}" for name in ("expert", "pushover")}
+        policies = {**named, **own} if isinstance(own, Mapping) else own
+        return {**{key: form.format(service) for key, form in SUPPLIED.items()}, **given, "policies": policies}
+
     @field_validator("user")
     @classmethod
     def _known_user(cls, name: str | None) -> str | None:
@@ -124,7 +143,30 @@ def read_config(path: Path) -> DomainConfig:
     Raises:
         DomainError: With every mistake in ``problems``.
     """
-    value, lines = read_yaml(path)
+    value = read_yaml(path)
     if not isinstance(value, dict):
         raise DomainError("is not a mapping of keys", where=str(path), fix="Write `name: ...`, `grammar: ...` lines.")
-    return validated(DomainConfig, value, where=lines.where, fix="Change the value.")
+    return validated(DomainConfig, value, where=Lines(path).where, fix="Change the value.")
+
+
+def read_items(name: str, folder: Path) -> Any:
+    """The content of a YAML file, or what a function returns, such as ``desk.py:cues``."""
+    if ":" not in name:
+        return read_yaml(folder / name)
+    make = cast("Callable[[], Any]", load_object(name, folder=folder, where=str(folder / "domain.yaml")))
+    return make()
+
+
+def read_tables(config: DomainConfig, folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The initial state that all tasks share, as ``{table: {key: row}}``, from its file or function."""
+    if config.state is None:
+        return {}
+    if ":" in config.state:
+        return cast("Mapping[str, Mapping[str, Any]]", read_items(config.state, folder))
+    path = folder / config.state
+    tables = read_json(path, what="state file")
+    if not isinstance(tables, dict) or not all(
+        isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in tables.values()
+    ):
+        raise DomainError("is not {table: {key: row}}", where=str(path), fix="Make every row a JSON object.")
+    return tables

@@ -313,7 +313,8 @@ class Domain:
         """
         spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
         cls = cast("type[Any]", load_object(spec, folder=self.folder, where=str(self.folder / "domain.yaml")))
-        where = str(self.folder / (self.config.rubric or "domain.yaml"))
+        file = self.config.rubric
+        where = str(self.folder / ("domain.yaml" if file is None or ":" in file else file))
         judged: dict[str, Any] = {}
         if judge_model is not None:
             make = cast("Callable[..., Any]", load_object(self.config.judge, folder=self.folder, where=where))

@@ -11,10 +11,10 @@ import orjson
 
 from simia_gym.actions import Grammar, get_grammar
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import read_json, read_text, read_yaml
+from simia_gym.common.files import Lines, read_json, read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import EPISODE
-from simia_gym.domain.config import read_config
+from simia_gym.domain.config import DomainConfig, read_config, read_items, read_tables
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import read_tasks
@@ -84,7 +84,7 @@ class _Loader:
         data = self.try_(self._data, None)
         options = self.try_(lambda: self._options(data), {})
         policy = self.try_(lambda: self._policy(data), "")
-        world = self.try_(lambda: self._world(options), None)
+        world = self.try_(lambda: self.config.world and load_world(self.config, self.folder, options), None)
         specs = self.try_(lambda: self._specs(world), {})
         slicers, renderers = self._compiled(specs)
         if world is not None:
@@ -92,8 +92,8 @@ class _Loader:
         opening = self.try_(lambda: self._function("opening"), None)
         info = self.try_(lambda: self._function("info"), None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))
-        cues = self.try_(lambda: self._yaml(self.config.cues), {}) or {}
-        rubric = self.try_(lambda: self._yaml(self.config.rubric), []) or []
+        cues = self.try_(lambda: self._items("cues"), {}) or {}
+        rubric = self.try_(lambda: self._items("rubric"), []) or []
         if not isinstance(rubric, list):
             where = str(self.folder / str(self.config.rubric))
             self.problems.append(DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'."))
@@ -164,23 +164,6 @@ class _Loader:
             return data.policy
         return read_text(self.folder / self.config.policy, what="policy text")
 
-    def _world(self, options: Mapping[str, Any]) -> World | None:
-        if self.config.world is None:
-            return None
-        where = str(self.folder / "domain.yaml")
-        cls = load_object(self.config.world, folder=self.folder, where=where)
-        if not (isinstance(cls, type) and issubclass(cls, World)):
-            fix = "Let it inherit from simia_gym.domain.world.World."
-            raise DomainError(f"world {self.config.world!r} is no World class", where=where, fix=fix)
-        try:
-            return cls(options)
-        except InputError:
-            raise
-        except Exception as error:
-            place = f"{where}: world" if options == self.config.options else "options"
-            what = f"{self.config.world} cannot be made: {error}"
-            raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
-
     def _function(self, key: str) -> Any:
         """The function that a key of ``domain.yaml`` names, if any."""
         name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
@@ -227,30 +210,12 @@ class _Loader:
         return slicers, renderers
 
     def _state(self, data: DomainData | None) -> State:
-        tables = data.tables if data is not None and data.tables is not None else self._tables()
+        tables = data.tables if data is not None and data.tables is not None else read_tables(self.config, self.folder)
         return State.from_tables({**tables, EPISODE: {"main": {"seed": 0}}})
 
-    def _tables(self) -> Mapping[str, Mapping[str, Any]]:
-        source = self.config.state
-        if source is None:
-            return {}
-        if ":" in source:
-            make = cast("Callable[[], Mapping[str, Mapping[str, Any]]]", load_object(source, folder=self.folder))
-            return make()
-        path = self.folder / source
-        tables = read_json(path, what="state file")
-        if not isinstance(tables, dict) or not all(
-            isinstance(rows, dict) and all(isinstance(row, dict) for row in rows.values()) for rows in tables.values()
-        ):
-            raise DomainError("is not {table: {key: row}}", where=str(path), fix="Make every row a JSON object.")
-        return tables
-
-    def _yaml(self, name: str | None) -> Any:
-        """The content of a YAML file, or what a function returns, such as ``desk.py:cues``."""
-        if name is None or not name.rpartition(":")[0]:
-            return None if name is None else read_yaml(self.folder / name)[0]
-        make = cast("Callable[[], Any]", load_object(name, folder=self.folder, where=str(self.folder / "domain.yaml")))
-        return make()
+    def _items(self, key: str) -> Any:
+        name = getattr(self.config, key)
+        return None if name is None else read_items(name, self.folder)
 
     def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
         if data is not None and data.tasks is not None:
@@ -260,6 +225,27 @@ class _Loader:
             tasks[split], problems = read_tasks(self.folder / name, split)
             self.problems.extend(problems)
         return tasks
+
+
+def load_world(config: DomainConfig, folder: Path, options: Mapping[str, Any]) -> World:
+    """Make the world that ``domain.yaml`` names.
+
+    Raises:
+        InputError: It is no world, or cannot be made with these options.
+    """
+    where = Lines(folder / "domain.yaml").where(["world"])
+    cls = load_object(config.world or "", folder=folder, where=where)
+    if not (isinstance(cls, type) and issubclass(cls, World)):
+        fix = "Let it inherit from simia_gym.domain.world.World."
+        raise DomainError(f"world {config.world!r} is no World class", where=where, fix=fix)
+    try:
+        return cls(options)
+    except InputError:
+        raise
+    except Exception as error:
+        place = f"{where}: world" if options == config.options else "options"
+        what = f"{config.world} cannot be made: {error}"
+        raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
 
 
 def _played_by_model(entry: Any) -> bool:

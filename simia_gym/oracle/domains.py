@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import read_yaml
 from simia_gym.common.json_encoding import encode
-from simia_gym.domain.config import read_config
+from simia_gym.domain.config import read_config, read_items
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
@@ -68,7 +67,7 @@ class KnownDomain:
     @cached_property
     def cues(self) -> JsonObject:
         """The cue patterns of the domain's scripted user."""
-        return {} if self.config.cues is None else read_yaml(self._folder / self.config.cues)[0] or {}
+        return {} if self.config.cues is None else read_items(self.config.cues, self._folder) or {}
 
     def task(self, named: Any) -> Task:
         """The task that the prompt's block ``task`` names.

@@ -168,7 +168,8 @@ def policy_hash(
 def _files(source: str, place: Path, found: object) -> Iterator[Path]:
     modules = [source, *(item.__module__ for item in inspect.getmro(found))] if inspect.isclass(found) else [source]
     for name in modules:
-        file = str(place / name) if name.endswith(".py") else getattr(sys.modules.get(name), "__file__", None)
+        own = name.endswith((".py", ".yaml"))
+        file = str(place / name) if own else getattr(sys.modules.get(name), "__file__", None)
         if name.partition(".")[0] in sys.stdlib_module_names or file is None:
             continue
         path = Path(file).resolve()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from simia_gym.errors import InputError
+from simia_gym.language.cue import Cue
 
 
 def _pattern(value: Any) -> Any:
@@ -20,8 +24,24 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _cue(pattern: str) -> str:
+    try:
+        Cue((pattern,))
+    except InputError as error:
+        raise ValueError(error.what) from None
+    return pattern
+
+
+CuePattern = Annotated[str, AfterValidator(_cue)]
+CuePatterns = Annotated[tuple[CuePattern, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern, json_schema_input_type=str)]
 Lines = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
+
+
+def _function(parameters: str, gives: str, *, default: Any = None) -> Any:
+    """A field for the name of a function of the module; by default no function."""
+    extra: JsonDict = {"parameters": parameters}
+    return Field(default, description=f"Function({parameters}) -> {gives}.", json_schema_extra=extra)
 
 
 class _Part(BaseModel):
@@ -36,17 +56,17 @@ class SlotDeclaration(_Part):
     depend on facts).
     """
 
-    ask: tuple[str, ...] = Field(min_length=1, description="Patterns of how agents ask for it.")
+    ask: CuePatterns = Field(min_length=1, description="Patterns of how agents ask for it.")
     question: Lines = Field(min_length=1, description="How the expert asks for it.")
     say: Lines = Field(min_length=1, description="How the customer tells it; `{value}` is the value in words.")
     unknown: Lines = Field((), description="What a customer says who does not know it.")
     read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
     choice: Mapping[Any, Lines] = Field(default_factory=dict, description="Value to words; the first are said.")
-    find: str | None = Field(None, description="Function(text, case) -> the value, or None.")
-    options: str | None = Field(None, description="Function(case) -> value to `Option`, for words that need facts.")
+    find: str | None = _function("text, case", "the value, or None")
+    options: str | None = _function("case", "value to `Option`, for words that need facts")
     many: bool = Field(False, description="Whether the value is a list of options.")
-    words: str | None = Field(None, description="Function(value) -> the value in words, for values without options.")
-    expect: str | None = Field(None, description="Function(case, value) -> the entries of a script's `expect`.")
+    words: str | None = _function("value", "the value in words, for values without options")
+    expect: str | None = _function("case, value", "the entries of a script's `expect`")
     token: str | None = Field(None, description="Which of `tokens` looks like its values.")
     forms: Lines = Field(("{value}",), description="Texts by which a proposal may name it.")
     quiet: bool = Field(False, description="As in the cue file.")
@@ -65,7 +85,9 @@ class CallDeclaration(_Part):
     """The call that grants a wish."""
 
     tool: str
-    arguments: Mapping[str, Any] = Field(alias="with", description="Argument to value name, or to `$who`.")
+    arguments: Mapping[str, str] = Field(
+        alias="with", description="Argument to a slot or a name of `values`, or to `$who`."
+    )
 
 
 class Variant(_Part):
@@ -73,14 +95,14 @@ class Variant(_Part):
 
     set: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict, description="Row name to fields; `who` too.")
     slots: Mapping[str, Any] = Field(default_factory=dict, description="Slots to other values.")
-    do: str | None = Field(None, description="Function(cast, drawn) that changes what was drawn.")
+    do: str | None = _function("cast, drawn, member", "None, after it has changed what was drawn")
 
 
 class BreachDeclaration(Variant):
     """A variant to which a rule must object."""
 
     rule: str
-    criteria: str | None = Field(None, description="As in a wish.")
+    criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
     kind: str | None = Field(None, description="Its tasks' kind, `refuse_WISH_BREACH` if not given; may be shared.")
 
 
@@ -91,19 +113,19 @@ class WishDeclaration(_Part):
     granted: bool = Field(True, description="Whether it is ever granted; if not, breaches are all its tasks.")
     say: Lines = Field(min_length=1)
     hear: Pattern = Field(description="By which the expert recognises it.")
-    does: tuple[str, ...] = Field((), description="Patterns that show that a proposal is about it.")
+    does: CuePatterns = Field((), description="Patterns that show that a proposal is about it.")
     slots: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    values: str | None = Field(None, description="Function(case) -> the values of `call` and of the lines.")
+    values: str | None = _function("case", "the values of `call` and of the lines")
     call: CallDeclaration | None = None
     propose: str = ""
     report: Lines = ()
     tell: str = Field("", description="The answer to a question, in the expert's words.")
     answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
     token: str | None = Field(None, description="Which of `tokens` an answer to the question looks like.")
-    criteria: str | None = Field(None, description="Function(case, drawn) -> more rubric items, or keys of those here.")
+    criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
     deeds: Lines = Field((), description="Participles that must not be claimed where the wish is refused.")
-    draw: str = Field(description="Function(cast, member) -> Drawn.")
+    draw: str = _function("cast, member", "Drawn", default=...)
     breaches: Mapping[str, BreachDeclaration] = Field(default_factory=dict)
     edges: Mapping[str, Variant] = Field(default_factory=dict, description="Variants that are only just allowed.")
 
@@ -133,11 +155,12 @@ class ServiceDeclaration(_Part):
     """The keys of ``service.yaml``."""
 
     module: str = Field(description="The Python file of rules and functions.")
-    customer: str = Field(description="Function(cast) -> (table, key, row, identity slots) of a new customer.")
+    ids: str = Field("", description="What the ids of tasks begin with; the domain's name if not given.")
+    customer: str = _function("cast", "a new customer, a `Member`", default=...)
     identify: tuple[WayDeclaration, ...] = Field(min_length=1)
     owners: Mapping[str, OwnerDeclaration] = Field(default_factory=dict)
     handover: HandoverDeclaration | None = Field(None, description="For rules that object with `No(handover=True)`.")
-    tokens: Mapping[str, str] = Field(default_factory=dict, description="As in the cue file.")
+    tokens: Mapping[str, CuePattern] = Field(default_factory=dict, description="As in the cue file.")
     leave_after: Lines = ()
     stranger: str = Field(description="What the expert tells somebody who cannot be found.")
     stranger_kind: str = Field("stranger", description="The kind of the tasks of such people.")
@@ -149,3 +172,25 @@ class ServiceDeclaration(_Part):
     slots: Mapping[str, SlotDeclaration]
     rules: Mapping[str, RuleDeclaration]
     wishes: Mapping[str, WishDeclaration] = Field(min_length=1)
+
+
+Named = tuple[tuple[str | int, ...], str, str]
+"""A function's name: where it is written, the name, and the parameters that it must take."""
+
+
+def functions(declared: ServiceDeclaration) -> Iterator[Named]:
+    """Every function of the module that a declaration names; a rule's function has the rule's name."""
+    yield from ((("rules", name), name, "case") for name in declared.rules)
+    yield from _functions_in(declared, ())
+
+
+def _functions_in(value: Any, path: tuple[str | int, ...]) -> Iterator[Named]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _functions_in(item, (*path, key))
+    elif isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            item, extra = getattr(value, name), field.json_schema_extra
+            if item is not None and isinstance(extra, dict):
+                yield (*path, name), item, str(extra["parameters"])
+            yield from _functions_in(item, (*path, name))

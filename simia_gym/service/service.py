@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import read_json, read_yaml
+from simia_gym.common.files import Lines, read_yaml
 from simia_gym.common.validation import validated
-from simia_gym.domain.world import World
-from simia_gym.errors import DomainError
+from simia_gym.domain.config import DomainConfig, read_config, read_tables
+from simia_gym.domain.loading import load_world
+from simia_gym.errors import DomainError, did_you_mean
+from simia_gym.service import names
 from simia_gym.service.case import Case, Need
 from simia_gym.service.declaration import ServiceDeclaration, SlotDeclaration, WishDeclaration
 from simia_gym.types import JsonObject
@@ -23,35 +25,60 @@ class Service:
 
     Args:
         declared: The contents of ``service.yaml``.
-        path: The file, for errors.
-        world: The class of the domain's world.
-        tables: The initial state that all tasks share, as ``{table: {key: row}}``.
+        path: The file.
+        config: The contents of ``domain.yaml``.
+
+    Attributes:
+        ids: What the ids of tasks begin with.
+        world: The domain's world.
 
     Raises:
         DomainError: A name leads nowhere, or a rule has no breach.
     """
 
-    def __init__(self, declared: ServiceDeclaration, path: Path, world: type[World], tables: JsonObject) -> None:
-        self.declared, self.path, self.tables = declared, path, tables
-        self.world = world()
+    def __init__(self, declared: ServiceDeclaration, path: Path, config: DomainConfig) -> None:
+        self.declared, self.path, self._config = declared, path, config
+        self.ids = declared.ids or config.name
+        self.world = load_world(config, path.parent, config.options)
         self._functions: dict[str, Any] = {}
-        problems: list[Any] = []
-        for name, wish in declared.wishes.items():
-            for used in (*wish.rules, wish.draw, *((wish.values,) if wish.values else ())):
-                self.function(used)
-            problems.extend(_problems(declared, wish, f"{path}: wishes.{name}"))
+        problems = list(names.problems(declared, self.function, self.world.tools, Lines(path).where))
         if problems:
             raise DomainError.of(problems)
 
-    def function(self, name: str) -> Any:
+    @cached_property
+    def tables(self) -> Mapping[str, Mapping[str, Any]]:
+        """The initial state that all tasks share.
+
+        Raises:
+            DomainError: Something belongs to the rows of a table that is not there.
+        """
+        tables = read_tables(self._config, self.path.parent)
+        problems = [
+            DomainError(
+                f"there is no table {owner.table!r}",
+                where=Lines(self.path).where(["owners", argument, "table"]),
+                fix=f"{did_you_mean(owner.table, tables)}There is: {', '.join(tables)}.",
+            )
+            for argument, owner in self.declared.owners.items()
+            if owner.table not in tables
+        ]
+        if problems:
+            raise DomainError.of(problems)
+        return tables
+
+    def function(self, name: str, where: str = "") -> Any:
         """A function of the module.
+
+        Args:
+            name: Its name.
+            where: Where the name is written, for errors.
 
         Raises:
             InputError: There is none of this name.
         """
         if name not in self._functions:
             spec = f"{self.declared.module}:{name}"
-            self._functions[name] = load_object(spec, folder=self.path.parent, where=str(self.path))
+            self._functions[name] = load_object(spec, folder=self.path.parent, where=where or str(self.path))
         return self._functions[name]
 
     @cached_property
@@ -104,43 +131,26 @@ class Service:
         }
 
 
-def load_service(folder: Path, world: type[World]) -> Service:
-    """Read ``service.yaml`` and ``state.json`` of a domain's folder.
+def load_service(folder: Path | str) -> Service:
+    """The service of a domain's folder; read once, until a file of the folder changes.
 
     Args:
-        folder: The folder.
-        world: The class of the domain's world.
+        folder: The folder, with ``service`` in its ``domain.yaml``.
 
     Raises:
         DomainError: With every mistake in ``problems``.
     """
-    path = folder / "service.yaml"
-    value, lines = read_yaml(path)
-    declared = validated(ServiceDeclaration, value, where=lines.where, fix="Change the value.")
-    return Service(declared, path, world, read_json(folder / "state.json", what="state file"))
+    place = Path(folder).resolve()
+    files = sorted(path for path in place.iterdir() if path.suffix in (".py", ".yaml"))
+    return _load(place, tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files))
 
 
-def _problems(declared: ServiceDeclaration, wish: WishDeclaration, where: str) -> list[DomainError]:
-    found = [
-        DomainError(f"there is no slot {name!r}", where=where, fix="Declare it under slots.")
-        for name in wish.slots
-        if name not in declared.slots
-    ]
-    if not wish.granted and not wish.breaches:
-        found.append(DomainError("is never granted and has no breach", where=where, fix="Give it a breach."))
-    for name in wish.rules:
-        if name not in declared.rules:
-            found.append(DomainError(f"there is no rule {name!r}", where=where, fix="Declare it under rules."))
-        if not any(breach.rule == name for breach in wish.breaches.values()):
-            found.append(
-                DomainError(
-                    f"no breach of rule {name!r}", where=where, fix=f"Add one with `rule: {name}`, which proves it."
-                )
-            )
-    for name, breach in wish.breaches.items():
-        if breach.rule not in wish.rules:
-            fix = "Name one of the wish's rules."
-            found.append(DomainError(f"no rule {breach.rule!r} to object", where=f"{where}.breaches.{name}", fix=fix))
-    if (wish.call is None) == (not wish.tell):
-        found.append(DomainError("needs either call or tell", where=where, fix="Give one of the two."))
-    return found
+@lru_cache(maxsize=8)
+def _load(folder: Path, files: tuple[tuple[str, int, int], ...]) -> Service:
+    manifest = folder / "domain.yaml"
+    config = read_config(manifest)
+    if config.service is None:
+        raise DomainError("names no service", where=str(manifest), fix="Add `service: service.yaml`.")
+    path = folder / config.service
+    declared = validated(ServiceDeclaration, read_yaml(path), where=Lines(path).where, fix="Change the value.")
+    return Service(declared, path, config)

@@ -39,7 +39,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("domain.yaml", "LibraryWorld", "Nothing", 2, "domain.yaml", "Nothing"),
     ("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = (", 2, "domain.yaml", "line"),
     ("state.json", "}", "}}", 2, "state.json:", "not valid JSON"),
-    ("rubric.yaml", "+", "- &a [*a]\n", 2, "rubric.yaml", "nested too deeply"),
+    ("rubric.yaml", "+", "- &a [*a]\n", 2, "rubric.yaml", "recursive"),
     ("rubric.yaml", "goal_state", "goal_stat", 2, "rubric.yaml", "goal_stat"),
     ("tasks/train.jsonl", "+", "{oops\n", 2, "train.jsonl:5", "not valid JSON"),
     ("tasks/test.jsonl", "+", OTHER_SPLIT, 2, "test.jsonl:3", "'train'"),

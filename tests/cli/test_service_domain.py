@@ -23,7 +23,7 @@ def lending(simia: Simia) -> Path:
 
 
 def generator(folder: Path) -> Any:
-    return load_object("desk.py:generate", folder=folder)
+    return load_object("service.yaml:generator", folder=folder)
 
 
 def test_lending_desk_is_sound_and_its_tasks_are_those_of_its_generator(lending: Path, simia: Simia) -> None:

@@ -44,7 +44,7 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
     "a key twice": (edit("domain.yaml", "max_calls: 3", "max_turns: 3"), "domain.yaml:4", "'max_turns' occurs twice"),
     "world that cannot be made": (
         edit("world.py", "class Counter(World):", "class Counter(World):\n    def __init__(self, o): o.x\n"),
-        "domain.yaml: world",
+        "domain.yaml:5",
         "cannot be made",
     ),
     "goal that is no test": (edit("train.jsonl", '"test"', '"zap"'), "train.jsonl:1", "test operation"),
@@ -54,7 +54,7 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
         "no action",
     ),
     "deep JSON": (write("state.json", "[" * 100_000), "state.json", "nested too deeply"),
-    "deep YAML": (write("rubric.yaml", "[" * 1_500), "rubric.yaml", "nested too deeply"),
+    "deep YAML": (write("rubric.yaml", "[" * 1_500), "rubric.yaml", "nest"),
     "no policy": (drop("policy.md"), "policy.md", "no such policy text"),
     "policy is a folder": (edit("domain.yaml", "name:", "policy: .\nname:"), "", "is a folder, not a policy text"),
     "no world file": (edit("domain.yaml", "world.py:Counter", "earth.py:Counter"), "domain.yaml", "earth.py"),

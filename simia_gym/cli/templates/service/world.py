@@ -10,7 +10,7 @@ from simia_gym import Draft, Row, ToolError, World, tool
 
 
 class DeskWorld(World):
-    """The desk's nine tools."""
+    """The desk's tools."""
 
     @tool(effect="read", reads=["members"])
     def find_member_by_card(self, db: Draft, card: str) -> str:
