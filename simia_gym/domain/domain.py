@@ -16,6 +16,7 @@ from simia_gym.common.files import read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig, EndRule
+from simia_gym.domain.content import content_hash
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import TaskList, index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
@@ -36,7 +37,6 @@ FIXED_SPLITS: tuple[Split, ...] = ("train", "test")
 DEV_TASKS = 20
 """Number of dev tasks of a domain with a generator, without further ones."""
 _DEV_SHARE = 5
-_HASHED = (".yaml", ".md", ".json", ".py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +110,11 @@ class Domain:
 
     @cached_property
     def hash(self) -> str:
-        """Content hash of everything that affects episodes, except the tasks; 16 hex digits."""
-        digest = hashlib.sha256()
-        skip = {*self.config.tasks.values(), "README.md"}
-        for path in sorted(self.folder.rglob("*")):
-            name = path.relative_to(self.folder).as_posix()
-            hidden = any(part.startswith((".", "__")) for part in path.relative_to(self.folder).parts[:-1])
-            if path.suffix in _HASHED and name not in skip and not hidden and path.is_file():
-                digest.update(f"{name}\0".encode())
-                digest.update(hashlib.sha256(path.read_bytes()).digest())
+        """Content hash of the domain's files, except the tasks, and of its options; 16 hex digits.
+
+        See `simia_gym.domain.content.content_hash` for the files.
+        """
+        digest = hashlib.sha256(content_hash(self.folder, self.config.tasks.values()))
         digest.update(encode(dict(self.options)))
         if isinstance(self.config.grammar, dict):  # the domain has several grammars
             digest.update(self.grammar.name.encode())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from importlib.machinery import ModuleSpec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
+import simia_gym.service
 from simia_gym import env_ids, evaluate
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
@@ -104,10 +107,38 @@ def test_two_tasks_with_one_id(folder: Path) -> None:
         load_domain(folder)
 
 
-def test_the_hash_follows_the_content(folder: Path, tmp_path: Path) -> None:
-    same, other = (Path(shutil.copytree(folder, tmp_path / name)) for name in ("same", "other"))
-    (other / "policy.md").write_text("Count differently.\n")
-    assert load_domain(folder).hash == load_domain(same).hash != load_domain(other).hash
+@pytest.mark.parametrize(
+    ("file", "text", "same"),
+    [
+        ("policy.md", "Count differently.\n", False),
+        ("policy.md", "Count as you are told.\r\n", True),
+        ("prompts/user.txt", "A template.", False),
+        ("kit/own_kit/base.py", "STEP = 2\n", False),
+        ("kit/service/words.txt", "A word.", False),
+        ("README.md", "Read me.", True),
+        ("train.jsonl", "", True),
+        ("runs/counter.jsonl", "{}", True),
+    ],
+)
+def test_the_hash_follows_the_content(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, same: bool
+) -> None:
+    kit = tmp_path / "kit"
+    (kit / "own_kit").mkdir(parents=True)
+    (kit / "own_kit" / "base.py").write_text("STEP = 1\n")
+    (folder / "world.py").rename(kit / "own_kit" / "world.py")
+    edit("domain.yaml", "world.py:Counter", "own_kit.world:Counter")(folder)
+    (folder / "rules.py").write_text("from simia_gym.service import Case\n")
+    monkeypatch.syspath_prepend(str(kit))
+    monkeypatch.delitem(sys.modules, "own_kit.world", raising=False)
+    service = ModuleSpec("simia_gym.service", None, is_package=True)
+    service.submodule_search_locations = [shutil.copytree(Path(simia_gym.service.__file__).parent, kit / "service")]
+    monkeypatch.setattr(simia_gym.service, "__spec__", service)
+    before = load_domain(folder).hash
+    place = tmp_path / file if file.startswith("kit/") else folder / file
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(text, newline="")
+    assert (load_domain(folder, fresh=True).hash == before) is same
 
 
 def test_line_separators_inside_json_strings_split_no_line(folder: Path) -> None:
