@@ -42,6 +42,7 @@ class Heard:
         acts: The message's dialogue acts; "could you confirm your email?" asks for a slot, not for consent.
         actions: Actions of the domain whose words occur in the message.
         offered: Actions whose words occur in a sentence that asks for a yes.
+        stated: Actions whose words occur in a sentence that refuses nothing.
     """
 
     reading: Reading
@@ -49,6 +50,7 @@ class Heard:
     acts: frozenset[Act]
     actions: frozenset[str]
     offered: frozenset[str]
+    stated: frozenset[str]
 
 
 class Cues:
@@ -88,7 +90,11 @@ class Cues:
                 offered |= self._actions(said.sentence.plain)
         if not any("confirm" in said.acts and (said.firm or not _asked(self, said.sentence)) for said in reading.said):
             acts.discard("confirm")
-        return Heard(reading, tuple(asks), frozenset(acts), self._actions(reading.words), frozenset(offered))
+        actions = stated = self._actions(reading.words)
+        if "refuse" in acts:
+            plain = (said.sentence.plain for said in reading.said if "refuse" not in said.acts)
+            stated = frozenset().union(*map(self._actions, plain))
+        return Heard(reading, tuple(asks), frozenset(acts), actions, frozenset(offered), stated)
 
     def tokens_in(self, kind: str, text: str) -> set[str]:
         """The values in a lower-case text that match a token pattern, without a leading ``#``."""

@@ -8,7 +8,7 @@ It handles a message by the first rule that applies:
 
 1. If it has been handed over to a human, it leaves.
 2. If its request is fulfilled, it goes on to the next request.
-3. It objects to a refusal as often as its script says, then accepts it.
+3. It objects to a refusal as often as its script says, then accepts it, and may then want something else instead.
 4. It answers a request for confirmation with an explicit yes (act ``confirm``), a change of mind, a correction if the
    proposal names a wrong detail, or a question (act ``clarify``) if the proposal leaves out a detail.
 5. It answers questions for details.
@@ -184,9 +184,8 @@ class _Turn:
         new = any(slot not in self.memory.known and self._knows(slot) for slot in heard.asks)
         if self._settled():
             self._thank()
-        # If the request can be granted, a proposal may contain warnings that look like refusals: the proposal counts.
-        # If policy forbids the request, the refusal counts more than an alternative offered with it.
-        elif "refuse" in heard.acts and not new and (request.accept or not about):
+        # A proposal may contain warnings that look like refusals, and a refusal may come with an alternative.
+        elif "refuse" in heard.acts and not new and not (confirms and self._stated()):
             self._refused()
         elif confirms and (request.action is None or about):
             self._proposed()
@@ -268,17 +267,15 @@ class _Turn:
         return bool(self.request.told) and len(self.memory.told) == len(self.request.told)
 
     def _refused(self) -> None:
-        # If policy forbids the request, the script sets the number of objections; otherwise the user objects once.
         request, memory = self.request, self.memory
-        times = request.insist if request.accept or request.insist else 1
-        if memory.insisted < times:
+        if memory.insisted < request.insist:
             line = request.insist_say or _INSIST
             self.parts.append(line[memory.insisted % len(line)])
             self.acts.append("insist")
             memory.insisted, memory.proposed, memory.waits = memory.insisted + 1, False, 0
         else:
             self.say(request.accept or _ACCEPT, "accept_refusal")
-            self._next()
+            self._next(refused=True)
 
     def _proposed(self) -> None:
         """Answer a request for confirmation of what the user wants."""
@@ -297,6 +294,7 @@ class _Turn:
         elif request.change is not None and not memory.changed:
             memory.changed, memory.proposed, memory.stuck, memory.waits, memory.named = True, False, 0, 0, ()
             self.say(request.change.say, "change")
+            self.slots.append("change")
             if request.change.withdraw:
                 self.acts.append("withdraw")
                 self._next()
@@ -388,9 +386,18 @@ class _Turn:
         request = self.request
         if request.action is None:
             return False
-        if request.action in self.heard.actions or self.memory.proposed:
-            return True
-        return bool(request.expect) and all(self._names(item) for item in request.expect)
+        return request.action in self.heard.actions or self.memory.proposed or self._in_full()
+
+    def _in_full(self) -> bool:
+        """Whether the message names every detail of the request."""
+        return bool(self.request.expect) and all(self._names(item) for item in self.request.expect)
+
+    def _stated(self) -> bool:
+        """Whether the message, beside what it refuses, proposes the request in full and nothing else."""
+        if self.request.action not in self.heard.stated or not self._in_full():
+            return False
+        right = {words for item in self.request.expect for words in item.any}
+        return not any(self._mentions(words) for item in self.request.expect for words in {*item.avoid} - right)
 
     def _after_answer(self) -> None:
         """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""
@@ -418,9 +425,11 @@ class _Turn:
         self.say(_THANKS, "thank")
         self._next()
 
-    def _next(self) -> None:
-        """Make the next request, or leave if there is none."""
+    def _next(self, *, refused: bool = False) -> None:
+        """Make the next request, or leave if there is none; one marked ``otherwise`` only after a refusal."""
         at = self.memory.at + 1
+        while at < len(self.script.requests) and self.script.requests[at].otherwise and not refused:
+            at += 1
         if at < len(self.script.requests):
             self.say(self.script.requests[at].say, "request")
             self.memory = Memory(at=at, seen=self.memory.seen, known=("request",))

@@ -98,9 +98,10 @@ class Request(_Part):
         answer: Token pattern of answers to a question; any matching value, right or wrong, ends the question.
         insist: Number of objections to refusals.
         insist_say: Lines that object to a refusal.
-        accept: Lines that accept a refusal; set if policy forbids the request.
+        accept: Lines that accept a refusal.
         confirm: Lines that say yes.
         change: The user's change of mind, if any.
+        otherwise: Whether the request is made only after the one before was refused.
     """
 
     id: str = "request"
@@ -113,11 +114,12 @@ class Request(_Part):
         tuple[Line, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[Line, ...] | None)
     ] = ()
     answer: str | None = None
-    insist: int = 0
+    insist: int = 1
     insist_say: Line = ()
     accept: Line = ()
     confirm: Line = ()
     change: Change | None = None
+    otherwise: bool = False
 
 
 class Script(_Part):

@@ -71,7 +71,7 @@ def test_vague_user_adds_its_wish_when_invited() -> None:
 
 
 D4: JsonObject = {"say": ["No, rather D4."], "expect": [{"slot": "seat", "any": ["D4"], "token": "seat"}]}
-FORBIDDEN: JsonObject = {"accept": ["Alright."]}
+AISLE: JsonObject = {"id": "aisle", "say": ["Then the aisle."], "action": "book", "otherwise": True}
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,19 @@ FORBIDDEN: JsonObject = {"accept": ["Alright."]}
             "Do you confirm?": ["confirm"],  # only now a proposal came before
         }),
         ({}, {"Blue.": ["restate"], "Green.": ["nothing_to_add"], "Red.": ["give_up"]}),
-        ({"insist": 2, "insist_say": ["Please!"], **FORBIDDEN}, {
+        ({"insist": 2, "insist_say": ["Please!"]}, {
             "I'm sorry, I can't book it. Would you like me to book another one instead?": ["insist"],
             "I'm sorry, I can't book it.": ["insist"],
             "I'm sorry, I cannot book it.": ["accept_refusal", "leave"],
         }),
-        (FORBIDDEN, {
+        ({"insist": 0}, {
             "What is your name?": ["inform"],
             "I can't book that. What is your name?": ["accept_refusal", "leave"],
+        }),
+        (WINDOW, {
+            "I will book the window. I can't undo that later. Shall I proceed?": ["confirm"],
+            "I can't book the window. Shall I ask a colleague?": ["insist"],
+            "I can't book the window, sorry. I will book the aisle. Shall I?": ["accept_refusal", "leave"],
         }),
     ],
 )  # fmt: skip
@@ -157,6 +162,18 @@ def test_reminds_of_its_wish_when_asked_the_same_again_and_again() -> None:
     assert "I want to book a seat." not in said[0].observation
     assert any("I want to book a seat." in reply.observation for reply in said)
     assert any(reply.end == "user_stop" for reply in said)
+
+
+def test_gives_in_only_after_a_refusal() -> None:
+    user = script(insist=0, done=[{"tool": "book_seat"}])
+    user["requests"].append(AISLE)
+    refused = Stage(user)
+    reply = refused.say("I can't book it, sorry.")
+    assert (acts(reply), reply.meta["request"]) == (["accept_refusal", "request"], "aisle")
+    assert reply.observation.endswith("Then the aisle.")
+    granted = Stage(user)
+    granted.call("book_seat")
+    assert acts(granted.say("It is booked.")) == ["thank", "leave"]
 
 
 def test_leaves_after_being_handed_over() -> None:
