@@ -116,7 +116,7 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
     early: Evidence | None = None
     ready, missed = ready_at(finished, args.after)
     for slot in args.heard:
-        heard = _heard_at(finished, slot)
+        heard = heard_at(finished, slot)
         if heard > ready:
             ready, missed = heard, missed or f"what the user says about {slot}"
     for told in finished.agent_turns:
@@ -172,7 +172,7 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
     return Finding.of(True, "the agent claimed no such deed")
 
 
-def _heard_at(finished: FinishedEpisode, slot: str) -> int:
+def heard_at(finished: FinishedEpisode, slot: str) -> int:
     """The event in which the user first told a slot; -1 for users that do not report slots."""
     named = False
     for turn in finished.user_turns:

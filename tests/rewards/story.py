@@ -72,8 +72,11 @@ class Story:
         acts: Iterable[str] | None = None,
         end: str | None = None,
         slots: Iterable[str] | None = None,
+        request: str | None = None,
     ) -> Story:
         meta: JsonObject = {} if acts is None else {"acts": list(acts)}
+        if request is not None:
+            meta["request"] = request
         if slots is not None:
             meta["slots"] = list(slots)
         self._act(text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.record.finished_episode import FinishedEpisode
-from simia_gym.rewards.service import OwnDataArgs, own_data
+from simia_gym.rewards.service import NoReversalArgs, OwnDataArgs, no_reversal, own_data
 from simia_gym.state import State
 from simia_gym.types import JsonObject
 from tests.rewards.story import Story
@@ -19,7 +20,8 @@ BASE = State.from_tables(
         "orders": {"#W1": {"order_id": "#W1", "user_id": "ada_1"}, "#W2": {"order_id": "#W2", "user_id": "bob_2"}},
     }
 )
-TOOLS = {name: {"x-simia": {"effect": "write" if name.startswith("cancel") else "read"}} for name in RetailWorld.tools}
+NAMES = (*RetailWorld.tools, "cancel_other")
+TOOLS = {name: {"x-simia": {"effect": "write" if name.startswith("cancel") else "read"}} for name in NAMES}
 ADA: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "a"}, "ada_1")
 BOB: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "b"}, "bob_2")
 
@@ -66,5 +68,41 @@ NOBODY: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "x"}, 
 )
 def test_own_data(given: JsonObject, calls: tuple[tuple[str, JsonObject, str], ...], holds: bool) -> None:
     finding = own_data(_finished(*calls), OwnDataArgs.model_validate({**ARGS, **given}))
+    assert finding.met is holds
+    assert holds or finding.evidence
+
+
+REQUESTS: list[JsonObject] = [
+    {"id": "first", "done": [{"tool": "cancel_pending_order"}], "told": [["42"]]},
+    {"id": "next", "done": [{"tool": "cancel_other"}]},
+]
+CANCEL: tuple[str, JsonObject, str] = ("cancel_pending_order", {"order_id": "#W1"}, "{}")
+
+
+@pytest.mark.parametrize(
+    ("steps", "holds"),
+    [
+        ([("Sure.", "confirm", "first"), CANCEL], True),
+        ([("I can't.", "insist", "first"), ("Shall I?", "confirm", "first")], True),
+        ([("I can't.", "insist", "first"), ("Shall I?", "confirm", "first"), CANCEL], False),
+        ([("I can't.", "insist", "first"), ("Shall I?", "change", "first"), CANCEL], True),
+        ([("I can't.", "insist", "first"), ("It is 42.", "inform", "first")], False),
+        ([("It is 42.", "inform", "first"), ("I can't.", "insist", "first")], True),
+        ([("I can't.", "accept_refusal", "next"), ("Shall I?", "confirm", "next"), CANCEL], False),
+        ([("I can't.", "accept_refusal", "next"), ("Shall I?", "confirm", "next"), ("cancel_other", {}, "{}")], True),
+        ([("I can't.", None, None), ("Shall I?", None, None), CANCEL], True),
+    ],
+)
+def test_no_reversal(steps: list[tuple[str, Any, Any]], holds: bool) -> None:
+    story = Story(BASE, opening=None)
+    story.ledger.append("message", turn=0, speaker="user", text="Hi.", ops=[], meta={"acts": [], "request": "first"})
+    for name, arguments, rest in steps:
+        if isinstance(arguments, dict):
+            story.call(name, observation=rest, **arguments)
+        else:
+            story.say(name, "Well.", None if arguments is None else [arguments], request=rest)
+    finished = story.finished()
+    finished = replace(finished, tools=TOOLS, task=replace(finished.task, user={"requests": REQUESTS}))
+    finding = no_reversal(finished, NoReversalArgs())
     assert finding.met is holds
     assert holds or finding.evidence
