@@ -175,6 +175,7 @@ class Episode:
             await self.close()
             raise
         assert first is not None
+        self.initial = self.state  # what the opening did belongs to the initial state
         self.ledger.append(
             "message",
             turn=0,

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from simia_gym.actions import Grammar, Replies
 from simia_gym.common.dotted_names import load_object
+from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
@@ -20,13 +21,13 @@ from simia_gym.domain.content import content_hash
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import TaskList, index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.domain.world import World, own_code
+from simia_gym.domain.world import World, own_code, world_opening
 from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import FrozenList, State, make_pointer
 from simia_gym.state.schema import StateSchema, read_state_schema
-from simia_gym.types import End, JsonObject, Split, SplitChoice, Task
+from simia_gym.types import End, JsonObject, Split, SplitChoice, Task, Transition
 from simia_gym.views.render import Renderer
 from simia_gym.views.slices import Slicer
 
@@ -281,12 +282,52 @@ class Domain:
         """The function that writes a tool's observation from the state after a call; ``None`` if it has no rule."""
         return self.renderers[tool]
 
-    def opening(self, state: State, task: Task) -> str:
-        """The first observation if the domain has no user, for simulators other than the world."""
-        return task.instruction or "" if self.open is None else own_code("opening", self.open, state, task)
+    async def opening(self, state: State, task: Task, world: World | None = None) -> Transition:
+        """The first observation of an episode without a user; code writes it, whoever answers the calls.
+
+        What the world's opening changes belongs to the initial state.
+
+        Args:
+            state: The state after the task's setup.
+            task: The task.
+            world: The world to ask, such as one of an episode with models; by default the domain's.
+
+        Raises:
+            InputError: There is no world, and the task has no instruction.
+            Fault: The domain's code raised an exception.
+        """
+        world = world or self.world
+        if world is not None:
+            return await world_opening(world, state, task)
+        text = task.instruction or "" if self.open is None else own_code("opening", self.open, state, task)
+        if not text:
+            fix = "Give the task an instruction, or the domain a user, a world or an opening."
+            raise InputError("there is nothing to begin with", where=f"task {task.id}", fix=fix)
+        return Transition(text, (), speaker="env", info=self.extras(state), state=state)
+
+    def begun(self, task: Task) -> State:
+        """The state before the first call of an episode: after the setup, and without a user after the opening.
+
+        An episode gets there by `Episode.reset`, with its own seed; this one is for code outside of episodes. Cached.
+
+        Raises:
+            PatchError: The task's changes do not fit the initial state.
+            Fault: The world's opening raised an exception.
+        """
+        prepared, world = self.prepare(task), self.world
+        if world is None or self.user is not None:
+            return prepared.initial
+
+        def opened(task: Task) -> State:
+            first = run_sync(self.opening(prepared.initial, task), inline=not world.io)
+            return prepared.initial if first.state is None else cast(State, first.state)
+
+        return prepared.once("begun", opened)
 
     def extras(self, state: State) -> Mapping[str, Any]:
-        """Public facts of a state, such as a page's clickable elements, for simulators other than the world."""
+        """Public facts of a state, such as a page's clickable elements."""
+        if self.world is not None:
+            return own_code("info", self.world.info, state)
         return {} if self.info is None else own_code("info", self.info, state)
 
     @cached_property

@@ -31,7 +31,7 @@ from simia_gym.domain.domain import SPLITS, Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import TaskList, task_to_json
-from simia_gym.errors import DomainError, InputError, PatchError
+from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.evaluation.gold import GoldPolicy, is_whole, try_gold
 from simia_gym.evaluation.gold import write_goals as write_goals_of
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
@@ -273,10 +273,12 @@ def _check_task_files(domain: Domain) -> Problems:
     for task in (task for tasks in domain.tasks.values() for task in tasks):
         where = _place(domain, task)
         try:
-            state = domain.base.apply(task.setup)
+            state = domain.begun(task)
             found = () if schema is None else schema.problems(state, state.touched_since(domain.base))
             for text in found:
-                yield DomainError(text, where=where, fix="Mend the setup, or the schema.")
+                yield DomainError(text, where=where, fix="Mend the setup, the opening, or the schema.")
+        except Fault as fault:
+            yield DomainError(fault.message, where=where, fix="Mend the world's opening.")
         except PatchError as error:
             yield DomainError(f"the setup does not fit: {error}", where=where, fix="Mend its setup operations.")
         try:

@@ -24,7 +24,7 @@ def _run(domain: Domain, task: Task) -> tuple[State, State, list[str]]:
     """The states before and after the gold actions, and a message for each action that fails."""
     assert domain.world is not None
     failures = []
-    initial = state = domain.base.apply(task.setup) if task.setup else domain.base
+    initial = state = domain.begun(task)
     for number, action in enumerate(map(gold_action, task.gold)):
         for call in action.calls if isinstance(action, Calls) else ():
             given = domain.world.call(state, call)

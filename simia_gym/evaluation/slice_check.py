@@ -44,7 +44,7 @@ def gold_problems(domain: Domain, tasks: Iterable[Task]) -> dict[str, str]:
     found: dict[str, str] = {}
     for task in tasks:
         with suppress(Fault, PatchError, KeyError, InputError):
-            state = domain.prepare(task).initial
+            state = domain.begun(task)
             for call in gold_calls(task):
                 transition, problems = call_problems(domain, state, call)
                 state = state if transition.state is None else transition.state

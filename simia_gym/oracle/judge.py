@@ -19,7 +19,6 @@ from simia_gym.oracle.domains import Domains, KnownDomain
 from simia_gym.oracle.reading import ParsedRequest, Refused
 from simia_gym.oracle.simulator import read_call, run
 from simia_gym.record.finished_episode import FinishedEpisode
-from simia_gym.simulators.opening import opened_state
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task
 
@@ -89,7 +88,7 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
     for entry in entries:
         if isinstance(entry.get("event"), int):
             groups.setdefault(entry["event"], []).append(entry)
-    state = first = opened_state(domain, task)
+    state = first = domain.begun(task)
     events: list[JsonObject] = []
     turn, ended = 0, ""
     for index, group in sorted(groups.items()):

@@ -16,7 +16,6 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.prefixes import Conversations
 from simia_gym.oracle.reading import Message, ParsedRequest, Refused, blocks_of
-from simia_gym.simulators.opening import opened_state
 from simia_gym.state import State
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
@@ -122,9 +121,7 @@ class Reference:
             return moment
 
         root = (id(domain), id(task), feedback)
-        state, last = self._conversations.fold(
-            root, lambda: Moment(opened_state(domain, task), None), request.turns, step
-        )
+        state, last = self._conversations.fold(root, lambda: Moment(domain.begun(task), None), request.turns, step)
         if last is None:
             raise Refused("the prompt has no call")
         done = last.end is not None or (bool(last.ops) and domain.end_of(state) is not None)

@@ -22,7 +22,6 @@ from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 from simia_gym.simulators.checking import LEDGER_REPLY, CheckedAnswer, Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
-from simia_gym.simulators.opening import opening, public_info
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.state.frozen import frozen_dict
@@ -95,7 +94,7 @@ class CheckedSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
-        return await opening(self.domain, context)
+        return await self.domain.opening(context.state, context.task)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call: by the argument gate if it is invalid, else by `answer`."""
@@ -219,7 +218,7 @@ class CheckedSimulator:
         answer = accepted.answer
         meta = _META[route]
         if answer.outcome == "error":
-            info = public_info(self.domain, asked.context.state)
+            info = self.domain.extras(asked.context.state)
             return Transition(
                 accepted.text, (), "error", answer.error_code, info=info, meta=meta, state=asked.context.state
             )
@@ -228,7 +227,7 @@ class CheckedSimulator:
             answer.ops,
             reveals=answer.reveals,
             end="terminal_tool" if asked.spec.terminal else None,
-            info=public_info(self.domain, answer.state),
+            info=self.domain.extras(answer.state),
             meta=meta,
             # With reveals, the episode applies both, because revealed rows also enter its initial state.
             state=None if answer.reveals else answer.state,

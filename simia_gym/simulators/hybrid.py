@@ -13,7 +13,6 @@ from simia_gym.domain.world import World, own_code
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.types import ChatModel
 from simia_gym.simulators.gate import gate
-from simia_gym.simulators.opening import opening
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
@@ -65,7 +64,7 @@ class HybridSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
-        return await opening(self.domain, context)
+        return await self.domain.opening(context.state, context.task, self._world)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call by its tool's route, after the argument gate."""

@@ -13,7 +13,6 @@ from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.prompts import load_prompt
-from simia_gym.simulators.opening import opened_state
 from simia_gym.types import Calls, Feedback, JsonObject, Say, Task
 
 
@@ -82,7 +81,7 @@ def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
     messages: list[JsonObject] = []
     if task.instruction:
         messages.append({"role": "user", "content": task.instruction})
-    state = opened_state(domain, task)
+    state = domain.begun(task)
     for action in map(gold_action, task.gold):
         if not isinstance(action, Calls):
             said = action.text if isinstance(action, Say) else action.answer

@@ -20,7 +20,6 @@ from simia_gym.llm.types import ChatModel
 from simia_gym.simulators.checking import REFERENCE_REPLY, Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
 from simia_gym.simulators.gate import gate
-from simia_gym.simulators.opening import opening
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.types import Feedback, ToolCall, Transition
 
@@ -84,7 +83,7 @@ class ReferenceSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
-        return await opening(self.domain, context)
+        return await self.domain.opening(context.state, context.task)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call: by the argument gate if it is invalid, else by `answer`."""

@@ -11,7 +11,6 @@ from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault
 from simia_gym.record.records import read_records
-from simia_gym.simulators.opening import public_info
 from simia_gym.state import State, strict_equal, thaw
 from simia_gym.types import ToolCall, Transition
 
@@ -68,7 +67,7 @@ class ReplaySimulator:
             raise _miss(f"the recorded episode of task {context.task.id!r} has no opening")
         ops = tuple(event["ops"])
         after = context.state.apply(ops)
-        info = public_info(self.domain, after)
+        info = self.domain.extras(after)
         return Transition(event["text"], ops, speaker="env", info=info, meta=event["meta"], state=after)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
@@ -97,7 +96,7 @@ class ReplaySimulator:
             speaker=event["speaker"],
             reveals=reveals,
             end=event["end"],
-            info=public_info(self.domain, after) if ok and ops is not None else {},
+            info=self.domain.extras(after) if ok and ops is not None else {},
             meta=thaw(event["meta"]),
             state=None if reveals else after,
         )

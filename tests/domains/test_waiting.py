@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,12 +27,10 @@ from simia_gym.types import Message, ToolCall, Transition
 from ..rollout.conftest import Roll
 from ..simulators.desk import Double
 
-FOLDER = Path(__file__).parent / "fixtures" / "files"
-
 
 @pytest.fixture
-def suite() -> Suite:
-    return load_suite(EnvConfig(env=CUSTOM, domain=str(FOLDER), split="all"))
+def suite(files: Path) -> Suite:
+    return load_suite(EnvConfig(env=CUSTOM, domain=str(files), split="all"))
 
 
 class Says:
@@ -94,9 +91,9 @@ async def test_no_episode_leaves_anything_in_the_world(
     assert all(episode.ended for episode in episodes)
 
 
-def test_an_environment_gives_up_its_episodes() -> None:
-    vector: Any = gym.make_vec(CUSTOM, num_envs=3, domain=str(FOLDER))
-    env: Any = gym.make(CUSTOM, domain=str(FOLDER)).unwrapped
+def test_an_environment_gives_up_its_episodes(files: Path) -> None:
+    vector: Any = gym.make_vec(CUSTOM, num_envs=3, domain=str(files))
+    env: Any = gym.make(CUSTOM, domain=str(files)).unwrapped
     for each, action, number in ((vector, [written("ls")] * 3, 3), (env, written("ls"), 1)):
         for _ in range(2):
             each.reset(seed=1)
@@ -120,13 +117,11 @@ ASKS = """\
     async def end("""
 
 
-def test_a_tool_asks_a_model_in_a_role_of_the_domain(tmp_path: Path) -> None:
-    folder = tmp_path / "asking"
-    shutil.copytree(FOLDER, folder)
+def test_a_tool_asks_a_model_in_a_role_of_the_domain(files: Path, tmp_path: Path) -> None:
     declared = ("domain.yaml", "max_turns", "roles: {reader: Reads files.}\nmax_turns")
     for name, old, new in (declared, ("world.py", "    async def end(", ASKS)):
-        (folder / name).write_text((folder / name).read_text().replace(old, new))
-    config = EnvConfig(env=CUSTOM, domain=str(folder), simulator="world", roles={"reader": {"model": "m"}})
+        (files / name).write_text((files / name).read_text().replace(old, new))
+    config = EnvConfig(env=CUSTOM, domain=str(files), simulator="world", roles={"reader": {"model": "m"}})
     call = '<tool_call>{"name": "describe", "arguments": {"name": "notes.txt"}}</tool_call>'
 
     double = Double("Food.", "Salt.")
@@ -140,8 +135,8 @@ def test_a_tool_asks_a_model_in_a_role_of_the_domain(tmp_path: Path) -> None:
     assert Roll(alone, tmp_path / "alone.jsonl")(lambda: Says(call)).faults == {"world:no_model": 3}
 
 
-def test_a_copy_of_a_running_environment_goes_on_where_it_was() -> None:
-    env: Any = gym.make(CUSTOM, domain=str(FOLDER)).unwrapped
+def test_a_copy_of_a_running_environment_goes_on_where_it_was(files: Path) -> None:
+    env: Any = gym.make(CUSTOM, domain=str(files)).unwrapped
     env.reset(seed=1, options={"task": "append"})
     env.step(written("echo second >> log/a.txt"))
     assert [pickle.loads(pickle.dumps(env)).step("Done.")[1], env.step("Done.")[1]] == [1.0, 1.0]
