@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import declared_error, error_transition, refuse_call, with_page
-from simia_gym.simulators.opening import public_info
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
@@ -35,6 +33,6 @@ def gate(
     if refusal is None and current:
         refusal = declared_error(domain.specs[call.name], state, call, feedback)
     if refusal is not None and current:
-        info = partial(public_info, domain)
+        info = domain.extras
         refusal = with_page(refusal, domain.specs, domain.renderer, state, call, feedback, info)
     return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})
