@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from simia_gym.users.cues import Cues
     from simia_gym.users.scripted_script import script_from_json
     from simia_gym.vector import SimiaVectorEnv
+    from simia_gym.views.history import History
     from simia_gym.views.slices import compile_reads
 
 __getattr__ = lazy_names(
@@ -87,6 +88,7 @@ __getattr__ = lazy_names(
         "simia_gym.users.cues": "Cues",
         "simia_gym.users.scripted_script": "script_from_json",
         "simia_gym.vector": "SimiaVectorEnv",
+        "simia_gym.views.history": "History",
         "simia_gym.views.slices": "compile_reads",
     },
 )
@@ -110,6 +112,7 @@ __all__ = [
     "Fault",
     "FinishedEpisode",
     "Grammar",
+    "History",
     "InputError",
     "Message",
     "OracleOptions",

@@ -17,6 +17,7 @@ from simia_gym.assembly.task_order import Order, TaskOrder
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.tasks import task_from_json
 from simia_gym.domain.world import WorldSimulator
+from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.spaces import TextSpace
 from simia_gym.state import thaw
@@ -155,6 +156,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         epoch = self.task_order.epoch
         start = await self.episode.reset(task, seed=seed, group=group)
         info = {**start.info, "messages": list(start.messages), "tools": thaw(self.suite.domain.tools)}
+        info |= _shown(self.episode)
         return start.observation, info if epoch is None else {**info, "epoch": epoch}
 
     def step(self, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -171,7 +173,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
             if self.on_fault == "raise":
                 raise self.episode.fault
             log_once(self.episode.fault)
-        return step_values(step)
+        return step_values(self.episode, step)
 
     def close(self) -> None:
         """Give up an episode that has not ended, so that the world frees what it holds for it."""
@@ -190,9 +192,14 @@ def log_once(fault: Fault) -> None:
         logger.warning(text, fault)
 
 
-def step_values(step: Step) -> tuple[str, float, bool, bool, dict[str, Any]]:
+def _shown(episode: Episode) -> dict[str, Any]:
+    """What a policy is shown, if it is not the transcript."""
+    return {} if episode.history is None or episode.ended is not None else {"shown": episode.shown}
+
+
+def step_values(episode: Episode, step: Step) -> tuple[str, float, bool, bool, dict[str, Any]]:
     """Gymnasium's five values of a step; the caller may change the info."""
-    info = {**step.info, "messages": list(map(dict, step.messages))}
+    info = {**step.info, "messages": list(map(dict, step.messages)), **_shown(episode)}
     return step.observation, step.reward, step.terminated, step.truncated, info
 
 
@@ -230,6 +237,6 @@ class TranscriptObservation(gymnasium.ObservationWrapper[str, str, str]):
         inner = self.env.unwrapped
         if not isinstance(inner, SimiaEnv):
             raise TypeError(f"TranscriptObservation needs a simia environment, got {type(inner).__name__}")
-        messages = inner.episode.messages
+        messages = inner.episode.shown
         head = f"[system] {messages[0]['content']}\n" if self.system else ""
         return head + transcript_text(messages)

@@ -17,6 +17,7 @@ from simia_gym.actions.calls import call_message, read_action
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import EPISODE, Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.world import own_code
 from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
 from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, FinishedEpisode, Reward
 from simia_gym.record.ledger import Ledger
@@ -39,6 +40,7 @@ from simia_gym.types import (
     Transition,
     Verdict,
 )
+from simia_gym.views.history import HistoryView
 
 T = TypeVar("T")
 logger = logging.getLogger("simia_gym")
@@ -60,6 +62,7 @@ class Episode:
         max_turns: Turn limit; by default the domain's.
         feedback: ``terse`` or ``explain``: whether the error for an invalid action shows a valid one.
         models: Names of the models that take part, by role; written to the record and to the info of `reset`.
+        history: What the policy is shown of the history; ``None`` for the whole transcript. Written likewise.
 
     Attributes:
         ledger: The events of the episode so far.
@@ -81,9 +84,11 @@ class Episode:
         max_turns: int | None = None,
         feedback: Feedback = "terse",
         models: Mapping[str, str] | None = None,
+        history: HistoryView | None = None,
     ) -> None:
         self.domain, self.simulator, self.user, self.reward = domain, simulator, user, reward
         self.prompt, self.feedback, self.models = prompt, feedback, dict(models or {})
+        self.history = history
         self.max_turns = max_turns or domain.config.max_turns
         others = (part.io for part in (user, domain.world) if part is not None)
         self.inline = not (simulator.io or reward.io or any(others))
@@ -113,6 +118,23 @@ class Episode:
             self._messages[place] = calls_message(parsed, turn)
         self._unwritten.clear()
         return [*self._messages]
+
+    @property
+    def shown(self) -> list[Message]:
+        """What a policy is shown before its next action: `messages`, or the prompt that `history` writes.
+
+        Raises:
+            Fault: The domain's function raised an exception.
+        """
+        if self.history is None or self.task is None:
+            return self.messages
+        write = partial(
+            self.history.messages,
+            system=self.domain.prompts[self.prompt],
+            instruction=self.task.instruction,
+            grammar=self.domain.grammar,
+        )
+        return own_code("history", write, self.ledger.events)
 
     async def reset(self, task: Task, *, seed: int = 0, group: str = "") -> Start:
         """Begin an episode.
@@ -146,6 +168,8 @@ class Episode:
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if self.models:
             names["models"] = dict(self.models)
+        if self.history is not None:
+            names["history"] = self.history.name
         if getattr(self.simulator, "stateless", False):
             names["stateless"] = True  # recorded at reset, because an episode may end without any tool call
         self.ledger.append(

@@ -177,4 +177,4 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         step = episode.fail(broken) if broken is not None else await episode.step(action)
         if episode.fault is not None and self.on_fault == "truncate":
             log_once(episode.fault)
-        return step_values(step)
+        return step_values(episode, step)

@@ -109,7 +109,7 @@ def test_events() -> None:
         played = events("simia/retail-v0", "expert", **model, simulator="llm", judge="llm-all")
         played += events("simia/retail-v0", "expert", **model, simulator="llm", strategy="reference")
     played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
-    played += events("simia/webshop-v0", "null")
+    played += events("simia/webshop-v0", "null", history="page")
     for event in played:
         seen.setdefault(event["type"], set()).update(event)
     assert set(shown) - set(seen) <= {"answer", "fault"}
@@ -139,7 +139,7 @@ def test_info() -> None:
         for env_id, settings in (
             ("simia/retail-v0", {**model, "max_turns": 2}),
             ("simia/retail-v0", {**unreachable, "roles": {"simulator": {"retries": 0}}}),
-            ("simia/webshop-v0", {"max_turns": 2, "task_order": "listed"}),
+            ("simia/webshop-v0", {"max_turns": 2, "task_order": "listed", "history": "page"}),
         ):
             env = gym.make(env_id, **settings)
             _, info = env.reset(seed=1)

@@ -35,6 +35,8 @@ class RetailExpert:
 
     strict = True
 
+    whole_transcript = True
+
     def __init__(self) -> None:
         self._grammar: Grammar = get_grammar("tools")
         self._seed = 0

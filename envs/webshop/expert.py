@@ -96,6 +96,8 @@ class _Memory:
 class WebShopExpert:
     """Buys what the request asks for; one object plays episodes one after another."""
 
+    whole_transcript = True
+
     def __init__(self) -> None:
         self._memory: _Memory | None = None
 

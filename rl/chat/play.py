@@ -3,6 +3,9 @@
 `simia_gym.rollout.play` runs the turns; this module adds the policy that samples tokens. Sampled tokens are appended
 as they are and never encoded again, so the mask marks exactly the policy's tokens, and each token has the
 log-probability with which it was sampled.
+
+Where the setting ``history`` shows the policy a new prompt each turn, each turn is a conversation of its own, and the
+tokens of the episode are those of one turn, drawn with equal probability, of which the reward is a fair sample.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol, TypeVar
 
 from simia_gym.episode import Episode
@@ -121,7 +125,7 @@ class Played:
         fault: The fault, if there was one.
         success: Strict pass.
         turns: Actions that the policy took.
-        tokens: Number of tokens that the policy sampled, also in an episode that is not valid.
+        tokens: Number of tokens that the policy sampled in all turns, also in an episode that is not valid.
         ended: Why the episode ended.
         task: The task's id.
         kind: The task's kind.
@@ -180,8 +184,9 @@ async def play(
             trace = await play_new(episode, task, seed=seed, make_policy=lambda: speaker, group=group)
     except TimeoutError:
         episode.fail(timed_out())
-    verdict, said = episode.verdict, speaker.conversation
+    verdict, talks = episode.verdict, speaker.conversations
     assert verdict is not None
+    said = Random(str([talk.ids for talk in talks])).choice(talks) if talks else None
     valid = verdict.valid and verdict.reward is not None
     start = 0 if said is None else said.prompt_length
     end = 0 if said is None else max((i for i, own in enumerate(said.mask, 1) if own), default=start)
@@ -196,7 +201,7 @@ async def play(
         fault=verdict.fault,
         success=verdict.success,
         turns=episode.turn,
-        tokens=sum(own),
+        tokens=sum(sum(talk.mask) for talk in talks),
         ended=episode.ended or "",
         task=task.id,
         kind=task.kind,
@@ -206,23 +211,26 @@ async def play(
 
 
 class _Speaker:
-    """The policy of an episode: appends new messages to the conversation and samples the next turn."""
+    """The policy of an episode: appends new messages to the conversation, or begins another, and samples a turn."""
 
     def __init__(self, begin: Begin, sample: Sample, limits: Limits) -> None:
         self._begin, self._sample, self._limits = begin, sample, limits
-        self._seen = 0
-        self.conversation: Conversation | None = None
+        self._shown: Sequence[Message] = ()
+        self.conversations: list[Conversation] = []
 
     async def act(self, messages: Sequence[Message]) -> str:
         """Sample one turn."""
-        new = [template_message(item) for item in messages[self._seen :] if item["role"] != "assistant"]
-        self._seen = len(messages)
-        conversation = self.conversation
-        if conversation is None:
-            conversation = self.conversation = await _result(self._begin(new))
-            self._check_prompt(conversation.prompt_length)
-        else:
+        goes_on = continues(messages, self._shown)
+        new = messages[len(self._shown) if goes_on else 0 :]
+        new = [template_message(item) for item in new if item["role"] != "assistant"]
+        self._shown = messages
+        if goes_on:
+            conversation = self.conversations[-1]
             await _result(conversation.heard(new))
+        else:
+            conversation = await _result(self._begin(new))
+            self._check_prompt(conversation.prompt_length)
+            self.conversations.append(conversation)
         room = self._room(conversation)
         if room < 1:
             raise Cut
@@ -238,6 +246,8 @@ class _Speaker:
     def _check_prompt(self, length: int) -> None:
         most = self._limits.prompt
         if most is not None and length > most:
+            if self.conversations:
+                raise Cut
             message = f"the prompt has {length} tokens and may have {most}; it is never cut"
             raise Fault("prompt_too_long", message, role="episode")
 
@@ -246,6 +256,11 @@ class _Speaker:
         used = len(conversation.ids)
         room = conversation.prompt_length + self._limits.response - used
         return room if self._limits.total is None else min(room, self._limits.total - used)
+
+
+def continues(messages: Sequence[Message], shown: Sequence[Message]) -> bool:
+    """Whether messages are those that were shown before, with the policy's turn and others after them."""
+    return 0 < len(shown) < len(messages) and list(messages[: len(shown)]) == list(shown)
 
 
 async def _result(value: T | Awaitable[T]) -> T:

@@ -17,6 +17,7 @@ from simia_gym.errors import InputError
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play
 from simia_gym.types import JsonObject, Message, Split
+from simia_gym.views.history import HistoryView
 
 _KEPT = ("role", "content", "name")
 
@@ -133,6 +134,24 @@ def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: st
     return messages
 
 
+def conversations(
+    events: Sequence[Mapping[str, Any]],
+    domain: Domain,
+    prompt: str,
+    history: HistoryView | None,
+    instruction: str | None,
+) -> Iterator[list[Message]]:
+    """The conversation of a finished episode; with a ``history`` one for each turn, which ends with that turn."""
+    if history is None:
+        yield conversation(events, domain, prompt)
+        return
+    system = domain.prompts[prompt]
+    for place, event in enumerate(events):
+        if event["type"] == "action":
+            shown = history.messages(events[:place], system=system, instruction=instruction, grammar=domain.grammar)
+            yield [*shown, {"role": "assistant", "content": event["text"]}]
+
+
 def training_suite(
     env: str, *, generated: int, prompt: str, split: Split = "train", without_dev: bool = False
 ) -> Suite:
@@ -173,7 +192,8 @@ def expert_play(
         policy: Name of the policy.
 
     Yields:
-        The trajectory, or why there is none: ``below`` (reward below ``least``) or ``fault``.
+        The trajectory (with a ``history`` one for each turn), or why there is none: ``below`` (reward below ``least``)
+        or ``fault``.
 
     Raises:
         InputError: The domain has no such policy, or its episodes wait for a model.
@@ -197,8 +217,8 @@ def expert_play(
         elif verdict.reward < least:
             yield "below"
         else:
-            yield Trajectory(
-                messages=conversation(episode.ledger.events, domain, suite.config.prompt),
+            done = Trajectory(
+                messages=[],
                 env=suite.config.env,
                 task=task.id,
                 kind=task.kind,
@@ -209,3 +229,5 @@ def expert_play(
                 reward=float(verdict.reward),
                 success=verdict.success,
             )
+            for messages in conversations(episode.ledger.events, domain, done.prompt, suite.history, task.instruction):
+                yield replace(done, messages=messages)

@@ -100,6 +100,9 @@ class ToolEnvironments:
     """
 
     def __init__(self, suite: Suite) -> None:
+        if suite.history is not None:
+            what = f"TRL shows the policy the whole transcript, and history is {suite.history.name!r}"
+            raise InputError(what, where="history", fix="Give history='transcript', or use episodes_rollout.")
         self.suite = suite
         self._rows = EpisodeRows([suite])
         self.environment_class = _environment_class(suite, self._rows)

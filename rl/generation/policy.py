@@ -130,7 +130,8 @@ class HFPolicy:
 
     def __init__(self, source: HFPolicies) -> None:
         self._source = source
-        self._seed = self._seen = self._turn = 0
+        self._seed = self._turn = 0
+        self._shown: Sequence[Message] = ()
         self._conversation: Conversation | None = None
         self._name = ""
         self._begin()
@@ -147,15 +148,16 @@ class HFPolicy:
             Cut: The conversation fills the model's context.
             Fault: The model failed, or its first prompt does not fit. Kinds: ``generation``, ``prompt_too_long``.
         """
+        from simia_gym.rl.chat.play import continues
         from simia_gym.rl.chat.tokens import Conversation
         from simia_gym.rl.generation.generator import GenerationError
 
-        if self._conversation is None:
+        if self._conversation is None or not continues(messages, self._shown):
             self._conversation = Conversation(self._source.tokenizer, messages, self._source.thinking)
         else:
-            new = list(messages[self._seen :])
-            self._conversation.heard(new[1:] if new and new[0].get("role") == "assistant" else new)
-        self._seen = len(messages)
+            new = list(messages[len(self._shown) :])
+            self._conversation.heard(new[1:] if new[0].get("role") == "assistant" else new)
+        self._shown = list(messages)
         generator = self._source.generator
         if len(self._conversation.ids) >= generator.max_length:
             if not self._turn:
@@ -179,7 +181,7 @@ class HFPolicy:
 
     def _begin(self) -> None:
         self._conversation = None
-        self._seen = self._turn = 0
+        self._shown, self._turn = (), 0
         self._name = f"{id(self)}/{self._seed}"
         generator = self._source._generator
         if generator is not None:

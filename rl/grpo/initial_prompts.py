@@ -31,8 +31,8 @@ class InitialPrompts:
             for seed in range(_SEEDS):
                 episode = self._suite.episode()
                 start = run_sync(episode.reset(task, seed=seed), inline=episode.inline)
+                starts[start.observation] = tuple(episode.shown)
                 run_sync(episode.close(), inline=episode.inline)
-                starts[start.observation] = start.messages
             measured = [(self._length(messages), messages) for messages in starts.values()]
             length, messages = max(measured, key=lambda item: item[0])
             self._known[position] = (task, messages, length)

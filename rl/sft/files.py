@@ -21,7 +21,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.errors import InputError
 from simia_gym.record.records import BEGINNING, read_records
-from simia_gym.rl.chat.trajectories import Trajectory, conversation
+from simia_gym.rl.chat.trajectories import Trajectory, conversations
 from simia_gym.rl.extras import require
 from simia_gym.types import Calls, Message, ToolCall
 
@@ -138,8 +138,8 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
     """Read the conversations of a record file.
 
     Yields:
-        The conversation; ``None`` for an episode that a fault left without a verdict. Those of a domain's
-        `dev_of_train` say split ``dev``.
+        The conversation (with a ``history`` one for each turn); ``None`` for an episode that a fault left without a
+        verdict. Those of a domain's `dev_of_train` say split ``dev``.
 
     Raises:
         InputError: The file is broken, was played with another split than train, or was written with another version of
@@ -158,13 +158,13 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
         if key not in domains:
             config = EnvConfig.from_json(record.config)
             folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
-            domains[key] = (config, load_domain(folder, config.options, config.data))
+            domains[key] = (config, load_domain(folder, config.options, config.data, config.grammar))
         config, domain = domains[key]
         if domain.hash != record.domain_hash:
             fix = "Use the version of the domain that wrote it."
             raise InputError("the domain differs from the record's", where=f"{path}:{record.line}", fix=fix)
-        yield Trajectory(
-            messages=conversation(record.events, domain, config.prompt),
+        found = Trajectory(
+            messages=[],
             env=config.env,
             task=record.task,
             kind=record.kind,
@@ -175,3 +175,7 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
             reward=float(record.reward),
             success=record.success,
         )
+        history = domain.history_view(config.history)
+        instruction = None if history is None else domain.find_task(record.task).instruction
+        for messages in conversations(record.events, domain, config.prompt, history, instruction):
+            yield replace(found, messages=messages)

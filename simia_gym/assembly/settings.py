@@ -57,6 +57,14 @@ class EnvConfig(Settings):
         None, "User simulator: scripted, brief or llm.", metavar="KIND", panel=WORLD, unset="the domain's"
     )
     prompt: Literal["full", "compact"] = setting("full", "Length of the system message.", panel=WORLD)
+    history: str | None = setting(
+        None,
+        "What a policy is shown of the history: transcript, page (the newest observation, and the actions so far), "
+        "steps (every action and observation in one prompt) or file.py:function.",
+        metavar="NAME",
+        panel=WORLD,
+        unset="the domain's",
+    )
     max_turns: int | None = setting(None, "Turn limit.", metavar="N", panel=WORLD, unset="the domain's", ge=1, le=MOST)
     options: Mapping[str, Any] = setting({}, "Option of the domain.", option="option", metavar="KEY=VALUE", panel=WORLD)
     strategy: Literal["auto", "ledger", "reference"] = setting(

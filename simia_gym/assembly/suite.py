@@ -46,6 +46,7 @@ class Suite:
         resources: Addresses, clients, files and budgets of the models.
 
     Attributes:
+        history: What policies are shown of the history; ``None`` for the whole transcript.
         simulator_name: Name of the simulator; never ``auto``.
         model_names: Names of the models in use, by role.
         warnings: Sentences about settings with unexpected effects.
@@ -70,6 +71,7 @@ class Suite:
             raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
         self.models = RoleModels(config, self.resources, self.domain.config.roles)
         self.simulator_name = self._simulator_name()
+        self.history = self.domain.history_view(config.history)
         self.max_turns = config.max_turns or self.domain.config.max_turns
         self.model_names = self._model_names()
         check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
@@ -280,6 +282,7 @@ class Suite:
             max_turns=self.max_turns,
             feedback=self.config.feedback,
             models=self.model_names,
+            history=self.history,
         )
 
 

@@ -103,6 +103,9 @@ class DomainConfig(BaseModel):
     reward_options: dict[str, Any] = Field(default_factory=dict)
     tasks: dict[Literal["train", "test"], str] = Field(default_factory=dict)
     generator: str | None = Field(None, description="Function generate(split, index) -> Task.")
+    history: str = Field(
+        "transcript", description="What a policy is shown: transcript, page, steps, or a function of the history."
+    )
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")

@@ -28,6 +28,7 @@ from simia_gym.record.finished_episode import Reward
 from simia_gym.state import FrozenList, State, make_pointer
 from simia_gym.state.schema import StateSchema, read_state_schema
 from simia_gym.types import End, JsonObject, Split, SplitChoice, Task, Transition
+from simia_gym.views.history import HistoryView, compile_history
 from simia_gym.views.render import Renderer
 from simia_gym.views.slices import Slicer
 
@@ -60,6 +61,7 @@ class Domain:
         renderers: Tool name to the function that writes its observation, or ``None``.
         open: The function of ``opening`` in ``domain.yaml``, if any.
         info: The function of ``info`` in ``domain.yaml``, if any.
+        history: What policies are shown of the history; ``None`` for the whole transcript.
         data: The custom data that replaces the domain's own, if any.
         cues: The scripted user's cue patterns.
         rubric: The domain's rubric items.
@@ -80,6 +82,7 @@ class Domain:
     renderers: Mapping[str, Renderer | None]
     open: Callable[[State, Task], str] | None
     info: Callable[[State], Mapping[str, Any]] | None
+    history: HistoryView | None = None
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
@@ -93,6 +96,10 @@ class Domain:
     def name(self) -> str:
         """The domain's name."""
         return self.config.name
+
+    def history_view(self, name: str | None) -> HistoryView | None:
+        """What policies are shown of the history, by its name; ``None`` for the domain's own."""
+        return self.history if name is None else compile_history(name, folder=self.folder)
 
     @property
     def about(self) -> JsonObject:

@@ -23,6 +23,7 @@ from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.state import State
 from simia_gym.types import Split, Task
+from simia_gym.views.history import HistoryView, compile_history
 from simia_gym.views.render import Renderer, compile_render
 from simia_gym.views.slices import Slicer, compile_reads
 
@@ -91,6 +92,7 @@ class _Loader:
             world.renderers.update(renderers)
         opening = self.try_(lambda: self._function("opening"), None)
         info = self.try_(lambda: self._function("info"), None)
+        history = self.try_(self._history, None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))
         cues = self.try_(lambda: self._items("cues"), {}) or {}
         rubric = self.try_(lambda: self._items("rubric"), []) or []
@@ -118,6 +120,7 @@ class _Loader:
             renderers=renderers,
             open=opening,
             info=info,
+            history=history,
             data=data,
             cues=cues,
             rubric=tuple(rubric),
@@ -171,6 +174,10 @@ class _Loader:
         if name is not None and not callable(function):
             raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
         return function
+
+    def _history(self) -> HistoryView | None:
+        where = f"{self.folder / 'domain.yaml'}: history"
+        return compile_history(self.config.history, folder=self.folder, where=where)
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
         """The world's tools and those of ``tools.json`` that a model simulates; without a world, the whole file."""

@@ -50,15 +50,17 @@ class PolicyStart:
 class Policy(Protocol):
     """An agent that plays one episode at a time.
 
-    A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode.
+    A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode; and
+    ``whole_transcript = True``, if it is shown the whole transcript in any case, as scripted experts are.
     """
 
     def act(self, messages: Sequence[Message]) -> PolicyAction | Awaitable[PolicyAction]:
         """Write the next action.
 
         Args:
-            messages: The whole transcript so far in OpenAI's format, with roles system, user, assistant and tool. The
-                messages are read-only; ``dict(message)`` makes a copy that can be changed.
+            messages: The transcript so far in OpenAI's format, with roles system, user, assistant and tool; or what the
+                setting ``history`` makes of it, a system message and a prompt. The messages are read-only;
+                ``dict(message)`` makes a copy that can be changed.
 
         Returns:
             The action: text in the domain's grammar, or an assistant message in OpenAI's format; or an awaitable

@@ -77,6 +77,7 @@ async def play_new(
         begun = True
         role = "policy"
         policy = make_policy()
+        whole = getattr(policy, "whole_transcript", False)
         _introduce(policy, episode, env, seed)
         began = time.monotonic()
         while episode.verdict is None:
@@ -90,7 +91,7 @@ async def play_new(
                 raise timed_out()
             role = "policy"
             try:
-                action: object = policy.act(episode.messages)
+                action: object = policy.act(episode.messages if whole else episode.shown)
                 if inspect.isawaitable(action):
                     on_wait()
                     action = await action

@@ -42,6 +42,8 @@ class ServiceExpert:
     service: ClassVar[Service]
     strict: ClassVar[bool] = True
 
+    whole_transcript = True
+
     def __init__(self) -> None:
         self._grammar: Grammar = get_grammar("tools")
         self._seed = 0

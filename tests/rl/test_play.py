@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,30 @@ async def test_tokens_and_mask_are_what_was_sampled(shop: Suite) -> None:
         ("role", "content", "name"),
     }
     assert played.messages == 2 * len(asked) or played.messages == 2 * len(asked) + 1
+
+
+async def test_with_a_prompt_a_turn_the_tokens_are_those_of_one_turn(shop: Suite) -> None:
+    suite = load_suite(replace(shop.config, history="page"))
+    sample, asked = speak(SEARCH, "click[next >]", *[BACK] * 20)
+    made: list[Letters] = []
+
+    def begin(messages: Sequence[Message]) -> Letters:
+        made.append(Letters(messages))
+        return made[-1]
+
+    played, _ = await run(suite, sample, begin=begin)
+    texts = ["".join(map(chr, talk.ids)) for talk in made]
+    assert len(made) == played.turns == len(asked) == suite.max_turns
+    assert texts[2].startswith(suite.domain.prompts["compact"])
+    assert texts[2].endswith(f"Previous actions:\n{SEARCH}\nclick[next >]{BACK}\0")
+    assert all(not talk.heard_messages for talk in made)
+    (learned,) = (talk for talk in made if talk.ids[: talk.prompt_length] == played.prompt_ids)
+    assert played.response_ids == learned.ids[learned.prompt_length :]
+    assert played.tokens == sum(sum(talk.mask) for talk in made)
+    small, _ = await run(
+        suite, speak(SEARCH, *[BACK] * 20)[0], begin=begin, limits=Limits(9_999, prompt=asked[1][0] - 1)
+    )
+    assert (small.ended, small.turns, small.valid) == ("token_limit", 1, True)
 
 
 async def test_the_limits_of_a_turn_of_the_answer_and_of_the_context(shop: Suite) -> None:

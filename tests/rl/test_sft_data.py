@@ -159,6 +159,18 @@ def test_experts_of_a_domain_of_ones_own_play_all_its_tasks(desk: str) -> None:
         from_experts(["simia/custom-v0"], 1)
 
 
+def test_with_a_prompt_a_turn_each_turn_is_a_conversation(desk: str) -> None:
+    with Path(desk, "domain.yaml").open("a") as file:
+        file.write("history: steps\n")
+    assert main(["rollout", desk, "--policy", "expert", "--out", "train.jsonl"]) == 0
+    actions = [action for record in read_records("train.jsonl") for action in record.actions]
+    recorded, played = from_files([Path("train.jsonl")]), from_experts([desk], len(actions), held_out=0)
+    for found in (recorded, played):
+        assert [item.messages[2]["content"] for item in found.train] == actions
+        assert all([each["role"] for each in item.messages] == ["system", "user", "assistant"] for item in found.train)
+    assert sum(" - Step 0: " in item.messages[1]["content"] for item in recorded.train) == len(actions) - 4
+
+
 def test_records_of_dev_tasks_are_not_learned_from(desk: str, tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
         assert main(["rollout", desk, "--policy", "expert", "--split", split, "--out", f"{split}.jsonl"]) == 0

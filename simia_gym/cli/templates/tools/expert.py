@@ -15,6 +15,8 @@ MOST_LOANS = 3
 class Expert:
     """Reads the request and works through it, one call at a time."""
 
+    whole_transcript = True
+
     def act(self, messages: Sequence[Message]) -> str:
         """Write the next call."""
         request = messages[1]["content"]
