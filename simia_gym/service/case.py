@@ -61,6 +61,8 @@ class Case:
         find: Looks for a slot that is not known, given the case; a value that it finds is known from then on.
 
     Attributes:
+        who: The customer's id.
+        reader: Where tool results come from.
         reads: The tool results that were looked at so far.
         used: The slots that were looked at so far.
     """
@@ -69,7 +71,7 @@ class Case:
         self, who: str, reader: Reader, slots: dict[str, Any], find: Callable[[str, Case], Any] | None = None
     ) -> None:
         self.who = who
-        self._reader, self._slots, self._find = reader, slots, find
+        self.reader, self._slots, self._find = reader, slots, find
         self.reads: list[Read] = []
         self.used: dict[str, None] = {}
 
@@ -79,7 +81,7 @@ class Case:
         Raises:
             Need: It has not been called yet.
         """
-        result = self._reader(ToolCall(tool, arguments))
+        result = self.reader(ToolCall(tool, arguments))
         seen = Read(tool, arguments)
         if seen not in self.reads:
             self.reads.append(seen)

@@ -2,17 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from simia_gym.service.case import Read
-from simia_gym.service.decide import Answer, Grant, Refusal
-from simia_gym.service.declaration import WishDeclaration
+from simia_gym.service.case import Case, Read
+from simia_gym.service.cast import Drawn
+from simia_gym.service.decide import Answer, Grant, Refusal, Verdict, decide, objector
+from simia_gym.service.declaration import BreachDeclaration, Variant, WishDeclaration
+from simia_gym.service.script import Wanted
 from simia_gym.service.service import Service
+from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 
 OWN_DATA = "simia_gym.rewards.service:own_data"
+HEARD = "simia_gym.rewards.service:heard"
 NO_REVERSAL = "simia_gym.rewards.service:no_reversal"
+
+
+class Judged:
+    """A task's gold calls and rubric items, from the verdicts on what its customer wants, one after the other.
+
+    Args:
+        service: The service.
+        who: The customer's id.
+        state: The initial state.
+        variant: The variant of the first wish.
+        alone: Whether the customer makes one request only.
+        where: The task, for errors.
+
+    Attributes:
+        state: The state after the gold calls.
+        gold: The gold calls.
+        items: The rubric items.
+        changed: The rule that objects to the first wish as the customer changed it, if one does.
+    """
+
+    def __init__(
+        self, service: Service, who: str, state: State, variant: Variant | None, *, alone: bool, where: str
+    ) -> None:
+        self._service, self._who, self._alone, self._where = service, who, alone, where
+        self._initial = self.state = state
+        self._variant, self._number = variant, 0
+        self.gold: list[JsonObject] = []
+        self.items: list[JsonObject] = [customer(service, who)]
+        self.changed: str | None = None
+
+    def wish(self, wanted: Wanted, made: Sequence[tuple[JsonObject, set[str]]]) -> bool:
+        """Judge a wish, with the requests that it makes and the slots that each tells at once.
+
+        Returns:
+            Whether the conversation goes on; it does not if the customer is handed over.
+        """
+        request, told = made[0]
+        verdict = self._decide(wanted.name, wanted.drawn.slots)
+        if isinstance(verdict, Grant) and wanted.turn == "withdraw":
+            self._number += 1
+            check = {"program": HEARD, "slots": ["change"]}
+            self.items.append(_required(f"offered{self._suffix}", check, "The agent offers what is then withdrawn."))
+            return True
+        if isinstance(verdict, Grant) and wanted.turn == "change":
+            verdict = self._decide(wanted.name, wanted.then)
+            self.changed = objector(verdict) if self._number == 0 else self.changed
+            refused = self._take(wanted, wanted.then, verdict, request, {*told, wanted.slot}, "change")
+        else:
+            refused = self._take(wanted, wanted.drawn.slots, verdict, request, told)
+        if refused is None or refused.handover is not None:
+            return refused is None
+        if wanted.turn == "otherwise":
+            request, new = made[1]
+            self._take(wanted, wanted.then, self._decide(wanted.name, wanted.then), request, told | new, "otherwise")
+        return True
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self._alone else f"_{self._number}"
+
+    def _case(self, slots: Mapping[str, Any], state: State) -> Case:
+        return Case(self._who, self._service.reader(state), dict(slots))
+
+    def _decide(self, name: str, slots: Mapping[str, Any], *, strict: bool = True) -> Verdict:
+        return decide(self._service, self._service.declared.wishes[name], self._case(slots, self.state), strict=strict)
+
+    def _take(
+        self, wanted: Wanted, slots: dict[str, Any], verdict: Verdict, request: JsonObject, told: Set[str], *heard: str
+    ) -> Refusal | None:
+        """Take a verdict over, and say whether it is a refusal.
+
+        Args:
+            wanted: The wish.
+            slots: Its slots, maybe as the customer changed them.
+            verdict: The verdict on it.
+            request: The request.
+            told: The slots that need not be asked for.
+            heard: What else the customer must have said before a refusal.
+        """
+        service, wish = self._service, self._service.declared.wishes[wanted.name]
+        self._number += 1
+        if isinstance(verdict, Grant):
+            self.gold.append({"name": verdict.call.name, "arguments": verdict.call.arguments})
+            self.state = service.after(self.state, verdict.call, self._where)
+        elif isinstance(verdict, Refusal):
+            if verdict.handover is not None:
+                self.gold.append({"name": verdict.handover.name, "arguments": verdict.handover.arguments})
+            granted = self._decide(wanted.name, slots, strict=False)
+            tried = granted.call if isinstance(granted, Grant) else None
+            self.items.extend(_refused(service, wish, verdict, tried, told, heard, self._suffix, alone=self._alone))
+        else:
+            self.items.append(_told(service, verdict, self._suffix))
+            request["told"] = [list(verdict.texts)]
+        variant = self._variant if self._number == 1 else None
+        for function in (wish.criteria, variant.criteria if isinstance(variant, BreachDeclaration) else None):
+            if function is not None:
+                more = service.function(function)(self._case(slots, self._initial), Drawn(slots, wanted.drawn.rows))
+                merge(self.items, more, self._suffix)
+        return verdict if isinstance(verdict, Refusal) else None
 
 
 def rubric(service: Service) -> list[JsonObject]:
@@ -52,12 +155,13 @@ def customer(service: Service, who: str | None) -> JsonObject:
     return {"id": "own_data", "check": check}
 
 
-def refused(
+def _refused(
     service: Service,
     wish: WishDeclaration,
     verdict: Refusal,
     tried: ToolCall | None,
     told: Set[str],
+    also: Iterable[str],
     suffix: str,
     *,
     alone: bool,
@@ -70,10 +174,11 @@ def refused(
         verdict: The refusal.
         tried: The call that would have granted it.
         told: The slots that the customer tells together with the wish.
+        also: What else the customer must have said, as the user reports it.
         suffix: What ends the items' ids.
         alone: Whether it is the only wish of the task.
     """
-    heard = [slot for slot in verdict.heard if slot not in told]
+    heard = [*(slot for slot in verdict.heard if slot not in told), *also]
     check: JsonObject = {"program": "refused", "after": _after(service, verdict.reads)}
     if verdict.about:
         check["about"] = list(verdict.about)
@@ -100,7 +205,7 @@ def refused(
         yield _forbidden(f"not_tried{suffix}", check, "The agent does not even try what the rules forbid.")
 
 
-def told(service: Service, verdict: Answer, suffix: str) -> JsonObject:
+def _told(service: Service, verdict: Answer, suffix: str) -> JsonObject:
     """A question: one of the texts is told, after what the answer needs."""
     check = {"program": "says", "any": list(verdict.texts), "after": _after(service, verdict.reads), "most": 8}
     return _required(f"told{suffix}", check, "The agent answers the question.")
@@ -125,11 +230,6 @@ def merge(items: list[JsonObject], more: Iterable[JsonObject], suffix: str) -> N
         else:
             old = items[place]
             items[place] = {**old, **new, "id": old["id"], "check": {**old["check"], **new.get("check", {})}}
-
-
-def call_of(verdict: Grant | Refusal | Answer) -> ToolCall | None:
-    """The call that grants a wish; none for the others."""
-    return verdict.call if isinstance(verdict, Grant) else None
 
 
 def _after(service: Service, reads: Iterable[Read]) -> list[Any]:

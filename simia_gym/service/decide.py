@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from simia_gym.service.case import Case, Read
 from simia_gym.service.declaration import WishDeclaration
@@ -41,7 +41,15 @@ class Answer:
     reads: tuple[Read, ...]
 
 
-def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool = True) -> Grant | Refusal | Answer:
+Verdict: TypeAlias = Grant | Refusal | Answer
+
+
+def objector(verdict: Verdict) -> str | None:
+    """The rule that objects, if one does."""
+    return verdict.rule if isinstance(verdict, Refusal) else None
+
+
+def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool = True) -> Verdict:
     """Apply the rules of a wish in their order, then work out the call or the answer.
 
     Args:

@@ -59,6 +59,9 @@ class SlotDeclaration(_Part):
     ask: CuePatterns = Field(min_length=1, description="Patterns of how agents ask for it.")
     question: Lines = Field(min_length=1, description="How the expert asks for it.")
     say: Lines = Field(min_length=1, description="How the customer tells it; `{value}` is the value in words.")
+    instead: Lines = Field(
+        (), description="How the customer wants another value, as `make it {value}`; without it, he never does."
+    )
     unknown: Lines = Field((), description="What a customer says who does not know it.")
     read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
     choice: Mapping[Any, Lines] = Field(default_factory=dict, description="Value to words; the first are said.")
@@ -169,6 +172,9 @@ class ServiceDeclaration(_Part):
     vagueness: float = Field(0.25, ge=0, le=1)
     forbidden: float = Field(0.4, ge=0, le=1, description="Share of the tasks whose first wish is a breach.")
     further: float = Field(0.3, ge=0, le=1, description="Share of the tasks with a second wish.")
+    changes: float = Field(0.15, ge=0, le=1, description="Share of the wishes that change before they are confirmed.")
+    otherwise: float = Field(0.15, ge=0, le=1, description="Share of the wishes that take another form if refused.")
+    withdrawals: float = Field(0.1, ge=0, le=1, description="Share of the first of two wishes that are withdrawn.")
     slots: Mapping[str, SlotDeclaration]
     rules: Mapping[str, RuleDeclaration]
     wishes: Mapping[str, WishDeclaration] = Field(min_length=1)

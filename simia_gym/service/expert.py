@@ -109,19 +109,19 @@ class ServiceExpert:
         if self._who is None:
             for way in self.service.declared.identify:
                 self._details.update(self._listener.slots(way.arguments.values(), text))
-        if self._wish is None or self._closed:
-            wish = self._listener.wish(text)
-            if wish is not None:
-                self._reset(wish, self._listener.slots(self.service.declared.wishes[wish].slots, text))
-            elif self._wish is not None:
-                self._closed = self._outcome != "refused"  # words without a wish after a refusal object to it
+        new = self._listener.wish(text)
+        if new is not None and (self._wish is None or self._closed or (self._proposed and new != self._wish)):
+            self._listener = Listener(self.service)
+            self._reset(new, self._listener.slots(self.service.declared.wishes[new].slots, text))
+            return
+        if self._wish is None or (self._closed and self._outcome != "refused"):
             return
         if self._proposed is not None and _YES.match(text):
             self._agreed = True
             return
         names = self.service.declared.wishes[self._wish].slots
-        if self._proposed is not None:  # what needs facts to be read is read anew, the latest text first
-            self._proposed = None
+        if self._proposed is not None or self._closed:  # what needs facts is read anew, the latest text first
+            self._proposed, self._closed = None, False
             slots = self.service.slots
             for name in [name for name in names if slots[name].find is not None or slots[name].options is not None]:
                 self._slots.pop(name, None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,43 @@ from simia_gym.domain.goal import goal_of
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
 from simia_gym.service import criteria
-from simia_gym.service.case import Case, Reader, decoded
+from simia_gym.service.case import Case
 from simia_gym.service.cast import Cast, Drawn, Member
-from simia_gym.service.decide import Answer, Grant, Refusal, decide
-from simia_gym.service.declaration import BreachDeclaration, Variant
-from simia_gym.service.script import request, script
+from simia_gym.service.decide import Grant, Verdict, decide, objector
+from simia_gym.service.declaration import Variant
+from simia_gym.service.script import Wanted, requests, script
 from simia_gym.service.service import Service
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Split, Task, ToolCall
+from simia_gym.types import JsonObject, Op, Split, Task
 
 SPAN = 1_000_000_000
 """Number of generated tasks of each split; the ranges of their seeds do not overlap."""
 _SPLITS: tuple[Split, ...] = ("train", "test", "dev")
 _STRANGER: tuple[str, str] = ("", "")
 """What stands for a wish and its breach where nobody can be found."""
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class _Plan:
+    seed: int
+    base: int
+    attempt: int
+    first: str
+    breach: str
+    poses: bool
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """Who wants what in a task, and the state in which it begins."""
+
+    member: Member
+    details: Mapping[str, Any]
+    wanted: Sequence[Wanted]
+    variant: Variant | None
+    setup: tuple[Op, ...]
+    state: State
 
 
 class Generator:
@@ -74,73 +99,139 @@ class Generator:
             index: Its place in the split, which is its seed.
             kind: One of `kinds`; drawn by weights if not given.
         """
+        for attempt in range(_ATTEMPTS):  # a change of mind may make a task one of another kind
+            task = self._make(task_id, split, index, kind, attempt)
+            if kind in (None, task.kind):
+                return task
+        raise InputError(f"no task of kind {kind!r} was made", where=task_id, fix="Let customers change less often.")
+
+    def _make(self, task_id: str, split: Split, index: int, kind: str | None, attempt: int) -> Task:
         service, declared = self.service, self.service.declared
         place = _SPLITS.index(split) + 1
         seed = place * SPAN * 2 + index
-        cast = Cast(seed, place * 1_000_000)
-        rng = cast.rng
+        chance = random.Random(f"{seed} plan")
         if kind is None:
-            pairs: Sequence[tuple[str, str]] = self._forbidden if rng.random() < declared.forbidden else self._granted
+            forbidden = chance.random() < declared.forbidden
+            pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else self._granted
         else:
             pairs = self.kinds[kind]
-        first, breach = rng.choice(pairs)
-        label = self._kind(first, breach)
-        poses = (first, breach) == _STRANGER
+        first, breach = pair = chance.choice(pairs)
+        poses = pair == _STRANGER
         if poses:
-            first = rng.choice(self._granted)[0]
-        member = self._member(cast, add=True)
-        plans = [(first, self._draw(cast, first, member))]
-        variant = self._variant(rng, first, breach)
-        if variant is not None:
-            self._apply(cast, variant, plans[0][1], member)
-        if rng.random() < declared.further and not poses:
-            second = rng.choice([name for name, _ in self._granted if name != first])
-            plans.append((second, self._draw(cast, second, member)))
-        details = (self._member(cast, add=False) if poses else member).details
-        setup = copy.deepcopy(cast.setup())
-        initial = state = self._base.apply(setup)
+            first = chance.choice(self._granted)[0]
+        scene = self._scene(_Plan(seed, place * 1_000_000, attempt, first, breach, poses), chance, task_id)
         talk = random.Random(f"{seed} talk")
+        who = scene.member.key
         made = [
-            request(service, name, drawn.slots, Case(member.key, self._reader(state), drawn.slots), talk)
-            for name, drawn in plans
+            requests(service, wanted, Case(who, service.reader(scene.state), wanted.drawn.slots), talk)
+            for wanted in scene.wanted
         ]
-        requests = [one for one, _ in made]
-        user = script(service, details, requests, talk)
+        user = script(service, scene.details, [request for several in made for request, _ in several], talk)
         if poses:
             items = [criteria.customer(service, None), *criteria.stranger(service)]
-            return Task(task_id, split, label, setup=setup, user=user, goal=(), criteria=tuple(items))
-        gold: list[JsonObject] = []
-        items = [criteria.customer(service, member.key)]
-        for number, (name, drawn) in enumerate(plans):
-            wish = declared.wishes[name]
-            verdict = decide(service, wish, Case(member.key, self._reader(state), drawn.slots))
-            if len(plans) == 1:
-                _check(verdict, variant, f"{service.path}: wishes.{name}: {breach or 'granted'}: task {task_id}")
-            suffix = "" if len(plans) == 1 else f"_{number + 1}"
-            if isinstance(verdict, Grant):
-                gold.append({"name": verdict.call.name, "arguments": verdict.call.arguments})
-                state = self._after(state, verdict.call, task_id)
-            elif isinstance(verdict, Refusal):
-                if verdict.handover is not None:
-                    gold.append({"name": verdict.handover.name, "arguments": verdict.handover.arguments})
-                case = Case(member.key, self._reader(state), drawn.slots)
-                tried = criteria.call_of(decide(service, wish, case, strict=False))
-                items.extend(
-                    criteria.refused(service, wish, verdict, tried, made[number][1], suffix, alone=len(plans) == 1)
-                )
-            else:
-                items.append(criteria.told(service, verdict, suffix))
-                requests[number]["told"] = [list(verdict.texts)]
-            for owner in (wish, *((variant,) if number == 0 and isinstance(variant, BreachDeclaration) else ())):
-                if owner.criteria is not None:
-                    case = Case(member.key, self._reader(initial), drawn.slots)
-                    criteria.merge(items, service.function(owner.criteria)(case, drawn), suffix)
-            if isinstance(verdict, Refusal) and verdict.handover is not None:
+            return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=tuple(items))
+        alone = sum(map(len, made)) == 1
+        judged = criteria.Judged(service, who, scene.state, scene.variant, alone=alone, where=task_id)
+        for wanted, several in zip(scene.wanted, made, strict=True):
+            if not judged.wish(wanted, several):
                 break  # whoever takes over sees to the other wishes
+        breaches = declared.wishes[first].breaches
+        label = next((name for name, one in breaches.items() if one.rule == judged.changed), breach)
         return Task(
-            task_id, split, label, setup=setup, user=user, gold=tuple(gold), goal=goal_of(initial, state),
-            criteria=tuple(items),
+            task_id, split, self._kind(first, label), setup=scene.setup, user=user, gold=tuple(judged.gold),
+            goal=goal_of(scene.state, judged.state), criteria=tuple(judged.items),
         )  # fmt: skip
+
+    def _scene(self, plan: _Plan, chance: random.Random, task_id: str) -> _Scene:
+        """Draw who wants what.
+
+        Allowed and forbidden wishes have the same distribution of slots: either takes the slots that a breach and an
+        edge set, and what is not allowed with these has the rows of a plain draw instead.
+        """
+        wish = self.service.declared.wishes[plan.first]
+        edge = chance.choice((None, *wish.edges.values()))
+        breach = wish.breaches[plan.breach] if plan.breach else None
+        like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
+        main = breach or edge
+        slots = {**(edge.slots if edge else {}), **(like.slots if like else {})}
+        own = dict(main.slots) if main else {}
+        ways: list[tuple[Variant | None, Mapping[str, Any]]] = [(main, slots)]
+        if plan.poses:
+            ways = [(None, slots)]
+        elif slots != own:
+            ways += [(main, own)] if breach else [(None, slots), (main, own)]
+        rule = breach.rule if breach else None
+        found = None
+        for variant, changed in ways:
+            alone = self._cast(plan, variant, changed, None)
+            found = objector(self._verdict(alone, alone.wanted[0], alone.state))
+            if found == rule or plan.poses:
+                break
+        else:
+            what = f"{rule or 'no rule'} should object, but {found or 'none'} did"
+            where = f"{self.service.path}: wishes.{plan.first}: {plan.breach or 'granted'}: task {task_id}"
+            raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
+        others = [name for name, _ in self._granted if name != plan.first]
+        if plan.poses or chance.random() >= self.service.declared.further:
+            return alone
+        for further in chance.sample(others, len(others)):
+            both = self._cast(plan, variant, changed, further)
+            if objector(self._verdict(both, both.wanted[0], both.state)) == rule and self._apart(both, task_id):
+                return both
+        return alone
+
+    def _cast(self, plan: _Plan, variant: Variant | None, slots: Mapping[str, Any], further: str | None) -> _Scene:
+        cast = Cast(plan.seed, plan.base)
+        member = self._member(cast, add=True)
+        wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
+        wanted[0].drawn.slots.update(slots)
+        if variant is not None:
+            self._apply(cast, variant, wanted[0].drawn, member)
+        if further is not None:
+            wanted.append(Wanted(further, self._draw(cast, further, member)))
+        for number, one in enumerate(wanted):
+            turns = random.Random(f"{plan.seed} turn {number} {plan.attempt}")
+            self._turn(turns, cast, member, one, may_withdraw=number + 1 < len(wanted))
+        details = (self._member(cast, add=False) if plan.poses else member).details
+        setup = copy.deepcopy(cast.setup())
+        return _Scene(member, details, wanted, variant, setup, self._base.apply(setup))
+
+    def _turn(self, rng: random.Random, cast: Cast, member: Member, wanted: Wanted, *, may_withdraw: bool) -> None:
+        """Draw whether the customer changes the wish, without asking what the rules say."""
+        service, declared = self.service, self.service.declared
+        wish = declared.wishes[wanted.name]
+        withdraws, share = rng.random(), rng.random()
+        if wish.call is not None and may_withdraw and withdraws < declared.withdrawals:
+            wanted.turn = "withdraw"
+            return
+        slots = [slot for slot in wish.slots if service.slots[slot].instead]
+        if not slots or share >= declared.changes + declared.otherwise:
+            return
+        slot = rng.choice(slots)
+        if service.slots[slot].choice or service.slots[slot].options:
+            state = self._base.apply(copy.deepcopy(cast.setup()))
+            options = service.options(slot, Case(member.key, service.reader(state), dict(wanted.drawn.slots)))
+        else:
+            options = {self._draw(cast, wanted.name, member).slots[slot]: None}
+        others = [one for one in options if one != wanted.drawn.slots[slot]]
+        if others and (share >= declared.changes or wish.call is not None):
+            wanted.turn = "change" if share < declared.changes else "otherwise"
+            wanted.slot, wanted.other = slot, rng.choice(others)
+
+    def _verdict(self, scene: _Scene, wanted: Wanted, state: State) -> Verdict:
+        wish = self.service.declared.wishes[wanted.name]
+        return decide(self.service, wish, Case(scene.member.key, self.service.reader(state), dict(wanted.drawn.slots)))
+
+    def _apart(self, scene: _Scene, task_id: str) -> bool:
+        """Whether granting one of two wishes changes nothing of what the rules say about the other."""
+        for one, other in permutations(scene.wanted):
+            verdict = self._verdict(scene, one, scene.state)
+            if isinstance(verdict, Grant):
+                after = self.service.after(scene.state, verdict.call, task_id)
+                before = objector(self._verdict(scene, other, scene.state))
+                if objector(self._verdict(scene, other, after)) != before:
+                    return False
+        return True
 
     def _kind(self, wish: str, breach: str) -> str:
         """The name of the kind of a wish or one of its breaches."""
@@ -159,43 +250,19 @@ class Generator:
         drawn: Drawn = self.service.function(self.service.declared.wishes[name].draw)(cast, member)
         return drawn
 
-    def _variant(self, rng: random.Random, name: str, breach: str) -> Variant | None:
-        wish = self.service.declared.wishes[name]
-        if breach:
-            return wish.breaches[breach]
-        return rng.choice((None, *wish.edges.values()))
-
     def _apply(self, cast: Cast, variant: Variant, drawn: Drawn, member: Member) -> None:
         rows: Mapping[str, JsonObject] = {**drawn.rows, "who": member.row}
         for name, fields in variant.set.items():
             rows[name].update(fields)
-        drawn.slots.update(variant.slots)
-        if variant.do is not None:
-            self.service.function(variant.do)(cast, drawn, member)
-
-    def _reader(self, state: State) -> Reader:
-        def read(call: ToolCall) -> Any:
-            answer = self.service.world.call(state, call)
-            return None if answer.outcome != "ok" else decoded(answer.observation)
-
-        return read
-
-    def _after(self, state: State, call: ToolCall, task_id: str) -> State:
-        made = self.service.world.call(state, call)
-        if made.outcome != "ok" or made.state is None:
-            fix = "Let a rule object, or change the drawing."
-            raise InputError(f"the granted call {call.name} fails: {made.observation}", where=task_id, fix=fix)
-        after: State = made.state
-        return after
-
-
-def _check(verdict: Grant | Refusal | Answer, variant: Variant | None, where: str) -> None:
-    """A breach makes its rule object; nothing objects to anything else."""
-    wanted = variant.rule if isinstance(variant, BreachDeclaration) else None
-    got = verdict.rule if isinstance(verdict, Refusal) else None
-    if got != wanted:
-        fix = "Correct the rule, the breach or edge, or the drawing."
-        raise InputError(f"{wanted or 'no rule'} should object, but {got or 'none'} did", where=where, fix=fix)
+        if variant.do is None:
+            return
+        before = dict(drawn.slots)
+        self.service.function(variant.do)(cast, drawn, member)
+        for slot, value in before.items():
+            if self.service.slots[slot].choice and drawn.slots[slot] != value:
+                what = f"{variant.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
+                fix = "Set it under `slots`, which every task of the wish takes as often."
+                raise InputError(what, where=str(self.service.path), fix=fix)
 
 
 def write_fixed(generator: Generator, folder: Path, train: int | Sequence[str], test: int | Sequence[str]) -> None:

@@ -80,7 +80,7 @@ class _Names:
         if slot.read is None and not (slot.choice or slot.find or slot.options):
             fix = "Give it read, choice, find or options."
             yield self._wrong("nothing reads its value from what the customer says", fix, "slots", name)
-        for key, lines in (("say", slot.say), ("forms", slot.forms)):
+        for key, lines in (("say", slot.say), ("forms", slot.forms), ("instead", slot.instead)):
             for line in lines:
                 yield from self._filled(line, {"value"}, "slots", name, key)
                 if "{value}" not in line:

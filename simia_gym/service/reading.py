@@ -11,7 +11,7 @@ from simia_gym.service.service import Service
 
 
 class Listener:
-    """Reads the customer's texts; remembers those of the present wish for functions that read with facts.
+    """Reads the customer's texts about one wish; remembers them for functions that read with facts.
 
     Args:
         service: The service.
@@ -28,7 +28,6 @@ class Listener:
             for name, wish in self._service.declared.wishes.items()
             if (match := wish.hear.search(text)) is not None
         ]
-        self._texts = [] if found else self._texts
         return min(found)[1] if found else None
 
     def slots(self, names: Iterable[str], text: str) -> dict[str, Any]:

@@ -3,20 +3,78 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from simia_gym.service.case import Case
+from simia_gym.service.cast import Drawn
 from simia_gym.service.service import Service
 from simia_gym.types import JsonObject
 
 _ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
 _INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
+_CHANGE = ("On second thought, {line}.", "Wait, I have changed my mind: {line}.")
+_OTHERWISE = ("Then {line}, please.", "In that case, {line}.")
+_WITHDRAW = ("On second thought, forget about it.", "No, I have changed my mind, I don't want that any more.")
+
+Turn = Literal["change", "otherwise", "withdraw"]
+"""What a customer may do with a wish: change it before he confirms it, change it once it is refused, withdraw it."""
+
+
+@dataclass
+class Wanted:
+    """A customer's wish, and what he does with it.
+
+    Attributes:
+        name: The wish.
+        drawn: What it is about.
+        turn: What the customer does with it, if anything.
+        slot: The slot that then has another value.
+        other: Its other value.
+    """
+
+    name: str
+    drawn: Drawn
+    turn: Turn | None = None
+    slot: str = ""
+    other: Any = None
+
+    @property
+    def then(self) -> dict[str, Any]:
+        """The slots with the other value."""
+        return {**self.drawn.slots, self.slot: self.other} if self.slot else self.drawn.slots
+
+
+def requests(service: Service, wanted: Wanted, case: Case, rng: random.Random) -> list[tuple[JsonObject, set[str]]]:
+    """The requests that a wish makes: one, and maybe another that is made only if it is refused.
+
+    Returns:
+        The requests, each with the slots that it tells at once.
+    """
+    made, told = request(service, wanted.name, wanted.drawn.slots, case, rng)
+    if wanted.turn is None:
+        return [(made, told)]
+    if wanted.turn == "withdraw":
+        made["change"] = {"say": list(_WITHDRAW), "withdraw": True}
+        return [(made, told)]
+    new, _ = request(service, wanted.name, wanted.then, Case(case.who, case.reader, wanted.then), rng)
+    (spoken,) = new["slots"][wanted.slot]["values"]
+    lines = _turned(_CHANGE if wanted.turn == "change" else _OTHERWISE, service.slots[wanted.slot].instead, spoken)
+    if wanted.turn == "change":
+        slots = {wanted.slot: new["slots"][wanted.slot]}
+        made["change"] = {"say": lines, "slots": slots, "expect": new["expect"]}
+        return [(made, told)]
+    return [(made, told), ({**new, "id": f"{wanted.name}_otherwise", "say": lines, "otherwise": True}, {wanted.slot})]
+
+
+def _turned(frames: Iterable[str], instead: Iterable[str], spoken: str) -> list[str]:
+    return [frame.format(line=line.format(value=spoken)) for frame in frames for line in instead]
 
 
 def request(
     service: Service, name: str, slots: dict[str, Any], case: Case, rng: random.Random
-) -> tuple[JsonObject, frozenset[str]]:
+) -> tuple[JsonObject, set[str]]:
     """One request of the script, with the same lines and the same number of objections for every verdict.
 
     Returns:
@@ -43,7 +101,7 @@ def request(
         made["done"] = [{"tool": wish.call.tool}]
     elif wish.token is not None:
         made["answer"] = wish.token
-    return made, told
+    return made, set(told)
 
 
 def answer(service: Service, slot: str, spoken: str) -> JsonObject:

@@ -13,11 +13,12 @@ from simia_gym.common.files import Lines, read_yaml
 from simia_gym.common.validation import validated
 from simia_gym.domain.config import DomainConfig, read_config, read_tables
 from simia_gym.domain.loading import load_world
-from simia_gym.errors import DomainError, did_you_mean
+from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.service import names
-from simia_gym.service.case import Case, Need
+from simia_gym.service.case import Case, Need, Reader, decoded
 from simia_gym.service.declaration import ServiceDeclaration, SlotDeclaration, WishDeclaration
-from simia_gym.types import JsonObject
+from simia_gym.state import State
+from simia_gym.types import JsonObject, ToolCall
 
 
 class Service:
@@ -85,6 +86,34 @@ class Service:
     def slots(self) -> Mapping[str, SlotDeclaration]:
         """The declared slots."""
         return self.declared.slots
+
+    def reader(self, state: State) -> Reader:
+        """Answers reads on a state, as the tools do."""
+
+        def read(call: ToolCall) -> Any:
+            answer = self.world.call(state, call)
+            return None if answer.outcome != "ok" else decoded(answer.observation)
+
+        return read
+
+    def after(self, state: State, call: ToolCall, where: str) -> State:
+        """The state after a granted call.
+
+        Raises:
+            InputError: The call fails.
+        """
+        made = self.world.call(state, call)
+        if made.outcome != "ok" or made.state is None:
+            fix = "Let a rule object, or change the drawing."
+            raise InputError(f"the granted call {call.name} fails: {made.observation}", where=where, fix=fix)
+        after: State = made.state
+        return after
+
+    def options(self, slot: str, case: Case) -> Mapping[Any, Any]:
+        """The values that a slot may take, with their words, if they are listed."""
+        declared = self.slots[slot]
+        found: Mapping[Any, Any] = self.function(declared.options)(case) if declared.options else declared.choice
+        return found
 
     def spoken(self, slot: str, value: Any, case: Case, rng: random.Random | None = None) -> str:
         """A slot's value as customers say it: in the first way, or in one that is drawn."""

@@ -432,6 +432,8 @@ class _Turn:
             at += 1
         if at < len(self.script.requests):
             self.say(self.script.requests[at].say, "request")
+            if self.script.requests[at].otherwise:
+                self.slots.append("otherwise")
             self.memory = Memory(at=at, seen=self.memory.seen, known=("request",))
         else:
             self._leave(self.script.close or _CLOSE, "leave", key="close")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import SimiaError
 from simia_gym.service import write_fixed
+from simia_gym.types import Task
 
 from .conftest import Simia
 from .service_keys import alter
@@ -141,14 +143,42 @@ def test_rule_without_a_breach_does_not_load(lending: Path) -> None:
         generator(lending)
 
 
-def test_what_a_customer_says_has_the_same_form_for_every_verdict(lending: Path) -> None:
+def turns(task: Task) -> set[str]:
+    """What the customer of a task does."""
+    requests = task.user["requests"]
+    changes = [request["change"] for request in requests if "change" in request]
+    return {
+        *(["vague"] if task.user.get("vague") else []),
+        *("withdraw" if change.get("withdraw") else "change" for change in changes),
+        *("otherwise" for request in requests if request.get("otherwise")),
+        *(f"insist {request['insist']}" for request in requests),
+    }
+
+
+def test_customers_do_the_same_whatever_the_verdict(lending: Path) -> None:
     made = generator(lending)
-    seen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
-    for index in range(1500):
+    shares: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    strangers: set[str] = set()
+    for index in range(3000):
         task = made("train", index)
-        if task.kind in ("hold", "refuse_hold_many"):
-            first = task.user["requests"][0]
-            shape = (*sorted(first), first["insist"], tuple(first["accept"]), len(first["say"]), "vague" in task.user)
-            seen[task.kind == "hold"].add(shape)
-    assert len(seen[True]) >= 4
-    assert seen[True] == seen[False]
+        first = task.user["requests"][0]
+        if task.kind == "stranger":
+            strangers |= turns(task)
+        elif first["id"] == "lend":
+            known = shares[task.kind == "lend"]
+            known.update(["all", *turns(task), *first["slots"]["weeks"]["values"]])
+    allowed, forbidden = shares[True], shares[False]
+    assert {"vague", "change", "otherwise", "insist 0", "insist 2"} <= strangers
+    assert {"withdraw", "change", "otherwise", "four weeks"} <= allowed.keys() == forbidden.keys()
+    assert min(allowed["all"], forbidden["all"]) > 250
+    for name in allowed:
+        assert abs(allowed[name] / allowed["all"] - forbidden[name] / forbidden["all"]) < 0.06, name
+
+
+def test_a_breach_changes_no_words_but_by_its_slots(lending: Path) -> None:
+    rules = lending / "rules.py"
+    told = "for _ in range(count):\n        new_loan(cast, who)"
+    assert told in rules.read_text()
+    rules.write_text(rules.read_text().replace(told, f"drawn.slots['weeks'] = 4\n    {told}"))
+    with pytest.raises(SimiaError, match="changes the slot 'weeks'"):
+        drain(generator(lending), 300)
