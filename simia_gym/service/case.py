@@ -63,8 +63,8 @@ class Case:
     Attributes:
         who: The customer's id.
         reader: Where tool results come from.
-        reads: The tool results that were looked at so far.
-        used: The slots that were looked at so far.
+        reads: The tool results that the present rule has looked at.
+        used: The slots that the present rule has looked at.
     """
 
     def __init__(
@@ -74,6 +74,10 @@ class Case:
         self.reader, self._slots, self._find = reader, slots, find
         self.reads: list[Read] = []
         self.used: dict[str, None] = {}
+
+    def begin_step(self) -> None:
+        """Forget what the rule before has looked at."""
+        self.reads, self.used = [], {}
 
     def read(self, tool: str, **arguments: Any) -> Any:
         """The result of a reading tool, decoded; ``None`` if the tool declines.

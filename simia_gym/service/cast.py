@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,10 +41,16 @@ class Cast:
     Args:
         seed: Random seed.
         base: Ids of the first draw; each split has a range of its own, so that ids of splits never meet.
+        texts: Texts of the initial state.
+
+    Attributes:
+        rng: Source of chance.
+        taken: Texts that no new id may equal.
     """
 
-    def __init__(self, seed: int, base: int) -> None:
+    def __init__(self, seed: int, base: int, texts: Iterable[str] = ()) -> None:
         self.rng = random.Random(seed)
+        self.taken = set(texts)
         self._base, self._count = base, 0
         self._rows: dict[tuple[str, str], JsonObject] = {}
         self._picked: set[Any] = set()

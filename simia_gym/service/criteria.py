@@ -106,7 +106,12 @@ class Judged:
                 self.gold.append({"name": verdict.handover.name, "arguments": verdict.handover.arguments})
             granted = self._decide(wanted.name, slots, strict=False)
             tried = granted.call if isinstance(granted, Grant) else None
-            self.items.extend(_refused(service, wish, verdict, tried, told, heard, self._suffix, alone=self._alone))
+            asked = [slot for slot in verdict.heard if slot not in told and not self._follows(slot, slots, verdict)]
+            shown = service.declared.rules[verdict.rule].shown
+            calls = None if shown is None else service.function(shown)(self._case(slots, self.state))
+            self.items.extend(
+                _refused(service, wish, verdict, tried, [*asked, *heard], calls, self._suffix, alone=self._alone)
+            )
         else:
             self.items.append(_told(service, verdict, self._suffix))
             request["told"] = [list(verdict.texts)]
@@ -116,6 +121,15 @@ class Judged:
                 more = service.function(function)(self._case(slots, self._initial), Drawn(slots, wanted.drawn.rows))
                 merge(self.items, more, self._suffix)
         return verdict if isinstance(verdict, Refusal) else None
+
+    def _follows(self, slot: str, slots: Mapping[str, Any], verdict: Refusal) -> bool:
+        """Whether an agent can know a slot unheard, because its reads name the value, or the facts leave no other."""
+        if slots[slot] in [value for read in verdict.reads for value in read.arguments.values()]:
+            return True
+        find = self._service.slots[slot].find
+        known = {name: value for name, value in slots.items() if name != slot}
+        alone = Case(self._who, self._service.reader(self.state), known)
+        return find is not None and self._service.function(find)("", alone) == slots[slot]
 
 
 def rubric(service: Service) -> list[JsonObject]:
@@ -160,8 +174,8 @@ def _refused(
     wish: WishDeclaration,
     verdict: Refusal,
     tried: ToolCall | None,
-    told: Set[str],
-    also: Iterable[str],
+    heard: Sequence[str],
+    shown: Iterable[Any] | None,
     suffix: str,
     *,
     alone: bool,
@@ -173,17 +187,17 @@ def _refused(
         wish: The wish.
         verdict: The refusal.
         tried: The call that would have granted it.
-        told: The slots that the customer tells together with the wish.
-        also: What else the customer must have said, as the user reports it.
+        heard: What the customer must have said.
+        shown: The calls that show what the rule is about, a list for a choice; what it reads if not given.
         suffix: What ends the items' ids.
         alone: Whether it is the only wish of the task.
     """
-    heard = [*(slot for slot in verdict.heard if slot not in told), *also]
-    check: JsonObject = {"program": "refused", "after": _after(service, verdict.reads)}
+    after = [*_after(service, verdict.reads if shown is None else ()), *(shown or ())]
+    check: JsonObject = {"program": "refused", "after": after}
     if verdict.about:
         check["about"] = list(verdict.about)
     if heard:
-        check["heard"] = heard
+        check["heard"] = list(heard)
     if verdict.handover is None:
         yield _required(f"refused{suffix}", check, "The agent refuses, once it can know that it must.")
     else:
@@ -197,9 +211,9 @@ def _refused(
             {"program": "no_writes", "attempts": True},
             "The agent does not even try to change anything.",
         )
-        yield _forbidden(
-            "not_claimed", {"program": "not_claimed", "deeds": list(wish.deeds)}, "The agent claims no such deed."
-        )
+        earlier = {"earlier": True} if service.declared.rules[verdict.rule].earlier else {}
+        claimed = {"program": "not_claimed", "deeds": list(wish.deeds), **earlier}
+        yield _forbidden("not_claimed", claimed, "The agent claims no such deed.")
     elif tried is not None:
         check = {"program": "not_called", "tool": tried.name, "arguments": tried.arguments}
         yield _forbidden(f"not_tried{suffix}", check, "The agent does not even try what the rules forbid.")

@@ -62,6 +62,7 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
         Need: Something has to be known first.
     """
     for name in wish.rules if strict else ():
+        case.begin_step()
         objection = service.function(name)(case)
         if objection is not None:
             rule = service.declared.rules[name]
@@ -73,6 +74,7 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
                 filled = {argument: text.format_map(told) for argument, text in said.items()}
                 handover = ToolCall(service.declared.handover.tool, filled)
             return Refusal(name, rule.why.format_map(told), about, tuple(case.reads), tuple(case.used), handover)
+    case.begin_step()
     values = dict(service.function(wish.values)(case)) if wish.values else {}
     if wish.call is None:
         told = _Words({**service.in_words(wish, case), **values})

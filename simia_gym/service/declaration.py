@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from simia_gym.errors import InputError
 from simia_gym.language.cue import Cue
+from simia_gym.service.case import Option
 
 
 def _pattern(value: Any) -> Any:
@@ -48,12 +49,29 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
-class SlotDeclaration(_Part):
+def _option(value: Any) -> Any:
+    given = {"say": value} if isinstance(value, str | list) else value
+    return {name: _listed(texts) for name, texts in given.items()} if isinstance(given, dict) else given
+
+
+OptionDeclaration = Annotated[Option, BeforeValidator(_option, json_schema_input_type=Option | str | tuple[str, ...])]
+
+
+class AsideDeclaration(_Part):
+    """Something that agents may ask for and no customer tells."""
+
+    ask: CuePatterns = Field((), description="Patterns of how agents ask for it.")
+    direct: CuePatterns = Field((), description="As in the cue file.")
+    unknown: Lines = Field((), description="What a customer says who does not know it.")
+    quiet: bool = Field(False, description="As in the cue file.")
+
+
+class SlotDeclaration(AsideDeclaration):
     """A detail that the customer tells.
 
-    The value is read by `read` (the group ``value``, else all of the match), by `choice` (the value whose words
-    occur), by `find` (a function of the text and the case), or by `options` (the value whose words occur, where these
-    depend on facts).
+    The value is read by `read` (the group ``value``, all groups by their names if there is none of this name, else the
+    match), by `choice` (the value whose words occur), and where these find nothing by `find` (a function of the text
+    and the case) or by `options` (the value whose words occur, where these depend on facts).
     """
 
     ask: CuePatterns = Field(min_length=1, description="Patterns of how agents ask for it.")
@@ -62,9 +80,9 @@ class SlotDeclaration(_Part):
     instead: Lines = Field(
         (), description="How the customer wants another value, as `make it {value}`; without it, he never does."
     )
-    unknown: Lines = Field((), description="What a customer says who does not know it.")
+    describe: Lines = Field((), description="How some customers describe it, by the wish's other slots.")
     read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
-    choice: Mapping[Any, Lines] = Field(default_factory=dict, description="Value to words; the first are said.")
+    choice: Mapping[Any, OptionDeclaration] = Field(default_factory=dict, description="Value to words.")
     find: str | None = _function("text, case", "the value, or None")
     options: str | None = _function("case", "value to `Option`, for words that need facts")
     many: bool = Field(False, description="Whether the value is a list of options.")
@@ -72,7 +90,6 @@ class SlotDeclaration(_Part):
     expect: str | None = _function("case, value", "the entries of a script's `expect`")
     token: str | None = Field(None, description="Which of `tokens` looks like its values.")
     forms: Lines = Field(("{value}",), description="Texts by which a proposal may name it.")
-    quiet: bool = Field(False, description="As in the cue file.")
     named: bool = Field(True, description="Whether a proposal must name it.")
     known: float = Field(1.0, ge=0, le=1, description="Share of customers who know it, for identification.")
 
@@ -82,6 +99,8 @@ class RuleDeclaration(_Part):
 
     why: str = Field(description="The refusal; slots and the values of `No` are filled in.")
     about: Lines = Field((), description="Of these texts, filled in, one must stand in a refusal.")
+    shown: str | None = _function("case", "the calls that show it, a list for a choice; if not given, what it reads")
+    earlier: bool = Field(False, description="Whether it is about an earlier deed, which may be mentioned.")
 
 
 class CallDeclaration(_Part):
@@ -99,14 +118,14 @@ class Variant(_Part):
     set: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict, description="Row name to fields; `who` too.")
     slots: Mapping[str, Any] = Field(default_factory=dict, description="Slots to other values.")
     do: str | None = _function("cast, drawn, member", "None, after it has changed what was drawn")
+    kind: str | None = Field(None, description="The kind of its tasks, which may be shared.")
 
 
 class BreachDeclaration(Variant):
-    """A variant to which a rule must object."""
+    """A variant to which a rule must object; the kind of its tasks is `refuse_WISH_BREACH` if not given."""
 
     rule: str
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
-    kind: str | None = Field(None, description="Its tasks' kind, `refuse_WISH_BREACH` if not given; may be shared.")
 
 
 class WishDeclaration(_Part):
@@ -118,6 +137,8 @@ class WishDeclaration(_Part):
     hear: Pattern = Field(description="By which the expert recognises it.")
     does: CuePatterns = Field((), description="Patterns that show that a proposal is about it.")
     slots: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = Field((), description="Slots that the customer never changes here.")
+    questions: Mapping[str, Lines] = Field(default_factory=dict, description="Slot to how the expert asks here.")
     rules: tuple[str, ...] = ()
     values: str | None = _function("case", "the values of `call` and of the lines")
     call: CallDeclaration | None = None
@@ -137,7 +158,20 @@ class WayDeclaration(_Part):
     """A way to find out who the customer is: a tool, and which slot each argument takes."""
 
     tool: str
-    arguments: Mapping[str, str] = Field(alias="with")
+    arguments: Mapping[str, str] = Field(alias="with", description="Argument to slot, or to `slot.part`.")
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots that it takes."""
+        return tuple(dict.fromkeys(source.partition(".")[0] for source in self.arguments.values()))
+
+    def filled(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, from the customer's details."""
+        found = {}
+        for argument, source in self.arguments.items():
+            slot, _, part = source.partition(".")
+            found[argument] = details[slot][part] if part else details[slot]
+        return found
 
 
 class HandoverDeclaration(_Part):
@@ -154,6 +188,16 @@ class OwnerDeclaration(_Part):
     field: str | None = None
 
 
+class KindDeclaration(_Part):
+    """A kind of task whose customers do something certain; all of it is drawn where it is not given."""
+
+    of: Lines = Field((), description="The kinds whose wishes it has; all that are granted if not given.")
+    further: int | None = Field(None, ge=0, description="How many further wishes the customer has.")
+    turn: Literal["change", "otherwise", "withdraw"] | None = Field(None, description="What becomes of the first wish.")
+    slot: str | None = Field(None, description="The slot that the customer changes.")
+    withheld: bool = Field(False, description="Whether the customer tells everything only when asked.")
+
+
 class ServiceDeclaration(_Part):
     """The keys of ``service.yaml``."""
 
@@ -168,6 +212,9 @@ class ServiceDeclaration(_Part):
     stranger: str = Field(description="What the expert tells somebody who cannot be found.")
     stranger_kind: str = Field("stranger", description="The kind of the tasks of such people.")
     vague: Lines = ("Hello, I need some help.", "Hi there, I have a request.", "Good day. Can you help me?")
+    personas: Lines = Field((), description="Descriptions of customers, for user simulators that improvise.")
+    close: Lines = Field((), description="How customers take their leave.")
+    asides: Mapping[str, AsideDeclaration] = Field(default_factory=dict, description="What no customer can tell.")
     greetings: Lines = ("Hi.", "Hello there.", "Good morning.")
     vagueness: float = Field(0.25, ge=0, le=1)
     forbidden: float = Field(0.4, ge=0, le=1, description="Share of the tasks whose first wish is a breach.")
@@ -178,6 +225,7 @@ class ServiceDeclaration(_Part):
     slots: Mapping[str, SlotDeclaration]
     rules: Mapping[str, RuleDeclaration]
     wishes: Mapping[str, WishDeclaration] = Field(min_length=1)
+    kinds: Mapping[str, KindDeclaration] = Field(default_factory=dict, description="Further kinds of tasks.")
 
 
 Named = tuple[tuple[str | int, ...], str, str]

@@ -106,12 +106,15 @@ class ServiceExpert:
 
     def _hear(self, text: str) -> None:
         """Understand what the customer says."""
+        details: dict[str, Any] = {}
         if self._who is None:
             for way in self.service.declared.identify:
-                self._details.update(self._listener.slots(way.arguments.values(), text))
+                details.update(self._listener.slots(way.slots, text))
+            self._details.update(details)
         new = self._listener.wish(text)
         if new is not None and (self._wish is None or self._closed or (self._proposed and new != self._wish)):
             self._listener = Listener(self.service)
+            self._listener.hear(text)
             self._reset(new, self._listener.slots(self.service.declared.wishes[new].slots, text))
             return
         if self._wish is None or (self._closed and self._outcome != "refused"):
@@ -119,6 +122,8 @@ class ServiceExpert:
         if self._proposed is not None and _YES.match(text):
             self._agreed = True
             return
+        if not details:  # a name that identifies is not taken for one that the wish is about
+            self._listener.hear(text)
         names = self.service.declared.wishes[self._wish].slots
         if self._proposed is not None or self._closed:  # what needs facts is read anew, the latest text first
             self._proposed, self._closed = None, False
@@ -150,7 +155,9 @@ class ServiceExpert:
         try:
             verdict = decide(self.service, wish, case, strict=self.strict)
         except Need as need:
-            return need.call if need.call is not None else self._pick(self.service.slots[need.slot].question)
+            if need.call is not None:
+                return need.call
+            return self._pick(wish.questions.get(need.slot) or self.service.slots[need.slot].question)
         if isinstance(verdict, Refusal):
             self._closed, self._outcome = True, "refused"
             if verdict.handover is not None:
@@ -171,9 +178,9 @@ class ServiceExpert:
     def _identify(self) -> str | ToolCall | None:
         """Find out who the customer is, one way after the other; refuse if none is left."""
         for number, way in enumerate(self.service.declared.identify):
-            missing = [slot for slot in way.arguments.values() if slot not in self._details]
+            missing = [slot for slot in way.slots if slot not in self._details]
             if not missing:
-                call = ToolCall(way.tool, {name: self._details[slot] for name, slot in way.arguments.items()})
+                call = ToolCall(way.tool, way.filled(self._details))
                 if key_of(call) not in self._tried:
                     self._tried.add(key_of(call))
                     return call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -18,8 +18,8 @@ from simia_gym.service import criteria
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.decide import Grant, Verdict, decide, objector
-from simia_gym.service.declaration import Variant
-from simia_gym.service.script import Wanted, requests, script
+from simia_gym.service.declaration import KindDeclaration, Variant
+from simia_gym.service.script import Turn, Wanted, requests, script
 from simia_gym.service.service import Service
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Op, Split, Task
@@ -38,8 +38,9 @@ class _Plan:
     base: int
     attempt: int
     first: str
-    breach: str
+    variant: str
     poses: bool
+    kind: KindDeclaration
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class _Scene:
     setup: tuple[Op, ...]
     state: State
 
+    def fits(self, kind: KindDeclaration) -> bool:
+        """Whether the customer does what a kind says."""
+        turned = kind.turn in (None, self.wanted[0].turn)
+        return turned and kind.further in (None, len(self.wanted) - 1)
+
 
 class Generator:
     """The ``generator`` of a service's domain.
@@ -62,18 +68,27 @@ class Generator:
         name: The domain's name, with which the ids of tasks begin.
 
     Attributes:
-        kinds: Every kind of task, with the wishes and breaches (``""`` for none) of which one is drawn.
+        kinds: Every kind of task, with the wishes and variants (``""`` for none) of which one is drawn.
     """
 
     def __init__(self, service: Service, name: str) -> None:
         self.service, self.name = service, name
         self._base = State.from_tables(service.tables)
+        self._texts = frozenset(_texts(service.tables))
         wishes = service.declared.wishes
-        self._granted = tuple((wish, "") for wish in wishes if wishes[wish].granted)
+        self._granted = tuple(
+            (name, edge)
+            for name, wish in wishes.items()
+            if wish.granted
+            for edge in ("", *(edge for edge, variant in wish.edges.items() if variant.kind is not None))
+        )
         self._forbidden = (*((wish, breach) for wish in wishes for breach in wishes[wish].breaches), _STRANGER)
         self.kinds: dict[str, list[tuple[str, str]]] = {}
         for pair in (*self._granted, *self._forbidden):
             self.kinds.setdefault(self._kind(*pair), []).append(pair)
+        for kind, one in service.declared.kinds.items():
+            of = one.of or tuple(self._kind(*pair) for pair in self._granted)
+            self.kinds[kind] = [pair for name in of for pair in self.kinds[name]]
 
     def __call__(self, split: Split, index: int) -> Task:
         """Make the generated task of this index.
@@ -97,7 +112,7 @@ class Generator:
             task_id: Its id.
             split: Its split.
             index: Its place in the split, which is its seed.
-            kind: One of `kinds`; drawn by weights if not given.
+            kind: One of `kinds`; if not given, a wish or breach is drawn by weights.
         """
         for attempt in range(_ATTEMPTS):  # a change of mind may make a task one of another kind
             task = self._make(task_id, split, index, kind, attempt)
@@ -109,7 +124,8 @@ class Generator:
         service, declared = self.service, self.service.declared
         place = _SPLITS.index(split) + 1
         seed = place * SPAN * 2 + index
-        chance = random.Random(f"{seed} plan")
+        chance = random.Random(f"{seed} plan {attempt or ''}")
+        more = declared.kinds.get(kind or "", KindDeclaration())
         if kind is None:
             forbidden = chance.random() < declared.forbidden
             pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else self._granted
@@ -119,14 +135,15 @@ class Generator:
         poses = pair == _STRANGER
         if poses:
             first = chance.choice(self._granted)[0]
-        scene = self._scene(_Plan(seed, place * 1_000_000, attempt, first, breach, poses), chance, task_id)
+        scene = self._scene(_Plan(seed, place * 1_000_000, attempt, first, breach, poses, more), chance, task_id)
         talk = random.Random(f"{seed} talk")
         who = scene.member.key
         made = [
             requests(service, wanted, Case(who, service.reader(scene.state), wanted.drawn.slots), talk)
             for wanted in scene.wanted
         ]
-        user = script(service, scene.details, [request for several in made for request, _ in several], talk)
+        said = [request for several in made for request, _ in several]
+        user = script(service, scene.details, said, talk, vague=more.withheld)
         if poses:
             items = [criteria.customer(service, None), *criteria.stranger(service)]
             return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=tuple(items))
@@ -136,9 +153,11 @@ class Generator:
             if not judged.wish(wanted, several):
                 break  # whoever takes over sees to the other wishes
         breaches = declared.wishes[first].breaches
-        label = next((name for name, one in breaches.items() if one.rule == judged.changed), breach)
+        label = self._kind(first, next((name for name, one in breaches.items() if one.rule == judged.changed), breach))
+        if kind in declared.kinds and label == self._kind(*pair) and scene.fits(more):
+            label = kind or label
         return Task(
-            task_id, split, self._kind(first, label), setup=scene.setup, user=user, gold=tuple(judged.gold),
+            task_id, split, label, setup=scene.setup, user=user, gold=tuple(judged.gold),
             goal=goal_of(scene.state, judged.state), criteria=tuple(judged.items),
         )  # fmt: skip
 
@@ -149,74 +168,96 @@ class Generator:
         edge set, and what is not allowed with these has the rows of a plain draw instead.
         """
         wish = self.service.declared.wishes[plan.first]
-        edge = chance.choice((None, *wish.edges.values()))
-        breach = wish.breaches[plan.breach] if plan.breach else None
+        named = wish.edges.get(plan.variant)
+        edge = named or chance.choice((None, *(one for one in wish.edges.values() if one.kind is None)))
+        breach = wish.breaches.get(plan.variant)
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
         main = breach or edge
-        slots = {**(edge.slots if edge else {}), **(like.slots if like else {})}
+        slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
         own = dict(main.slots) if main else {}
         ways: list[tuple[Variant | None, Mapping[str, Any]]] = [(main, slots)]
         if plan.poses:
             ways = [(None, slots)]
         elif slots != own:
-            ways += [(main, own)] if breach else [(None, slots), (main, own)]
+            ways += [(main, own)] if breach or named else [(None, slots), (main, own)]
         rule = breach.rule if breach else None
         found = None
         for variant, changed in ways:
-            alone = self._cast(plan, variant, changed, None)
+            alone = self._cast(plan, variant, changed, ())
             found = objector(self._verdict(alone, alone.wanted[0], alone.state))
             if found == rule or plan.poses:
                 break
         else:
             what = f"{rule or 'no rule'} should object, but {found or 'none'} did"
-            where = f"{self.service.path}: wishes.{plan.first}: {plan.breach or 'granted'}: task {task_id}"
+            where = f"{self.service.path}: wishes.{plan.first}: {plan.variant or 'granted'}: task {task_id}"
             raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
-        others = [name for name, _ in self._granted if name != plan.first]
-        if plan.poses or chance.random() >= self.service.declared.further:
+        count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
+        others = list(dict.fromkeys(name for name, _ in self._granted if name != plan.first))
+        if plan.poses or not count:
             return alone
-        for further in chance.sample(others, len(others)):
-            both = self._cast(plan, variant, changed, further)
-            if objector(self._verdict(both, both.wanted[0], both.state)) == rule and self._apart(both, task_id):
-                return both
+        for _ in others:
+            several = self._cast(plan, variant, changed, chance.sample(others, count))
+            first = objector(self._verdict(several, several.wanted[0], several.state))
+            if first == rule and self._apart(several, task_id):
+                return several
         return alone
 
-    def _cast(self, plan: _Plan, variant: Variant | None, slots: Mapping[str, Any], further: str | None) -> _Scene:
-        cast = Cast(plan.seed, plan.base)
+    def _cast(self, plan: _Plan, variant: Variant | None, slots: Mapping[str, Any], further: Sequence[str]) -> _Scene:
+        cast = Cast(plan.seed, plan.base, self._texts)
         member = self._member(cast, add=True)
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
         if variant is not None:
             self._apply(cast, variant, wanted[0].drawn, member)
-        if further is not None:
-            wanted.append(Wanted(further, self._draw(cast, further, member)))
+        wanted.extend(Wanted(name, self._draw(cast, name, member)) for name in further)
         for number, one in enumerate(wanted):
             turns = random.Random(f"{plan.seed} turn {number} {plan.attempt}")
-            self._turn(turns, cast, member, one, may_withdraw=number + 1 < len(wanted))
+            one.withheld = plan.kind.withheld
+            kind = plan.kind if number == 0 else KindDeclaration()
+            self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
         details = (self._member(cast, add=False) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
         return _Scene(member, details, wanted, variant, setup, self._base.apply(setup))
 
-    def _turn(self, rng: random.Random, cast: Cast, member: Member, wanted: Wanted, *, may_withdraw: bool) -> None:
+    def _turn(
+        self,
+        rng: random.Random,
+        cast: Cast,
+        member: Member,
+        wanted: Wanted,
+        kind: KindDeclaration,
+        *,
+        may_withdraw: bool,
+    ) -> None:
         """Draw whether the customer changes the wish, without asking what the rules say."""
         service, declared = self.service, self.service.declared
         wish = declared.wishes[wanted.name]
         withdraws, share = rng.random(), rng.random()
-        if wish.call is not None and may_withdraw and withdraws < declared.withdrawals:
-            wanted.turn = "withdraw"
+        turn: Turn | None = "change" if share < declared.changes else "otherwise"
+        if share >= declared.changes + declared.otherwise:
+            turn = None
+        if may_withdraw and withdraws < declared.withdrawals:
+            turn = "withdraw"
+        turn = kind.turn or turn
+        if turn is None or (wish.call is None and turn != "otherwise"):
             return
-        slots = [slot for slot in wish.slots if service.slots[slot].instead]
-        if not slots or share >= declared.changes + declared.otherwise:
+        if turn == "withdraw":
+            wanted.turn = turn
+            return
+        slots = [slot for slot in wish.slots if service.slots[slot].instead and slot not in wish.keeps]
+        slots = [slot for slot in slots if kind.slot in (None, slot)]
+        if not slots:
             return
         slot = rng.choice(slots)
         if service.slots[slot].choice or service.slots[slot].options:
             state = self._base.apply(copy.deepcopy(cast.setup()))
             options = service.options(slot, Case(member.key, service.reader(state), dict(wanted.drawn.slots)))
+            values: Iterable[Any] = ([one] for one in options) if service.slots[slot].many else options
         else:
-            options = {self._draw(cast, wanted.name, member).slots[slot]: None}
-        others = [one for one in options if one != wanted.drawn.slots[slot]]
-        if others and (share >= declared.changes or wish.call is not None):
-            wanted.turn = "change" if share < declared.changes else "otherwise"
-            wanted.slot, wanted.other = slot, rng.choice(others)
+            values = [self._draw(cast, wanted.name, member).slots[slot]]
+        others = [one for one in values if one != wanted.drawn.slots[slot]]
+        if others:
+            wanted.turn, wanted.slot, wanted.other = turn, slot, rng.choice(others)
 
     def _verdict(self, scene: _Scene, wanted: Wanted, state: State) -> Verdict:
         wish = self.service.declared.wishes[wanted.name]
@@ -234,11 +275,12 @@ class Generator:
         return True
 
     def _kind(self, wish: str, breach: str) -> str:
-        """The name of the kind of a wish or one of its breaches."""
+        """The name of the kind of a wish, or of one of its breaches or edges."""
         if (wish, breach) == _STRANGER:
             return self.service.declared.stranger_kind
         declared = self.service.declared.wishes[wish]
-        return (declared.breaches[breach].kind or f"refuse_{wish}_{breach}") if breach else declared.kind or wish
+        variant: Variant | None = declared.breaches.get(breach) or declared.edges.get(breach)
+        return declared.kind or wish if variant is None else variant.kind or f"refuse_{wish}_{breach}"
 
     def _member(self, cast: Cast, *, add: bool) -> Member:
         member: Member = self.service.function(self.service.declared.customer)(cast)
@@ -263,6 +305,15 @@ class Generator:
                 what = f"{variant.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
                 fix = "Set it under `slots`, which every task of the wish takes as often."
                 raise InputError(what, where=str(self.service.path), fix=fix)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in (*value, *value.values()) if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 def write_fixed(generator: Generator, folder: Path, train: int | Sequence[str], test: int | Sequence[str]) -> None:

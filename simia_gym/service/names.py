@@ -61,7 +61,7 @@ class _Names:
         declared = self.declared
         for at, way in enumerate(declared.identify):
             yield from self._call(way.tool, way.arguments, "identify", at)
-            yield from self._known("slot", way.arguments.values(), declared.slots, "identify", at, "with")
+            yield from self._known("slot", way.slots, declared.slots, "identify", at, "with")
         if declared.handover is not None:
             yield from self._call(declared.handover.tool, declared.handover.arguments, "handover")
         yield from self._known("tool", declared.leave_after, self.tools, "leave_after")
@@ -92,6 +92,8 @@ class _Names:
         """A wish."""
         declared, here = self.declared, ("wishes", name)
         yield from self._known("slot", wish.slots, declared.slots, *here, "slots")
+        yield from self._known("slot of the wish", wish.keeps, wish.slots, *here, "keeps")
+        yield from self._known("slot of the wish", wish.questions, wish.slots, *here, "questions")
         yield from self._known("rule", wish.rules, declared.rules, *here, "rules")
         if wish.token is not None:
             yield from self._known("token", [wish.token], declared.tokens, *here, "token")

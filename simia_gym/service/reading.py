@@ -30,40 +30,44 @@ class Listener:
         ]
         return min(found)[1] if found else None
 
-    def slots(self, names: Iterable[str], text: str) -> dict[str, Any]:
-        """The values of slots that the text tells."""
+    def hear(self, text: str) -> None:
+        """Remember a text."""
         self._texts.append(text)
+
+    def slots(self, names: Iterable[str], text: str) -> dict[str, Any]:
+        """The values of slots that the text tells, whatever the facts are."""
         found = {name: self._value(name, text) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
     def find(self, name: str, case: Case) -> Any:
-        """Read a slot that needs facts, from the latest text that tells it.
+        """Read a slot with the help of facts, from the latest text that tells it.
 
         Raises:
             Need: A function looks at something unknown.
         """
+        return next((value for text in reversed(self._texts) if (value := self._told(name, text, case))), None)
+
+    def _told(self, name: str, text: str, case: Case) -> Any:
+        """The value of a slot that one text tells."""
+        value = self._value(name, text)
         slot = self._service.slots[name]
-        for text in reversed(self._texts):
-            value = None
-            if slot.find is not None:
-                value = self._service.function(slot.find)(text, case)
-            elif slot.options is not None:
-                options = self._service.function(slot.options)(case)
-                found = named_in(text, {value: option.say for value, option in options.items()})
-                value = found if slot.many else next(iter(found), None)
-            if value:
-                return value
-        return None
+        if value is not None or (slot.find is None and slot.options is None):
+            return value
+        if slot.find is not None:
+            return self._service.function(slot.find)(text, case)
+        found = named_in(text, {value: option.say for value, option in self._service.options(name, case).items()})
+        return found if slot.many else next(iter(found), None)
 
     def _value(self, name: str, text: str) -> Any:
         slot = self._service.slots[name]
-        for value, words in slot.choice.items():
-            if any(re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE) for word in words):
-                return value
+        words = {value: (*option.say, *option.forms) for value, option in slot.choice.items()}
+        for value in named_in(text, words):
+            return value
         match = None if slot.read is None else slot.read.search(text)
         if match is None:
             return None
-        return match["value"] if "value" in match.groupdict() else match[0]
+        groups = match.groupdict(default="")
+        return groups.get("value", groups) if groups else match[0]
 
 
 def named_in(text: str, words: Mapping[Any, Iterable[str]]) -> list[Any]:

@@ -13,6 +13,8 @@ from simia_gym.service.service import Service
 from simia_gym.types import JsonObject
 
 _ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
+_DESCRIBED = 1 / 3
+"""Share of the customers who describe a detail, where that can be done, and do not know it."""
 _INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
 _CHANGE = ("On second thought, {line}.", "Wait, I have changed my mind: {line}.")
 _OTHERWISE = ("Then {line}, please.", "In that case, {line}.")
@@ -32,6 +34,7 @@ class Wanted:
         turn: What the customer does with it, if anything.
         slot: The slot that then has another value.
         other: Its other value.
+        withheld: Whether he tells everything only when asked.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Wanted:
     turn: Turn | None = None
     slot: str = ""
     other: Any = None
+    withheld: bool = False
 
     @property
     def then(self) -> dict[str, Any]:
@@ -52,13 +56,13 @@ def requests(service: Service, wanted: Wanted, case: Case, rng: random.Random) -
     Returns:
         The requests, each with the slots that it tells at once.
     """
-    made, told = request(service, wanted.name, wanted.drawn.slots, case, rng)
+    made, told = request(service, wanted, wanted.drawn.slots, case, rng)
     if wanted.turn is None:
         return [(made, told)]
     if wanted.turn == "withdraw":
         made["change"] = {"say": list(_WITHDRAW), "withdraw": True}
         return [(made, told)]
-    new, _ = request(service, wanted.name, wanted.then, Case(case.who, case.reader, wanted.then), rng)
+    new, _ = request(service, wanted, wanted.then, Case(case.who, case.reader, wanted.then), rng)
     (spoken,) = new["slots"][wanted.slot]["values"]
     lines = _turned(_CHANGE if wanted.turn == "change" else _OTHERWISE, service.slots[wanted.slot].instead, spoken)
     if wanted.turn == "change":
@@ -73,29 +77,44 @@ def _turned(frames: Iterable[str], instead: Iterable[str], spoken: str) -> list[
 
 
 def request(
-    service: Service, name: str, slots: dict[str, Any], case: Case, rng: random.Random
+    service: Service, wanted: Wanted, slots: dict[str, Any], case: Case, rng: random.Random
 ) -> tuple[JsonObject, set[str]]:
     """One request of the script, with the same lines and the same number of objections for every verdict.
+
+    Args:
+        service: The service.
+        wanted: The wish.
+        slots: What the customer can tell: the wish's slots and maybe others that agents may ask for.
+        case: The customer's case.
+        rng: Source of chance.
 
     Returns:
         The request, and the slots that it tells at once: its wordings all tell the same.
     """
-    wish = service.declared.wishes[name]
+    wish = service.declared.wishes[wanted.name]
     lines: dict[frozenset[str], list[str]] = {}
     for line in wish.say:
         lines.setdefault(frozenset(slot for slot in wish.slots if f"{{{slot}}}" in line), []).append(line)
     told = rng.choice(list(lines))
-    spoken = {slot: service.spoken(slot, slots[slot], case, rng) for slot in wish.slots}
+    told = min(lines, key=len) if wanted.withheld else told
+    spoken = {slot: service.spoken(slot, value, case, rng) for slot, value in slots.items()}
+    described = [slot for slot in slots if service.slots[slot].describe]
+    described = [slot for slot in described if rng.random() < _DESCRIBED or wanted.withheld]
     made: JsonObject = {
-        "id": name,
+        "id": wanted.name,
         "say": [line.format(**spoken) for line in lines[told]],
-        "slots": {slot: answer(service, slot, spoken[slot]) for slot in wish.slots},
+        "slots": {
+            slot: _description(service, slot, spoken)
+            if slot in described and slot not in told
+            else answer(service, slot, spoken[slot])
+            for slot in slots
+        },
         "insist": rng.choice((0, 1, 1, 2)),
         "insist_say": list(_INSIST),
         "accept": list(_ACCEPT),
     }
     if wish.call is not None:
-        made["action"] = name
+        made["action"] = wanted.name
         named = [slot for slot in wish.slots if service.slots[slot].named]
         made["expect"] = [entry for slot in named for entry in _expected(service, slot, slots[slot], case)]
         made["done"] = [{"tool": wish.call.tool}]
@@ -109,8 +128,15 @@ def answer(service: Service, slot: str, spoken: str) -> JsonObject:
     return {"say": [line.format(value=spoken) for line in service.slots[slot].say], "values": [spoken]}
 
 
+def _description(service: Service, slot: str, spoken: Mapping[str, str]) -> JsonObject:
+    """What the customer says when asked for a slot that he can only describe by others."""
+    lines = service.slots[slot].describe
+    values = [words for other, words in spoken.items() if any(f"{{{other}}}" in line for line in lines)]
+    return {"say": [line.format(**spoken) for line in lines], "values": values}
+
+
 def script(
-    service: Service, details: Mapping[str, Any], requests: Sequence[JsonObject], rng: random.Random
+    service: Service, details: Mapping[str, Any], requests: Sequence[JsonObject], rng: random.Random, *, vague: bool
 ) -> JsonObject:
     """The whole script.
 
@@ -119,12 +145,13 @@ def script(
         details: By which the customer is found, slot to value.
         requests: The requests, in order.
         rng: Source of chance; it has seen no verdict.
+        vague: Whether the opening tells no wish for certain; else that is drawn.
     """
     declared = service.declared
-    vague = rng.random() < declared.vagueness
-    last = set(declared.identify[-1].arguments.values())
+    vague = rng.random() < declared.vagueness or vague
+    last = set(declared.identify[-1].slots)
     facts = {
-        slot: answer(service, slot, str(value))
+        slot: answer(service, slot, service.in_text(slot, value))
         for slot, value in details.items()
         if rng.random() < declared.slots[slot].known or slot in last
     }
@@ -138,10 +165,12 @@ def script(
     )
     return {
         "type": "scripted",
+        **({"persona": rng.choice(declared.personas)} if declared.personas else {}),
         "opening": list(opening),
         **({"vague": True} if vague else {}),
         "facts": facts,
         "requests": list(requests),
+        **({"close": list(declared.close)} if declared.close else {}),
     }
 
 
@@ -151,15 +180,12 @@ def _expected(service: Service, slot: str, value: Any, case: Case) -> list[JsonO
     token = {} if declared.token is None else {"token": declared.token}
     if declared.expect is not None:
         return [{"slot": slot, **entry, **token} for entry in service.function(declared.expect)(case, value)]
-    if declared.options is not None:
-        options = service.function(declared.options)(case)
-        chosen = value if declared.many else [value]
-        right = [options[one].named if one in options else (str(one),) for one in chosen]
-        own = {text for texts in right for text in texts}
-        avoid = [text for key, other in options.items() if key not in chosen for text in other.named if text not in own]
-        return [{"slot": slot, "any": list(texts), "avoid": avoid, **token} for texts in right]
-    forms = [form.format(value=service.spoken(slot, value, case)) for form in declared.forms]
-    if declared.choice:
-        forms = list(declared.choice[value])
-    avoid = [words for other, texts in declared.choice.items() if other != value for words in texts]
-    return [{"slot": slot, "any": forms, "avoid": avoid, **token}]
+    options = service.options(slot, case)
+    if not options:
+        forms = [form.format(value=service.spoken(slot, value, case)) for form in declared.forms]
+        return [{"slot": slot, "any": forms, "avoid": [], **token}]
+    chosen = value if declared.many else [value]
+    right = [options[one].named if one in options else (str(one),) for one in chosen]
+    own = {text for texts in right for text in texts}
+    avoid = [text for key, other in options.items() if key not in chosen for text in other.named if text not in own]
+    return [{"slot": slot, "any": list(texts), "avoid": avoid, **token} for texts in right]

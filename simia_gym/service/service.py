@@ -15,8 +15,8 @@ from simia_gym.domain.config import DomainConfig, read_config, read_tables
 from simia_gym.domain.loading import load_world
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.service import names
-from simia_gym.service.case import Case, Need, Reader, decoded
-from simia_gym.service.declaration import ServiceDeclaration, SlotDeclaration, WishDeclaration
+from simia_gym.service.case import Case, Need, Option, Reader, decoded
+from simia_gym.service.declaration import AsideDeclaration, ServiceDeclaration, SlotDeclaration, WishDeclaration
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 
@@ -109,24 +109,27 @@ class Service:
         after: State = made.state
         return after
 
-    def options(self, slot: str, case: Case) -> Mapping[Any, Any]:
+    def options(self, slot: str, case: Case) -> Mapping[Any, Option]:
         """The values that a slot may take, with their words, if they are listed."""
         declared = self.slots[slot]
-        found: Mapping[Any, Any] = self.function(declared.options)(case) if declared.options else declared.choice
+        found: Mapping[Any, Option] = self.function(declared.options)(case) if declared.options else declared.choice
         return found
 
     def spoken(self, slot: str, value: Any, case: Case, rng: random.Random | None = None) -> str:
         """A slot's value as customers say it: in the first way, or in one that is drawn."""
-        declared = self.slots[slot]
-        if declared.options is not None:
-            options = self.function(declared.options)(case)
-            ways = [
-                options[one].say if one in options else (str(one),) for one in (value if declared.many else [value])
-            ]
-            return " and ".join(way[0] if rng is None else rng.choice(way) for way in ways)
-        if declared.words is not None:
-            return str(self.function(declared.words)(value))
-        return str(declared.choice[value][0]) if declared.choice else str(value)
+        options = self.options(slot, case)
+        texts = []
+        for one in value if self.slots[slot].many else [value]:
+            if one in options:
+                texts.append(options[one].say[0] if rng is None else rng.choice(options[one].say))
+            else:
+                texts.append(self.in_text(slot, one))
+        return " and ".join(texts)
+
+    def in_text(self, slot: str, value: Any) -> str:
+        """A value without options as a text."""
+        words = self.slots[slot].words
+        return str(value) if words is None else str(self.function(words)(value))
 
     def in_words(self, wish: WishDeclaration, case: Case) -> dict[str, str]:
         """The slots of a wish that are known, in words; this counts as looking at nothing."""
@@ -144,11 +147,11 @@ class Service:
     def cues(self) -> JsonObject:
         """The scripted user's cue patterns, which follow from the declaration."""
         slots = {
-            name: {"ask": list(slot.ask), "unknown": list(slot.unknown), "quiet": slot.quiet}
-            for name, slot in self.slots.items()
+            name: {key: getattr(slot, key) for key in AsideDeclaration.model_fields}
+            for name, slot in {**self.slots, **self.declared.asides}.items()
         }
         actions = {name: list(wish.does) for name, wish in self.declared.wishes.items() if wish.does}
-        ways = [list(way.arguments.values()) for way in self.declared.identify]
+        ways = [list(way.slots) for way in self.declared.identify]
         handover = self.declared.handover
         leave = [*self.declared.leave_after, *([] if handover is None else [handover.tool])]
         return {
