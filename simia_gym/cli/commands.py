@@ -28,6 +28,7 @@ OWN = {
     "replay": "replay:replay_record",
     "show": "show:show_episode",
     "verify-recorded": "verify_recorded:verify",
+    "export": "export:export_records",
     "check": "check:check_domain",
     "new-domain": "new_domain:write_domain",
     "schema": "schema:print_schema",

@@ -22,10 +22,12 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.list_envs import describe_environment
 from simia_gym.cli.options import AsJson
+from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
-from simia_gym.domain.registration import env_ids
+from simia_gym.domain.loading import load_domain
+from simia_gym.domain.registration import domain_path, env_ids, resolve_env
 from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, probe
 from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
@@ -67,6 +69,9 @@ def examine(
         str | None, typer.Option(metavar="NAME", help="Try this model. [default: those that the variables name]")
     ] = None,
     base_url: Annotated[str | None, typer.Option(metavar="URL", help="Its OpenAI-compatible endpoint.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Check what this domain needs, too: a folder.")
+    ] = None,
     json: AsJson = False,
 ) -> int:
     """Check this installation, and what the endpoints of models can do.
@@ -79,7 +84,7 @@ def examine(
     """
     output = Output(json)
     probed = [(target, asyncio.run(_probed(target))) for target in _targets(model, base_url)]
-    findings = [*_packages(), *_variables(), *_environments(), *_models(probed)]
+    findings = [*_packages(), *_variables(), *_environments(domain), *_models(probed)]
     wrong = [item for item in findings if item.ok is False]
     output.say(f"{counted(len(wrong), 'problem')}:" if wrong else "no problem found")
     for item in wrong:
@@ -192,12 +197,13 @@ def _variables() -> Iterator[Finding]:
         yield Finding("variable", name, None, "set" if os.environ.get(name) else "not set")
 
 
-def _environments() -> Iterator[Finding]:
+def _environments(own: str | None) -> Iterator[Finding]:
     """Findings on every environment, and on one short episode of the first that loads, with the ``null`` policy."""
     first: str | None = None
-    for env in env_ids():
+    for env in [*env_ids(), *([own] if own is not None else [])]:
         try:
             row = describe_environment(env)
+            yield from _needs(env)
         except InputError as error:
             yield Finding("environment", env, False, str(error))
             continue
@@ -214,3 +220,13 @@ def _environments() -> Iterator[Finding]:
     valid = verdict is not None and verdict.valid
     says = f"{episode.turn} turns, ended by {episode.ended}" if valid else str(verdict and verdict.reason)
     yield Finding("episode", first, valid, says)
+
+
+def _needs(env: str) -> Iterator[Finding]:
+    """Findings on what a domain needs of this machine, by its own ``doctor``."""
+    name, own = resolve_env(env)
+    domain = load_domain(own or domain_path(name))
+    examine_domain = domain.hook("doctor")
+    if examine_domain is not None:
+        with foreign_code(domain.folder):
+            yield from [Finding(domain.name, *found) for found in examine_domain()]

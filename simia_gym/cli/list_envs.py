@@ -11,7 +11,7 @@ from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.domain import SPLITS
-from simia_gym.domain.registration import env_ids
+from simia_gym.domain.registration import env_ids, resolve_env
 from simia_gym.errors import InputError
 
 
@@ -21,7 +21,8 @@ def describe_environment(env: str) -> dict[str, Any]:
     Raises:
         InputError: The environment does not load.
     """
-    suite = load_suite(EnvConfig(env=env, split="all"))
+    name, folder = resolve_env(env)
+    suite = load_suite(EnvConfig(env=name, domain=folder, split="all"))
     domain = suite.domain
     return {
         "id": env,

@@ -8,7 +8,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -51,6 +51,18 @@ def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> ob
             found = getattr(found, part)
         except AttributeError:
             raise InputError(f"{source} has no {name!r} ({spec})", where=where, fix=_suggest(name, module)) from None
+    return found
+
+
+def load_function(spec: str, *, folder: Path | None = None, where: str = "") -> Callable[..., Any]:
+    """Import a function by name; see `load_object`.
+
+    Raises:
+        InputError: As `load_object`, or the object cannot be called.
+    """
+    found = load_object(spec, folder=folder, where=where)
+    if not callable(found):
+        raise InputError(f"{spec!r} is not a function", where=where, fix="Name a function.")
     return found
 
 

@@ -107,6 +107,9 @@ class DomainConfig(BaseModel):
         "transcript", description="What a policy is shown: transcript, page, steps, or a function of the history."
     )
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
+    verify: str | None = Field(None, description="Function of simia verify-recorded.")
+    export: str | None = Field(None, description="Function of simia export.")
+    doctor: str | None = Field(None, description="Function of simia doctor.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
     roles: dict[Annotated[str, Field(pattern=NAME)], str] = Field(

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from simia_gym.actions import Grammar, Replies
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_text
 from simia_gym.common.json_encoding import encode
@@ -33,6 +33,7 @@ from simia_gym.views.render import Renderer
 from simia_gym.views.slices import Slicer
 
 _REMEMBERED = 1024
+Hook = Literal["verify", "export", "doctor"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 FIXED_SPLITS: tuple[Split, ...] = ("train", "test")
 """The splits that have files of tasks; ``all`` is both."""
@@ -343,6 +344,17 @@ class Domain:
         if self.config.generator is None or self.data is not None:
             return None
         return cast("Callable[[Split, int], Task]", load_object(self.config.generator, folder=self.folder))
+
+    def hook(self, command: Hook) -> Callable[..., Any] | None:
+        """The function that the domain adds to a command, if ``domain.yaml`` names one; loaded when it is asked for.
+
+        ``verify(domain, path)`` runs recorded rollouts of the domain's benchmark again. It returns numbers, with
+        ``agree``, whether nothing differs, and ``differences``, texts. ``export(domain, records)`` returns records as
+        one JSON value in the benchmark's own format. ``doctor()`` yields what the domain needs of this machine: a name,
+        whether it is in order (``None`` if either is fine), and what was found.
+        """
+        name, where = getattr(self.config, command), f"{self.folder / 'domain.yaml'}: {command}"
+        return None if name is None else load_function(name, folder=self.folder, where=where)
 
     def make_reward(self, judge_model: ChatModel | None = None, judge_scope: str = "llm", votes: int = 1) -> Reward:
         """Make a reward function; one object can judge many episodes, one at a time.

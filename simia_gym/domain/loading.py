@@ -10,7 +10,7 @@ from typing import Any, cast
 import orjson
 
 from simia_gym.actions import Grammar, get_grammar
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.files import Lines, read_json, read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import EPISODE
@@ -170,10 +170,7 @@ class _Loader:
     def _function(self, key: str) -> Any:
         """The function that a key of ``domain.yaml`` names, if any."""
         name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
-        function = None if name is None else load_object(name, folder=self.folder, where=where)
-        if name is not None and not callable(function):
-            raise DomainError(f"{name!r} is not a function", where=where, fix="Name a function.")
-        return function
+        return None if name is None else load_function(name, folder=self.folder, where=where)
 
     def _history(self) -> HistoryView | None:
         where = f"{self.folder / 'domain.yaml'}: history"

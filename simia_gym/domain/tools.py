@@ -21,7 +21,7 @@ import jsonschema_rs
 from pydantic import ConfigDict, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
 from simia_gym.errors import InputError
@@ -347,8 +347,6 @@ def _made(parts: JsonObject, where: str, folder: Path | None = None) -> ToolSpec
         if unknown:
             fix = f"It has: {', '.join(spec.parameters.get('properties', {})) or 'none'}."
             raise InputError(f"text shows {sorted(unknown)}, which the tool does not take", where=place, fix=fix)
-        condition = load_object(error.when, folder=folder, where=place) if isinstance(error.when, str) else error.when
-        if condition is not None and not callable(condition):
-            raise InputError(f"{error.when!r} is not a function", where=place, fix="Name a function.")
+        condition = load_function(error.when, folder=folder, where=place) if isinstance(error.when, str) else error.when
         object.__setattr__(error, "condition", condition)
     return spec

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
@@ -27,7 +27,7 @@ from simia_gym.common.files import read_json
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import EPISODE
-from simia_gym.domain.domain import SPLITS, Domain
+from simia_gym.domain.domain import SPLITS, Domain, Hook
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import TaskList, task_to_json
@@ -182,6 +182,8 @@ def _check_files(domain: Domain, report: Report) -> Problems:
         fix = "Write what the agent is to do and what it must not."
         yield DomainError("the policy text is empty", where=str(domain.folder / config.policy), fix=fix)
     yield from prompt_problems(domain.folder)
+    for command in get_args(Hook):
+        domain.hook(command)  # raises if it cannot be loaded
     fix = "Write a task into it, or leave the split out of domain.yaml."
     for split, name in config.tasks.items():
         if not domain.tasks.get(split):

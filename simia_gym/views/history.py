@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from simia_gym.actions import Grammar, strip_thinking
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.types import Calls, Message, ToolCall
 
@@ -84,14 +84,11 @@ def compile_history(name: str, *, folder: Path, where: str = "history") -> Histo
         return None
     if name in _VIEWS:
         return HistoryView(name, _VIEWS[name])
-    known = [TRANSCRIPT, *_VIEWS]
-    fix = f"Use {', '.join(known)}, or file.py:function."
     if ":" not in name:
-        raise InputError(f"there is no history {name!r}", where=where, fix=f"{did_you_mean(name, known)}{fix}")
-    function = load_object(name, folder=folder, where=where)
-    if not callable(function):
-        raise InputError(f"{name!r} is not a function", where=where, fix=fix)
-    return HistoryView(name, cast("Callable[[History], str]", function))
+        known = [TRANSCRIPT, *_VIEWS]
+        fix = f"{did_you_mean(name, known)}Use {', '.join(known)}, or file.py:function."
+        raise InputError(f"there is no history {name!r}", where=where, fix=fix)
+    return HistoryView(name, load_function(name, folder=folder, where=where))
 
 
 def _read(events: Iterable[Mapping[str, Any]], instruction: str, grammar: Grammar) -> History:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, cast
 
 import orjson
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
@@ -51,10 +51,7 @@ def compile_render(spec: Any, where: str = "render", *, folder: Path | None = No
         return None
     where = f"{where}, render"
     if isinstance(spec, str):
-        function = load_object(spec, folder=folder, where=where)
-        if not callable(function):
-            raise InputError(f"{spec!r} is not a function", where=where, fix=_FIX)
-        return _guarded(cast(Renderer, function), spec)
+        return _guarded(load_function(spec, folder=folder, where=where), spec)
     if not isinstance(spec, Mapping) or len(spec) != 1 or next(iter(spec)) not in _KINDS:
         raise InputError(f"{spec!r} is no rule", where=where, fix=_FIX)
     ((kind, text),) = spec.items()

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.common.json_encoding import encode, hash_of
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault
 from simia_gym.state import State, make_pointer
 from simia_gym.types import JsonObject, Row, ToolCall
 from simia_gym.views.placeholders import STAR, Context, Step, Template, as_text
@@ -146,11 +146,7 @@ def compile_reads(reads: Iterable[Any], where: str, *, folder: FilePath | None =
     views: dict[str, View] = {}
     for each in selectors:
         if each.view is not None:
-            function = load_object(each.view, folder=folder, where=f"{where}, reads {each.source}")
-            if not callable(function):
-                fix = "Name a function of state and call."
-                raise InputError(f"{each.view!r} is not a function", where=where, fix=fix)
-            views[each.view] = cast(View, function)
+            views[each.view] = load_function(each.view, folder=folder, where=f"{where}, reads {each.source}")
     return Slicer(selectors, views, where, cap)
 
 

@@ -109,9 +109,11 @@ BAD: list[tuple[str, ...]] = [
     (f"doctor {PLACE}", "no model is named"),
     ("new-domain desk", "not an empty folder"),
     ("new-domain desk/domain.yaml", "not an empty folder"),
-    ("verify-recorded x", "Missing option '--data'"),
+    ("verify-recorded x", "Missing option '--rollouts'"),
+    ("verify-recorded retail --rollouts x", "Add --data DIR"),
+    ("export nowhere x.json", "nowhere: there is no such"),
     ("verify-recorded simia/retal-v0 --data . --rollouts x", "Did you mean 'simia/retail-v0'?"),
-    ("verify-recorded webshop --data . --rollouts r.jsonl", "no recorded rollouts of this domain"),
+    ("verify-recorded webshop --rollouts r.jsonl", "no recorded rollouts of this domain"),
 ]
 
 

@@ -37,6 +37,8 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("domain.yaml", "version: 1", "version: [1", 2, "domain.yaml:", "not valid YAML"),
     ("domain.yaml", "max_turns", "max_turn", 2, "domain.yaml:", "max_turn"),
     ("domain.yaml", "LibraryWorld", "Nothing", 2, "domain.yaml", "Nothing"),
+    ("domain.yaml", "+", "doctor: world.py:needs\n", 1, "domain.yaml: doctor", "world.py has no 'needs'"),
+    ("domain.yaml", "+", "history: pages\n", 2, "domain.yaml: history", "'pages'"),
     ("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = (", 2, "domain.yaml", "line"),
     ("state.json", "}", "}}", 2, "state.json:", "not valid JSON"),
     ("rubric.yaml", "+", "- &a [*a]\n", 2, "rubric.yaml", "recursive"),

@@ -55,6 +55,17 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
 
 
+def test_doctor_asks_a_domain_what_it_needs(simia: Simia) -> None:
+    assert simia("new-domain", "desk").code == 0
+    with Path("desk", "domain.yaml").open("a") as file:
+        file.write("doctor: needs.py:needs\n")
+    Path("desk", "needs.py").write_text('def needs():\n    yield "stamp", False, "there is none"\n')
+    result = simia("doctor", "--domain", "desk", "--json")
+    (need,) = [item for item in result.json["findings"] if item["part"] == "desk"]
+    assert (result.code, need) == (1, {"part": "desk", "name": "stamp", "ok": False, "says": "there is none"})
+    assert "desk stamp: there is none" in simia("doctor", "--domain", "desk").out
+
+
 def test_new_domain_is_sound_and_runs_at_once(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(new_domain.TEMPLATES, "installed", ignore=shutil.ignore_patterns("__pycache__"))
     for path in Path("installed").rglob("*"):

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from simia_gym.envs._tau2.recorded import read_recordings, same_database, verify
 from simia_gym.envs.retail.benchmark import load
 from simia_gym.envs.retail.build import load_tables
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.errors import InputError
-from simia_gym.evaluation.recorded import read_recordings, same_database, verify
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 

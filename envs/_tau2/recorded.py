@@ -1,4 +1,4 @@
-"""Executes recorded episodes of a public benchmark again and counts matching tool results and rewards.
+"""Executes recorded episodes of tau2-bench again and counts matching tool results and rewards.
 
 Every recorded tool result is compared byte for byte with the observation of the domain's world on the same data. Every
 recorded reward is compared with a reward computed here on the basis ``database*communicate``, which is 1 if the user or
@@ -19,11 +19,11 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from simia_gym.common.files import read_jsonl
+from simia_gym.common.files import read_json, read_jsonl
+from simia_gym.common.formatting import one_line, shown
 from simia_gym.common.json_encoding import decode
 from simia_gym.common.validation import validated
-from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import domain_path
+from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
 from simia_gym.state import State
@@ -33,6 +33,7 @@ BASIS = "database*communicate"
 SHOWN = 5
 """How many mismatches are shown in full."""
 
+_LONGEST = 70
 _OWN_END = ("user_stop", "agent_stop")
 _LAYOUT = "A line is an object with id, messages, reward and gold_actions."
 
@@ -128,37 +129,55 @@ class Recording(BaseModel):
         return [(calls[number], answers[number]) for number in sorted(answers)]
 
 
-def verify_recorded(domain: str, *, data: Path | str, rollouts: Path | str) -> JsonObject:
-    """Execute recorded rollouts again and compare tool results and rewards.
+def verify_rollouts(domain: Domain, rollouts: Path) -> JsonObject:
+    """Execute recorded rollouts again, on the benchmark's data: ``verify`` of a domain's ``domain.yaml``.
 
     Args:
-        domain: The domain's name or environment id, such as ``desk`` or ``simia/desk-v0``.
-        data: The benchmark's data directory for the domain.
-        rollouts: JSONL file; per line ``id, messages, reward, gold_actions``, ``communicate_info`` or ``outputs``, and
-            optionally ``db_match`` and ``termination``.
+        domain: The domain.
+        rollouts: The benchmark's own file of results, or a JSONL file; per line ``id, messages, reward, gold_actions``,
+            ``communicate_info`` or ``outputs``, and optionally ``db_match`` and ``termination``.
 
     Returns:
-        Counts ``pairs, identical, mismatches, episodes, outcome_checked, outcome_agree, outcome_unknown``, the
-        ``basis``, and up to five of the ``first_mismatches`` and ``first_disagreements``.
+        What `verify` does; ``agree``, and ``differences`` as texts.
 
     Raises:
-        InputError: The domain, the data or the file cannot be read; names the line.
+        InputError: The domain has no such data, or the file cannot be read; names the line.
     """
-    folder = domain_path(domain if domain.startswith("simia/") else f"simia/{domain}-v0")
-    loaded = load_domain(folder, data=data)
-    if loaded.world is None:
-        raise InputError(f"{loaded.name} has no world to execute calls in", where=str(folder))
-    return verify(loaded.world, loaded.base, Path(rollouts), domain=loaded.name)
+    if domain.world is None or domain.data is None:
+        what = f"{domain.name} has not loaded the benchmark's data"
+        raise InputError(what, where="data", fix="Add --data DIR, the benchmark's directory for the domain.")
+    found = verify(domain.world, domain.base, rollouts, domain=domain.name)
+    agree = not found["mismatches"] and found["outcome_agree"] == found["outcome_checked"]
+    differing = [*found["first_mismatches"], *found["first_disagreements"]]
+    return {**found, "agree": agree, "differences": [*map(_describe, differing)]}
+
+
+def _describe(item: JsonObject) -> str:
+    """One short line about an observation or an outcome that differs."""
+    what = "outcome"
+    expected, got = item["expected"], item["got"]
+    if "call" in item:
+        what = f"{item['call']['name']} {shown(item['call']['arguments'], _LONGEST)}"
+        # The common beginning of two long observations would fill the line: cut it.
+        same = next((i for i, (one, other) in enumerate(zip(expected, got, strict=False)) if one != other), 0)
+        begin = max(0, same - _LONGEST // 3)
+        expected, got = (f"{'…' if begin else ''}{text[begin:]}" for text in (expected, got))
+    expected, got = (one_line(str(value), _LONGEST) for value in (expected, got))
+    return f"episode {item['episode']}, {what}: expected {expected}, got {got}"
 
 
 def verify(world: World, base: State, rollouts: Path, *, domain: str | None = None) -> JsonObject:
-    """Execute recorded rollouts again in a world; see `verify_recorded`.
+    """Execute recorded rollouts again in a world; see `verify_rollouts`.
 
     Args:
         world: The world.
         base: The initial state of every episode.
-        rollouts: The JSONL file.
+        rollouts: The file.
         domain: The domain's name; an episode whose ``domain`` differs is an error.
+
+    Returns:
+        Counts ``pairs, identical, mismatches, episodes, outcome_checked, outcome_agree, outcome_unknown``, the
+        ``basis``, and up to five of the ``first_mismatches`` and ``first_disagreements``.
     """
     pairs = identical = episodes = checked = agree = unknown = 0
     mismatches: list[JsonObject] = []
@@ -229,14 +248,13 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[tuple[Rec
     """Read recorded episodes, each with its answered calls.
 
     Args:
-        path: The JSONL file.
+        path: The benchmark's file of results, whose name ends with ``.json``, or the JSONL file.
         domain: The domain's name. A line with another ``domain`` is an error; a line without one is accepted.
 
     Raises:
         InputError: The file cannot be read, or a line is not a recorded episode; names the line.
     """
-    for number, value in read_jsonl(path, what="file of rollouts"):
-        where = f"{path}:{number}"
+    for where, value in _values(path):
         if not isinstance(value, dict):
             raise InputError("is no recorded episode", where=where, fix=_LAYOUT)
         try:
@@ -248,3 +266,56 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[tuple[Rec
             what = f"is an episode of the domain {recording.domain!r}, not {domain!r}"
             raise InputError(what, where=where, fix="Name the rollouts of this domain.")
         yield recording, answered
+
+
+class _Criteria(BaseModel):
+    actions: list[JsonObject] | None = None
+    communicate_info: list[str] | None = None
+
+
+class _Task(BaseModel):
+    id: str
+    evaluation_criteria: _Criteria | None = None
+
+
+class _DatabaseCheck(BaseModel):
+    db_match: bool | None = None
+
+
+class _RewardInfo(BaseModel):
+    reward: float | None = None
+    db_check: _DatabaseCheck | None = None
+
+
+class _Simulation(BaseModel):
+    id: str
+    task_id: str
+    messages: list[JsonObject] | None = None
+    reward_info: _RewardInfo | None = None
+    termination_reason: str | None = None
+
+
+class _Results(BaseModel):
+    tasks: list[_Task]
+    simulations: list[_Simulation]
+
+
+def _values(path: Path) -> Iterator[tuple[str, Any]]:
+    """The recordings of a file with their places, not checked yet."""
+    if path.suffix != ".json":
+        yield from ((f"{path}:{number}", value) for number, value in read_jsonl(path, what="file of rollouts"))
+        return
+    found = validated(_Results, read_json(path, what="file of results"), where=f"{path}: ")
+    criteria = {task.id: task.evaluation_criteria or _Criteria() for task in found.tasks}
+    for number, run in enumerate(found.simulations):
+        wanted, judged = criteria.get(run.task_id, _Criteria()), run.reward_info or _RewardInfo()
+        recording: JsonObject = {
+            "id": run.id,
+            "messages": run.messages or [],
+            "gold_actions": wanted.actions,
+            "communicate_info": wanted.communicate_info,
+            "reward": judged.reward,
+            "db_match": None if judged.db_check is None else judged.db_check.db_match,
+            "termination": run.termination_reason,
+        }
+        yield f"{path}: simulations[{number}]", recording

@@ -1,0 +1,93 @@
+"""Records in the benchmark's own format, and such files run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.cli.app import run as simia
+from simia_gym.types import JsonObject
+
+POLICY = """
+import json
+
+class Agent:
+    def __init__(self):
+        call = {{"name": "cancel_pending_order", "arguments": {{"order_id": {order!r}, "reason": "no longer needed"}}}}
+        wrong = {{"name": "get_user_details", "arguments": {{"user_id": "nobody"}}}}
+        calls = "".join(f"<tool_call>{{json.dumps(each)}}</tool_call>" for each in (wrong, call))
+        said = ["It is cancelled, and you get 47 back.", "Is there anything else?", "Bye."]
+        self.left = ["<tool_call>oops", calls, *said]
+
+    def act(self, messages):
+        return self.left.pop(0)
+"""
+
+
+@pytest.fixture
+def results(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (task, _) = map(json.loads, (directory / "tasks_train.jsonl").read_text().splitlines())
+    order = task["evaluation_criteria"]["actions"][1]["arguments"]["order_id"]
+    Path("agent.py").write_text(POLICY.format(order=order))
+    words = ["rollout", "retail", "--data", str(directory), "--policy", "agent.py:Agent", "--max-turns", "5"]
+    assert simia([*words, "--out", "record.jsonl"]) == 0
+    assert simia(["export", "record.jsonl", "results.json"]) == 0
+    return Path("results.json")
+
+
+def verified(directory: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, JsonObject]:
+    capsys.readouterr()
+    code = simia(["verify-recorded", "retail", "--data", str(directory), "--rollouts", str(results), "--json"])
+    found: JsonObject = json.loads(capsys.readouterr().out)
+    return code, found
+
+
+def test_what_is_exported_runs_again(directory: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = json.loads(results.read_text())
+    first, second = written["simulations"]
+    assert [task["id"] for task in written["tasks"]] == [run["task_id"] for run in (first, second)] == ["0", "1"]
+    assert written["tasks"][0]["user_scenario"]["instructions"]["reason_for_call"] == "Cancel an order."
+    assert [action["name"] for action in written["tasks"][0]["evaluation_criteria"]["actions"]] == [
+        "get_user_details",
+        "cancel_pending_order",
+    ]
+    assert (first["reward_info"]["reward"], second["reward_info"]["reward"]) == (1.0, 0.0)
+    assert second["reward_info"]["db_check"] == {"db_match": False, "db_reward": 0.0}
+    calls = next(message["tool_calls"] for message in first["messages"] if message.get("tool_calls"))
+    answers = [message for message in first["messages"] if message["role"] == "tool"]
+    assert [answer["id"] for answer in answers] == [call["id"] for call in calls]
+    assert [answer["error"] for answer in answers] == [True, False]
+    assert first["termination_reason"] == "user_stop"
+    code, found = verified(directory, results, capsys)
+    assert (code, found["pairs"], found["identical"]) == (0, 4, 4)
+    assert (found["outcome_checked"], found["outcome_agree"]) == (2, 2)
+
+
+def test_what_differs_is_told_in_short_lines(
+    directory: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: Any = json.loads(results.read_text())
+    answers = [message for message in written["simulations"][0]["messages"] if message["role"] == "tool"]
+    answers[1]["content"] = answers[1]["content"].replace("47", "48") + "\n"
+    written["simulations"][1]["reward_info"]["reward"] = 1.0
+    results.write_text(json.dumps(written))
+    code, found = verified(directory, results, capsys)
+    assert (code, len(found["differences"])) == (1, 2)
+    assert all("\n" not in text and len(text) < 400 for text in found["differences"])
+    assert "cancel_pending_order" in found["differences"][0]
+    assert found["differences"][1].endswith("outcome: expected 1.0, got 0.0")
+
+
+def test_only_tasks_of_the_benchmark_are_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for env, what in (("retail", "its task is none of the benchmark's"), ("webshop", "no format of its own")):
+        assert simia(["rollout", env, "--policy", "null", "--episodes", "1", "--out", f"{env}.jsonl"]) == 0
+        assert simia(["export", f"{env}.jsonl", "results.json"]) == 2
+        assert what in capsys.readouterr().err
+        assert not Path("results.json").exists()
