@@ -24,6 +24,8 @@ def replay_record(
 ) -> int:
     """Run a record again and prove it bit for bit, or show the first divergence.
 
+    What a tool declares as unrepeatable (masks) is not compared; the result says where equality held only up to masks.
+
     Returns:
         The exit code: 0, or 1 if the replay of a record diverges.
 
@@ -31,22 +33,23 @@ def replay_record(
         InputError: The file or its environment cannot be read.
     """
     output = Output(json)
-    records = proven = 0
+    records = proven = masked = 0
     first: Proof | None = None
     with output.console.status("replaying") as status:
         for proof in replay_file(file, data=data):
             records += 1
             proven += proof.proven
+            masked += proof.masked > 0
             first = first or (None if proof.proven else proof)
             status.update(f"replaying: proven {proven} of {records}")
     if not records:
         raise InputError("holds no record", where=str(file), fix="Give a file that `simia rollout` wrote.")
-    output.say(f"{file}: proven {proven} of {records}")
+    output.say(f"{file}: proven {proven} of {records}" + (f", {masked} of them up to masks" if masked else ""))
     if first is not None:
         output.say(_describe(file, first))
     names = ("line", "task", "event", "path", "expected", "got", "reason")
     divergence = None if first is None else {name: getattr(first, name) for name in names}
-    output.result({"file": str(file), "records": records, "proven": proven, "divergence": divergence})
+    output.result({"file": str(file), "records": records, "proven": proven, "masked": masked, "divergence": divergence})
     return 0 if first is None else 1
 
 

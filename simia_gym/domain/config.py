@@ -11,28 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import Lines, read_json, read_yaml
 from simia_gym.common.validation import validated
+from simia_gym.domain.limits import Limits
 from simia_gym.errors import DomainError
 from simia_gym.users import USERS
 
 NAME = r"^[a-z][a-z0-9_]*$"
 SUPPLIED = {"user": "scripted", "cues": "{}:cues", "rubric": "{}:rubric", "generator": "{}:generator"}
 """What a service supplies for keys of ``domain.yaml``."""
-
-
-class Limits(BaseModel):
-    """Sizes that a domain may change: of calls, and of the answers of a model that simulates tools."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    arguments: int = Field(default=10_000, ge=1, strict=True, description="Arguments of a call, in bytes of JSON.")
-    slice: int = Field(
-        default=60_000, ge=1, strict=True, description="Rows shown to the model for a call, in bytes of JSON."
-    )
-    observation: int = Field(
-        default=40_000, ge=1, strict=True, description="Observation that a model writes, in characters."
-    )
-    operations: int = Field(default=100, ge=1, strict=True, description="Operations, and revealed rows, of one answer.")
-    value: int = Field(default=20_000, ge=1, strict=True, description="Value of an operation, in bytes of JSON.")
 
 
 class EndRule(BaseModel):

@@ -19,6 +19,7 @@ from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig, EndRule
 from simia_gym.domain.content import content_hash
 from simia_gym.domain.data import DomainData
+from simia_gym.domain.limits import Limits
 from simia_gym.domain.tasks import TaskList, index_in, task_hash
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World, own_code, world_opening
@@ -281,6 +282,10 @@ class Domain:
         """
         name = self.config.state_schema
         return None if name is None else read_state_schema(self.folder / name)
+
+    def limits(self, tool: str) -> Limits:
+        """The greatest sizes of a tool's calls and answers; for a name that is no tool's, the domain's."""
+        return self.config.limits.but(self.specs[tool].limits if tool in self.specs else None)
 
     def slicer(self, tool: str) -> Slicer:
         """The function that selects the slice of the state that a tool's calls may read or change."""

@@ -90,6 +90,7 @@ class _Loader:
         slicers, renderers = self._compiled(specs)
         if world is not None:
             world.renderers.update(renderers)
+            world.limit(self.config.limits)
         opening = self.try_(lambda: self._function("opening"), None)
         info = self.try_(lambda: self._function("info"), None)
         history = self.try_(self._history, None)
@@ -205,7 +206,7 @@ class _Loader:
         for name, spec in specs.items():
             try:
                 slicers[name] = compile_reads(
-                    spec.reads, f"tool {name}", folder=self.folder, cap=self.config.limits.slice
+                    spec.reads, f"tool {name}", folder=self.folder, cap=self.config.limits.but(spec.limits).slice
                 )
                 renderers[name] = compile_render(spec.render, f"tool {name}", folder=self.folder)
             except InputError as error:

@@ -24,6 +24,7 @@ from pydantic.dataclasses import dataclass
 from simia_gym.common.dotted_names import load_function
 from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
+from simia_gym.domain.limits import TOO_LARGE, Limits
 from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.state.frozen import freeze, thaw
@@ -36,6 +37,8 @@ Route = Literal["any", "world", "llm"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__simia_tool__"
+MASK = "<masked>"
+"""What stands in a masked text for everything that a mask matches."""
 Condition = Callable[[State, Mapping[str, Any]], bool]
 
 
@@ -89,6 +92,9 @@ class ToolSpec:
         route: What may simulate the tool in a hybrid: ``world``, ``llm`` or ``any``.
         errors: The errors that a valid call may get, in the order in which they are checked; if there are any, no
             other code is accepted.
+        limits: Sizes that differ from the domain's, such as ``{"value": 1_000_000}``.
+        masks: Regular expressions of what cannot be repeated in its answers, such as a process id. A comparison ignores
+            what they match, in the observation and in the texts that the call writes.
     """
 
     name: str
@@ -102,6 +108,8 @@ class ToolSpec:
     render_errors: StrictBool = False
     route: Route = "any"
     errors: tuple[DeclaredError, ...] = ()
+    limits: Limits | None = None
+    masks: tuple[str, ...] = ()
 
     @cached_property
     def schema(self) -> JsonObject:
@@ -123,6 +131,10 @@ class ToolSpec:
             marks["route"] = self.route
         if self.errors:
             marks["errors"] = [error.entry for error in self.errors]
+        if self.limits is not None:
+            marks["limits"] = self.limits.model_dump(exclude_unset=True)
+        if self.masks:
+            marks["masks"] = list(self.masks)
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,6 +170,30 @@ class ToolSpec:
                 return True
         return False
 
+    def wrong_error(self, code: str, *, asked: bool = True) -> str:
+        """Why the tool cannot have failed with an error; empty if it can, or if it declares none.
+
+        Args:
+            code: The error's code.
+            asked: Whether code has asked the conditions in this state, and none was true.
+        """
+        possible = [error.code for error in self.errors if error.condition is None or not asked]
+        if not self.errors or code in (*possible, TOO_LARGE):
+            return ""
+        known = any(error.code == code for error in self.errors)
+        what = "does not occur here" if known else f"is no error of {self.name}"
+        return f"error_code {code!r} {what}; possible: {', '.join(possible) or 'none, so the call succeeds'}"
+
+    def masked(self, value: Any) -> Any:
+        """A JSON value with a mark for everything in its texts that `masks` match."""
+        if isinstance(value, str):
+            for pattern in self.masks:
+                value = re.sub(pattern, MASK, value)
+            return value
+        if isinstance(value, Mapping):
+            return {self.masked(key): self.masked(item) for key, item in value.items()}
+        return [self.masked(item) for item in value] if isinstance(value, Sequence) else value
+
     @cached_property
     def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
         return tuple(pointer_parts(f"/{pattern}") for pattern in self.writes)
@@ -187,6 +223,8 @@ def tool(
     render_errors: bool = False,
     route: Route = "any",
     errors: Iterable[DeclaredError] = (),
+    limits: Mapping[str, int] | None = None,
+    masks: Iterable[str] = (),
 ) -> Callable[[F], F]:
     """Declare a world's method as a tool.
 
@@ -199,6 +237,8 @@ def tool(
         render_errors: See `ToolSpec.render_errors`.
         route: See `ToolSpec.route`.
         errors: See `ToolSpec.errors`.
+        limits: See `ToolSpec.limits`.
+        masks: See `ToolSpec.masks`.
 
     Returns:
         The decorator. The method's first argument after ``self`` is the `Draft`.
@@ -206,11 +246,8 @@ def tool(
 
     def mark(function: F) -> F:
         marks = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
-        setattr(
-            function,
-            _MARK,
-            {**marks, "render": render, "render_errors": render_errors, "route": route, "errors": tuple(errors)},
-        )
+        marks |= {"render": render, "render_errors": render_errors, "route": route, "errors": tuple(errors)}
+        setattr(function, _MARK, {**marks, "limits": limits, "masks": tuple(masks)})
         return function
 
     return mark
@@ -341,6 +378,14 @@ def _made(parts: JsonObject, where: str, folder: Path | None = None) -> ToolSpec
     if spec.render_errors and spec.render is None:
         fix = "Give x-simia.render, or leave render_errors out."
         raise InputError("x-simia.render_errors has no rule to render by", where=where.removesuffix(": "), fix=fix)
+    for pattern in spec.masks:
+        try:
+            wrong = "it matches the empty text" if re.search(pattern, "") else ""
+        except re.error as error_:
+            wrong = str(error_)
+        if wrong:
+            fix = "Write a regular expression that matches what cannot be repeated."
+            raise InputError(f"the mask {pattern!r} cannot be used: {wrong}", where=where.removesuffix(": "), fix=fix)
     for error in spec.errors:
         place = f"{where.removesuffix(': ')}, error {error.code}"
         unknown = set(parse_template(error.text, place).arguments()) - set(spec.parameters.get("properties", {}))

@@ -17,7 +17,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
+from simia_gym.domain.limits import TOO_LARGE, Limits
 from simia_gym.domain.tool_models import ToolModels
 from simia_gym.domain.tools import ToolSpec, declared_tools
 from simia_gym.errors import Fault, InputError, ToolError
@@ -41,16 +43,19 @@ class World:
         waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
         io: Whether a tool, `opening` or `end` is a coroutine function.
         renderers: Tool name to the function that writes its observation. A loaded domain sets them.
+        limits: Tool name to the greatest sizes of its calls and answers.
     """
 
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
     waiting: ClassVar[frozenset[str]] = frozenset()
     io: ClassVar[bool] = False
+    limits: Mapping[str, Limits] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Collect the tools once per class."""
         super().__init_subclass__(**kwargs)
         cls.tools = declared_tools(cls)
+        cls.limits = {name: Limits().but(spec.limits) for name, spec in cls.tools.items()}
         cls.waiting = frozenset(name for name in cls.tools if inspect.iscoroutinefunction(getattr(cls, name)))
         cls.io = bool(cls.waiting) or any(map(inspect.iscoroutinefunction, (cls.opening, cls.end)))
 
@@ -58,6 +63,10 @@ class World:
         self.options: Mapping[str, Any] = dict(options or {})
         self.renderers: dict[str, Renderer | None] = {}
         self.models: ToolModels | None = None
+
+    def limit(self, limits: Limits) -> None:
+        """Set a domain's limits; those that a tool sets for itself stay."""
+        self.limits = {name: limits.but(spec.limits) for name, spec in self.tools.items()}
 
     async def ask(self, role: str, text: str, *, system: str = "") -> str:
         """Ask the language model of a role that ``domain.yaml`` declares under ``roles``; for tools.
@@ -138,7 +147,10 @@ class World:
 
     async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; like `call`, but other episodes go on while a tool waits."""
-        refusal = self.refuse(state, call, feedback) or declared_error(self.tools[call.name], state, call, feedback)
+        refusal = self.refuse(state, call, feedback)
+        if refusal is None and 4 * len(repr(call.arguments)) > self.limits[call.name].arguments:
+            refusal = refuse_size(call, self.limits[call.name])  # a character has at most four bytes
+        refusal = refusal or declared_error(self.tools[call.name], state, call, feedback)
         return self._with_page(refusal, state, call, feedback) if refusal else await self.execute(state, call, feedback)
 
     async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
@@ -158,9 +170,8 @@ class World:
         except Exception as error:
             known = self.as_tool_error(error, spec)
             if known is not None:
-                if spec.errors and known.code not in {declared.code for declared in spec.errors}:
-                    message = f"tool {call.name} gave the error {known.code!r}, which it does not declare"
-                    raise Fault("bug", message, role="world") from error
+                if problem := spec.wrong_error(known.code):
+                    raise Fault("bug", f"tool {call.name} failed: {problem}", role="world") from error
                 answer = error_transition(error_text(known.message, known.why, feedback), known.code)
                 return self._with_page(answer, state, call, feedback)
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -174,6 +185,10 @@ class World:
         if result is None and spec.render is not None:
             result = own_code(f"render of {call.name}", cast(Renderer, self.renderer(call.name)), after, call)
         observation = result if isinstance(result, str) else _write_result(result)
+        limits = self.limits[call.name]
+        if (ops or len(observation) > limits.observation) and (large := limits.too_large(ops, observation)):
+            answer = error_transition(f"Error: the answer is too large: {large}", TOO_LARGE)
+            return self._with_page(answer, state, call, feedback)
         return Transition(observation, ops, end=end, info=own_code("info", self.info, after), state=after)
 
     def renderer(self, tool: str) -> Renderer | None:
@@ -312,6 +327,14 @@ def refuse_call(tools: Mapping[str, ToolSpec], call: ToolCall, feedback: Feedbac
         return None
     message = f"Invalid arguments for {call.name}: {spec.problem(call.arguments)}"
     return error_transition(error_text(message, why_invalid(spec), feedback), "invalid_arguments")
+
+
+def refuse_size(call: ToolCall, limits: Limits) -> Transition | None:
+    """Answer a call whose arguments are too large; ``None`` for any other."""
+    if (size := len(encode(call.arguments))) <= limits.arguments:
+        return None
+    text = f"Error: The arguments of {call.name} have {size} bytes; {limits.arguments} are the most."
+    return error_transition(text, "invalid_arguments")
 
 
 def declared_error(spec: ToolSpec, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:

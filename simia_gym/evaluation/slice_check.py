@@ -6,8 +6,10 @@ observation.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
@@ -36,28 +38,44 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
                 yield name, f"its rendering rule names the argument {argument!r}, which the tool does not have"
 
 
-def gold_problems(domain: Domain, tasks: Iterable[Task]) -> dict[str, str]:
-    """Check the gold calls of tasks in a domain with a world; gives each wrong tool's first problem.
+class CallCheck(NamedTuple):
+    """A checked call.
+
+    Attributes:
+        whole: The world's transition on the whole state.
+        problems: The problems of the tool's declaration.
+        masked: Whether the answer on the slice is the same only up to the tool's masks.
+    """
+
+    whole: Transition
+    problems: list[str]
+    masked: bool = False
+
+
+def gold_problems(domain: Domain, tasks: Iterable[Task]) -> tuple[dict[str, str], Counter[str]]:
+    """Check the gold calls of tasks in a domain with a world.
 
     Tasks that cannot run are skipped, because other checks report them.
+
+    Returns:
+        Each wrong tool's first problem; and per tool, how many of its calls are the same only up to its masks.
     """
     found: dict[str, str] = {}
+    masked: Counter[str] = Counter()
     for task in tasks:
         with suppress(Fault, PatchError, KeyError, InputError):
             state = domain.begun(task)
             for call in gold_calls(task):
-                transition, problems = call_problems(domain, state, call)
-                state = state if transition.state is None else transition.state
-                if problems:
-                    found.setdefault(call.name, problems[0])
-    return found
+                checked = call_problems(domain, state, call)
+                state = state if checked.whole.state is None else checked.whole.state
+                masked[call.name] += checked.masked
+                if checked.problems:
+                    found.setdefault(call.name, checked.problems[0])
+    return found, +masked
 
 
-def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str]]:
+def call_problems(domain: Domain, state: State, call: ToolCall) -> CallCheck:
     """Check a call in the domain's world, on the whole state and on the slice.
-
-    Returns:
-        The world's transition on the whole state, and the problems of the tool's declaration.
 
     Raises:
         Fault: The world failed on the whole state.
@@ -66,24 +84,29 @@ def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transit
     assert world is not None
     whole = world.call(state, call)
     if world.refuse(state, call) is not None:
-        return whole, []
-    return whole, [*_slice_problems(domain, state, call, whole), *_render_problems(domain, call, whole)]
+        return CallCheck(whole, [])
+    problem, masked = _slice_problem(domain, state, call, whole)
+    return CallCheck(whole, [*problem, *_render_problems(domain, call, whole)], masked)
 
 
-def _slice_problems(domain: Domain, state: State, call: ToolCall, whole: Transition) -> Iterator[str]:
+def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transition) -> tuple[list[str], bool]:
+    """The first difference of the answer on the slice, if any, and whether it is the same only up to masks."""
     assert domain.world is not None
-    if not domain.specs[call.name].reads and domain.specs[call.name].effect != "none":
-        return  # missing reads are reported as a note on the default
+    spec, masked = domain.specs[call.name], False
+    if not spec.reads and spec.effect != "none":
+        return [], False  # missing reads are reported as a note on the default
     try:
         part = domain.world.call(domain.slicer(call.name)(state, call).state(), call)
     except Fault as fault:
-        yield f"its reads are too small or too large, the world cannot run on the slice: {fault.message}"
-        return
+        return [f"its reads are too small or too large, the world cannot run on the slice: {fault.message}"], False
     for name in ("outcome", "error_code", "observation", "ops", "end"):
         before, after = getattr(whole, name), getattr(part, name)
         if encode(before) != encode(after):
-            yield f"on the slice that its reads give, {name} is {shown(after)} and not {shown(before)}"
-            return
+            same = encode(spec.masked(before)) == encode(spec.masked(after))
+            if not same:
+                return [f"on the slice that its reads give, {name} is {shown(after)} and not {shown(before)}"], False
+            masked = True
+    return [], masked
 
 
 def _render_problems(domain: Domain, call: ToolCall, whole: Transition) -> Iterator[str]:

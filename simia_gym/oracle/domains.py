@@ -41,7 +41,9 @@ class KnownDomain:
             raise Refused(f"domain {name!r} has no world; start the oracle with a folder that has one")
         try:
             make = cast(type[World], load_object(self.config.world, folder=self._folder))
-            return make({**self.config.options, **self._given})
+            world = make({**self.config.options, **self._given})
+            world.limit(self.config.limits)
+            return world
         except (InputError, ValueError) as error:
             raise Refused(f"the world of {name!r} cannot be created: {error}") from error
 

@@ -23,6 +23,7 @@ from simia_gym.record.verdict import to_json
 from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
 from simia_gym.simulators.pins import MemoryPins
+from simia_gym.simulators.repeating import RepeatingSimulator
 from simia_gym.state import make_pointer
 from simia_gym.types import JsonObject, Message, Task
 
@@ -35,6 +36,7 @@ class Proof:
         line: Line number of the record in its file, from 1.
         task: Id of its task.
         proven: Whether every event, the hash and the verdict are the same.
+        masked: Number of answers that were the same only up to the masks of their tools.
         event: Index of the first event that differs; ``None`` if only another field of the record differs.
         path: JSON Pointer to the difference inside that event, or inside the record.
         expected: The recorded value.
@@ -45,6 +47,7 @@ class Proof:
     line: int
     task: str
     proven: bool
+    masked: int = 0
     event: int | None = None
     path: str = ""
     expected: Any = None
@@ -79,11 +82,11 @@ def replay_file(path: Path | str, *, data: str | None = None) -> Iterator[Proof]
             first = seen.setdefault(record.key, record.line)
             if first != record.line:
                 raise _DivergenceError(None, "/key", record.key, None, f"line {first} holds the same episode")
-            replayer.check(record, raw)
+            masked = replayer.check(record, raw)
         except _DivergenceError as error:
-            yield Proof(record.line, record.task, False, *error.found)
+            yield Proof(record.line, record.task, False, 0, *error.found)
         else:
-            yield Proof(record.line, record.task, True)
+            yield Proof(record.line, record.task, True, masked)
 
 
 class _Replayer:
@@ -94,8 +97,12 @@ class _Replayer:
         self._suites: dict[bytes, Suite] = {}
         self._models, self._pins = RecordedModel(), MemoryPins()
 
-    def check(self, record: Record, raw: bytes) -> None:
-        """Replay one record and compare every byte of its line; what differs is raised."""
+    def check(self, record: Record, raw: bytes) -> int:
+        """Replay one record and compare every byte of its line; what differs is raised.
+
+        Returns:
+            The number of answers that were the same only up to masks.
+        """
         suite = self._load(record)
         now = suite.domain.hash
         if now != record.domain_hash:
@@ -107,10 +114,11 @@ class _Replayer:
         except InputError as error:
             reason = "there is no such task" if error.where == "task" else error.what
             raise _DivergenceError(None, "/task", record.task, None, reason) from error
-        episode = self._run(suite, task, record)
+        episode, repeated = self._run(suite, task, record)
         _compare_events(record, episode)
         _compare_job(record, task)
         _compare_bytes(record, raw)
+        return repeated.masked
 
     def _load(self, record: Record) -> Suite:
         config = EnvConfig.from_json(record.config)
@@ -130,15 +138,16 @@ class _Replayer:
             self._suites[name] = load_suite(config, resources)
         return self._suites[name]
 
-    def _run(self, suite: Suite, task: Task, record: Record) -> Episode:
+    def _run(self, suite: Suite, task: Task, record: Record) -> tuple[Episode, RepeatingSimulator]:
         with foreign_code(suite.domain.folder):
             episode = suite.episode()
+        repeated = episode.simulator = RepeatingSimulator(episode.simulator, suite.domain, record.events)
         policy = _Recorded(record)
         self._models.load(record.events, record.fault)
         self._pins.clear()  # each record is verified independently
         group = world_group(record.run.get("seed", 0), record.group)
         run_sync(play(episode, task, seed=record.seed, policy=policy, group=group), inline=episode.inline)
-        return episode
+        return episode, repeated
 
 
 class _Recorded:

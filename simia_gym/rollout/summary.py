@@ -91,7 +91,7 @@ class Summary:
         rejected: Number of simulator replies that broke rules and were rejected.
         shadow: In shadow runs, the number of simulator replies that were compared with the world's (``answers``), and
             how many of them differ in ``outcome``, ``error_code`` or ``observation``, or have ``wrong``, ``missed`` or
-            ``spurious`` state values.
+            ``spurious`` state values; and how many are equal in something only up to masks (``masked``).
     """
 
     all: Tally = field(default_factory=Tally)
@@ -132,6 +132,8 @@ class Summary:
             self.shadow[name] += not note[name]
         for name in ("wrong", "missed", "spurious"):
             self.shadow[name] += note.get(name, 0) > 0
+        if note.get("masked"):
+            self.shadow["masked"] += 1
 
     @property
     def invalid(self) -> int:

@@ -198,7 +198,7 @@ class CheckedSimulator:
         spec, context = asked.spec, asked.context
         removed = _removed(context) if data["reveals"] else set[str]()
         rows = asked.slice.tables if spec.reads else None  # a tool without reads may change any row
-        limits = self.domain.config.limits
+        limits = self.domain.limits(spec.name)
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None

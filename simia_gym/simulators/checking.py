@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from simia_gym.domain.config import Limits
+from simia_gym.domain.limits import Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.types import ReplySchema
@@ -131,12 +131,12 @@ def check_answer(
         Rejected: The answer breaks rules; it has all violations.
         Fault: A check of the domain raised an exception on the state before the call.
     """
-    wrong = [*words_wrong(data, limits), *code_wrong(data, spec)]
+    wrong = words_wrong(data, spec, limits)
     places: list[_Place] = []
     ops: Sequence[Op] = data["ops"]
     reveals: Sequence[Op] = data["reveals"]
-    if (count := max(len(ops), len(reveals))) > limits.operations:
-        raise Rejected([*wrong, f"there are {count} operations; {limits.operations} are the most"])
+    if many := limits.too_many(max(len(ops), len(reveals))):
+        raise Rejected([*wrong, many])
     if ops or reveals:
         places = [_place_wrong(op, limits) for op in ops]
         wrong += _operations_wrong(data, spec, places, state, shown)
@@ -163,8 +163,11 @@ def as_error(text: str) -> str:
     return text if text.startswith("Error: ") else f"Error: {text}"
 
 
-def words_wrong(data: Mapping[str, Any], limits: Limits) -> list[str]:
-    """The violations in outcome, error code and text of a reply, and whether all of it can be encoded as JSON."""
+def words_wrong(data: Mapping[str, Any], spec: ToolSpec, limits: Limits, *, asked: bool = True) -> list[str]:
+    """The violations in outcome, error code and text of a reply, and whether all of it can be encoded as JSON.
+
+    ``asked``: whether code has asked the conditions of the tool's errors.
+    """
     wrong: list[str] = []
     code, text = data["error_code"], data["observation"]
     if data["outcome"] == "ok":
@@ -173,10 +176,12 @@ def words_wrong(data: Mapping[str, Any], limits: Limits) -> list[str]:
     else:
         if not isinstance(code, str) or len(code) > _MAX_CODE_LENGTH or _CODE.fullmatch(code) is None:
             wrong.append(f"outcome is error, so error_code must be a short snake_case name, not {code!r}")
+        elif problem := spec.wrong_error(code, asked=asked):
+            wrong.append(problem)
         if not text.removeprefix("Error:").strip():
             wrong.append("outcome is error, so observation must say what is wrong")
-    if len(text) > limits.observation:
-        wrong.append(f"observation has {len(text)} characters; {limits.observation} are the most")
+    if long := limits.too_long(text):
+        wrong.append(long)
     if code is None and text.isascii() and not data.get("ops") and not data.get("reveals"):
         return wrong  # ASCII texts can always be encoded
     try:
@@ -184,16 +189,6 @@ def words_wrong(data: Mapping[str, Any], limits: Limits) -> list[str]:
     except TypeError as error:
         wrong.append(f"the answer cannot be written as JSON: {error}")
     return wrong
-
-
-def code_wrong(data: Mapping[str, Any], spec: ToolSpec) -> list[str]:
-    """The violation of an error code that the tool does not declare, or that code has found not to occur."""
-    code = data["error_code"]
-    left = [error.code for error in spec.errors if error.condition is None]
-    if not spec.errors or data["outcome"] == "ok" or code in left:
-        return []
-    what = "does not occur here" if code in {error.code for error in spec.errors} else f"is no error of {spec.name}"
-    return [f"error_code {code!r} {what}; possible: {', '.join(left) or 'none, so the call succeeds'}"]
 
 
 _Place: TypeAlias = tuple[str | None, tuple[str, ...]]
@@ -247,12 +242,7 @@ def _place_wrong(op: Op, limits: Limits) -> _Place:
         return f"the table {parts[0]!r} is private", parts
     if len(parts) < 2:
         return "the path must name a row ('/table/key') or a place inside one", parts
-    value = op.get("value")
-    try:
-        size = len(value) if isinstance(value, str) else len(orjson.dumps(value))
-    except TypeError:
-        size = 0  # `words_wrong` has reported that it cannot be encoded
-    return (f"the value has {size} bytes; {limits.value} are the most" if size > limits.value else None), parts
+    return limits.too_big(op.get("value")) or None, parts
 
 
 def _reveals_wrong(

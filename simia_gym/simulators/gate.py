@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.world import declared_error, error_transition, refuse_call, with_page
+from simia_gym.domain.world import declared_error, refuse_call, refuse_size, with_page
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
@@ -26,10 +25,7 @@ def gate(
         refusal = world.refuse(state, call, feedback)
     else:
         refusal = refuse_call(domain.specs, call, feedback)
-    most = domain.config.limits.arguments
-    if refusal is None and (size := len(encode(call.arguments))) > most:
-        text = f"Error: The arguments of {call.name} have {size} bytes; {most} are the most."
-        refusal = error_transition(text, "invalid_arguments")
+    refusal = refusal or refuse_size(call, domain.limits(call.name))
     if refusal is None and current:
         refusal = declared_error(domain.specs[call.name], state, call, feedback)
     if refusal is not None and current:

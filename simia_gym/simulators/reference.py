@@ -117,7 +117,7 @@ class ReferenceSimulator:
             scope=context.scope,
             ordinal=talk.requests,
         )
-        settled = await settle(self._models, question, self._accept, context)
+        settled = await settle(self._models, question, lambda data: self._accept(data, call.name), context)
         talk.requests += settled.asked
         talk.prompt = settled.prompt.fork()
         talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
@@ -128,8 +128,8 @@ class ReferenceSimulator:
             return Transition(shown, None, "error", data["error_code"], meta=meta)
         return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
 
-    def _accept(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        wrong = words_wrong(data, self.domain.config.limits)
+    def _accept(self, data: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
+        wrong = words_wrong(data, self.domain.specs[tool], self.domain.limits(tool), asked=False)
         if data["outcome"] == "error" and data["done"]:
             wrong.append("outcome is error, so done must be false")
         if wrong:
@@ -165,7 +165,7 @@ class ReferenceSimulator:
             elif kind == "transition" and event["meta"].get("route") not in ASKED:
                 call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
                 size = len(encode(call))
-                if size > self.domain.config.limits.arguments and event["meta"].get("route") == "gate":
+                if size > self.domain.limits(call["name"]).arguments and event["meta"].get("route") == "gate":
                     continue  # a refused call changed nothing, and may be of any length
                 talk.written += size
                 _say(talk, block("call", talk.nonce, call))

@@ -6,12 +6,13 @@ can detect, such as a wrong but possible value or a missing change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.goal import Parts, changed_values
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
 from simia_gym.state import State, pointer_parts, strict_equal
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
@@ -51,34 +52,55 @@ class ShadowedSimulator:
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
         truth = await self.world.answer(context.state, call, self.feedback)
-        note = compare(context.state, answer, truth, self._skip)
+        note = compare(context.state, answer, truth, self._skip, self.world.tools[call.name])
         return replace(answer, meta={**answer.meta, "shadow": note})
 
 
-def compare(before: State, answer: Transition, truth: Transition, skip: Sequence[Parts] = ()) -> JsonObject:
-    """Compare a simulator's answer with the world's, given the state before the call; ``skip`` is not compared.
+def compare(
+    before: State, answer: Transition, truth: Transition, skip: Sequence[Parts] = (), tool: ToolSpec | None = None
+) -> JsonObject:
+    """Compare a simulator's answer with the world's, given the state before the call.
+
+    Args:
+        before: The state before the call.
+        answer: The simulator's answer.
+        truth: The world's answer.
+        skip: Pointers of what is not compared.
+        tool: The tool; what its masks match is not compared.
 
     Returns:
         Whether ``outcome``, ``error_code`` and ``observation`` are the same; if the simulator keeps a state, also the
         numbers of values that are ``wrong``, ``missed`` (only the world changes them) and ``spurious`` (only the
-        simulator changes them), without private tables.
+        simulator changes them), without private tables; and ``masked`` if only the masks make something equal.
     """
+    exact = _compare(before, answer, truth, skip, lambda value: value)
+    if tool is None or not tool.masks:
+        return exact
+    note = _compare(before, answer, truth, skip, tool.masked)
+    return note if note == exact else {**note, "masked": True}
+
+
+def _compare(
+    before: State, answer: Transition, truth: Transition, skip: Sequence[Parts], masked: Callable[[Any], Any]
+) -> JsonObject:
     note: JsonObject = {
         "outcome": answer.outcome == truth.outcome,
         "error_code": answer.error_code == truth.error_code,
-        "observation": answer.observation == truth.observation,
+        "observation": masked(answer.observation) == masked(truth.observation),
     }
     if answer.ops is None:
         return note
-    said, true = _changes(before, answer, skip), _changes(before, truth, skip)
+    said, true = _changes(before, answer, skip, masked), _changes(before, truth, skip, masked)
     both = said.keys() & true.keys()
     note["wrong"] = sum(not strict_equal(said[parts], true[parts]) for parts in both)
     note["missed"], note["spurious"] = len(true.keys() - both), len(said.keys() - both)
     return note
 
 
-def _changes(before: State, transition: Transition, skip: Sequence[Parts]) -> dict[Parts, Any]:
+def _changes(
+    before: State, transition: Transition, skip: Sequence[Parts], masked: Callable[[Any], Any]
+) -> dict[Parts, Any]:
     after: State | None = transition.state
     if after is None:
         after = before.apply((*transition.reveals, *(transition.ops or ())))
-    return {parts: new for parts, _, new in changed_values(before, after, skip=skip)}
+    return {tuple(masked(parts)): masked(new) for parts, _, new in changed_values(before, after, skip=skip)}

@@ -37,7 +37,7 @@ def walk(domain: Domain, initial: State, calls: list[ToolCall]) -> Iterator[tupl
     """Run calls one after another, each on the state that the one before left; gold calls run on their own."""
     state = initial
     for call in calls:
-        transition, problems = call_problems(domain, state, call)
+        transition, problems, _ = call_problems(domain, state, call)
         assert problems == [], call
         yield state, call
         state = transition.state or state
@@ -151,7 +151,7 @@ def test_any_run_of_calls(compat: str | None) -> None:
             state = base
         name = rng.choice(names)
         call = ToolCall(name, arguments_for(rng, domain, name, state))
-        transition, problems = call_problems(domain, state, call)
+        transition, problems, _ = call_problems(domain, state, call)
         assert problems == [], call
         told = explained(domain.world, state, call, transition)
         if transition.error_code is not None:

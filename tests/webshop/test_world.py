@@ -28,7 +28,7 @@ BASE = State.from_tables(tables())
 
 def check_call(domain: Domain, state: State, call: ToolCall) -> State:
     """Compare slice and whole, operations and state, terse and explained; give the state after the call."""
-    transition, problems = call_problems(domain, state, call)
+    transition, problems, _ = call_problems(domain, state, call)
     assert problems == [], call
     assert domain.slicer(call.name)(state, call).size < SMALL
     after = state.apply(transition.ops or ())

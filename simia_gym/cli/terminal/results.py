@@ -145,4 +145,4 @@ def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool =
         if not stateless:
             line += f"; state: wrong value {shadow['wrong']:,}, missed write {shadow['missed']:,}"
             line += f", spurious write {shadow['spurious']:,}"
-        yield line
+        yield line + (f"; equal only up to masks {shadow['masked']:,}" if shadow["masked"] else "")
