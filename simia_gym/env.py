@@ -94,7 +94,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         self.task_order = TaskOrder(task_order, len(self.suite.tasks))
         self.episode = self.suite.episode()
         self.observation_space = TextSpace()
-        self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.config.samples)
+        self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.samples)
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -166,6 +166,8 @@ class Episode:
         )
         self.group = group or f"{task.id}:{prepared.digest}:{seed}"
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
+        if isinstance(self.domain.config.grammar, dict):
+            names["grammar"] = self.domain.grammar_name
         if self.models:
             names["models"] = dict(self.models)
         if self.history is not None:
@@ -412,7 +414,7 @@ class Episode:
     def _example(self) -> str:
         """The domain's first sample action that calls a tool, as an example of the format; empty if there is none."""
         grammar = self.domain.grammar
-        for sample in self.domain.config.samples:
+        for sample in self.domain.samples:
             if isinstance(grammar.parse(sample), Calls):
                 return sample
         return ""

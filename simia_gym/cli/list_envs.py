@@ -23,13 +23,13 @@ def describe_environment(env: str) -> dict[str, Any]:
     """
     name, folder = resolve_env(env)
     suite = load_suite(EnvConfig(env=name, domain=folder, split="all"))
-    domain = suite.domain
+    domain, several = suite.domain, suite.domain.config.grammar
     return {
         "id": env,
         "title": domain.config.title,
         "tools": len(domain.specs),
         "tasks": {split: len(domain.tasks_of(split)) for split in SPLITS},
-        "grammar": domain.grammar.name,
+        "grammar": ", ".join(several) if isinstance(several, dict) else domain.grammar.name,
         "user": domain.user,
         "generator": domain.generator is not None,
         "policies": sorted(domain.config.policies),

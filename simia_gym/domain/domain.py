@@ -51,6 +51,8 @@ class Domain:
         config: The contents of ``domain.yaml``.
         folder: The domain's folder.
         grammar: The grammar of its actions.
+        grammar_name: The name under which ``domain.yaml`` has it.
+        samples: Plausible actions, in this grammar.
         policy: The policy text, for the system message.
         specs: Tool name to specification.
         world: The executable world, or ``None`` if only a model can simulate the tools.
@@ -72,6 +74,8 @@ class Domain:
     config: DomainConfig
     folder: Path
     grammar: Grammar
+    grammar_name: str
+    samples: tuple[str, ...]
     policy: str
     specs: Mapping[str, ToolSpec]
     world: World | None
@@ -127,7 +131,7 @@ class Domain:
         digest = hashlib.sha256(content_hash(self.folder, self.config.tasks.values()))
         digest.update(encode(dict(self.options)))
         if isinstance(self.config.grammar, dict):  # the domain has several grammars
-            digest.update(self.grammar.name.encode())
+            digest.update(self.grammar_name.encode())
         if self.data is not None:
             digest.update(self.data.hash.encode())
         return digest.hexdigest()[:16]

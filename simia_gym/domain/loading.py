@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +21,7 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import read_tasks
 from simia_gym.domain.tools import ToolSpec, spec_from_entry
 from simia_gym.domain.world import World
-from simia_gym.errors import DomainError, InputError, did_you_mean
+from simia_gym.errors import ActionError, DomainError, InputError, did_you_mean
 from simia_gym.state import State
 from simia_gym.types import Split, Task
 from simia_gym.views.history import HistoryView, compile_history
@@ -81,7 +82,7 @@ class _Loader:
             fix = "Name the folder of a domain, or make one with `simia new-domain PATH`."
             raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
         self.config = read_config(file)
-        grammar = self.try_(self._grammar, None)
+        named, grammar = self.try_(self._grammar, ("", None))
         data = self.try_(self._data, None)
         options = self.try_(lambda: self._options(data), {})
         policy = self.try_(lambda: self._policy(data), "")
@@ -109,6 +110,8 @@ class _Loader:
             config=self.config,
             folder=self.folder,
             grammar=grammar,
+            grammar_name=named,
+            samples=self._samples(named, grammar),
             policy=policy,
             specs=specs,
             world=world,
@@ -144,15 +147,26 @@ class _Loader:
         loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder))
         return loader(self.data_path)
 
-    def _grammar(self) -> Grammar:
-        """The requested grammar, or the first one."""
+    def _grammar(self) -> tuple[str, Grammar]:
+        """The requested grammar, or the first one, after its name."""
         named, where = self.config.grammar, f"{self.folder / 'domain.yaml'}: grammar"
         several = {named: named} if isinstance(named, str) else named
         asked = self.grammar_name or next(iter(several))
         if asked not in several:
             fix = f"{did_you_mean(asked, several)}It has: {', '.join(several)}."
             raise InputError(f"{self.config.name} has no grammar {asked!r}", where="grammar", fix=fix)
-        return get_grammar(several[asked], folder=self.folder, where=where)
+        return asked, get_grammar(several[asked], folder=self.folder, where=where)
+
+    def _samples(self, name: str, grammar: Grammar) -> tuple[str, ...]:
+        """The sample actions, which are written in the first grammar, as far as the chosen one can say them."""
+        several, samples = self.config.grammar, self.config.samples
+        if isinstance(several, str) or name == next(iter(several)):
+            return samples
+        first, said = get_grammar(next(iter(several.values())), folder=self.folder), []
+        for sample in samples:
+            with suppress(ActionError, InputError):
+                said.append(grammar.render(first.parse(sample)))
+        return tuple(said)
 
     def _options(self, data: DomainData | None) -> dict[str, Any]:
         known = dict(self.config.options)

@@ -311,8 +311,15 @@ def _check_generator(domain: Domain) -> Problems:
 
 
 def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems:
-    """Check the declarations on each task's gold calls; play each task with every policy and with its gold actions."""
-    suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all"))
+    """Check the declarations on each task's gold calls; play each task with every policy and with its gold actions.
+
+    The policies play in every grammar of the domain.
+    """
+    several = domain.config.grammar
+    suite, *others = (
+        load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all", grammar=grammar))
+        for grammar in (several if isinstance(several, dict) else (None,))
+    )
     names = [*(name for name in ("expert",) if name in domain.config.policies), *IDLE, REFUSER]
     if "expert" not in names:
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
@@ -330,6 +337,9 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
             results[name], problem = _try_policy(suite, task, name, make)
             if problem is not None:
                 yield problem
+            for other in others:
+                if problem := _try_policy(other, task, name, make)[1]:
+                    yield problem
         gold, problems = try_gold(domain, task, _place(domain, task))
         yield from problems
         if is_whole(task):
@@ -353,7 +363,8 @@ def _try_policy(
     episode = suite.episode()
     running = play_new(episode, task, seed=0, make_policy=make, env=suite.config.env)
     run_sync(running, inline=episode.inline)
-    verdict, where = episode.verdict, _place(suite.domain, task)
+    grammar = f", grammar {suite.config.grammar}" if suite.config.grammar else ""
+    verdict, where = episode.verdict, f"{_place(suite.domain, task)}{grammar}"
     if verdict is None or not verdict.valid:
         reason = "" if verdict is None else verdict.reason
         return None, DomainError(f"the episode of {name} is invalid: {reason}", where=where, fix="Mend what it names.")

@@ -201,6 +201,7 @@ def plain_config(suite: Suite) -> EnvConfig:
         model=names.get("simulator", config.model),
         roles={role: settings for role, settings in _named_roles(config.roles, names).items() if settings},
         user=None if config.user == domain.user else config.user,
+        grammar=None if config.grammar == next(iter(domain.config.grammar)) else config.grammar,
         options={name: value for name, value in config.options.items() if encode(value) != encode(own.get(name))},
     )
 

@@ -158,7 +158,7 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
                 seed=seed,
                 tools=domain.tools,
                 grammar=domain.grammar,
-                samples=domain.config.samples,
+                samples=domain.samples,
                 replies=domain.replies,
                 terminal=terminal,
             )
