@@ -31,6 +31,7 @@ from simia_gym.users.cues import Cues
 from . import docs_tables
 from .docs_pages import CHECKOUT, PAGES, page_id
 
+SEVERAL_GRAMMARS = Path(__file__).parent / "domains" / "fixtures" / "files"
 TABLE = re.compile(r"<!-- keys: (?P<what>[^>]*?) -->\n+(?P<rows>(?:\|.*\n)+)")
 NAME = re.compile(r"`([^`(]+)[^`]*`")
 
@@ -110,6 +111,7 @@ def test_events() -> None:
         played += events("simia/retail-v0", "expert", **model, simulator="llm", strategy="reference")
     played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
     played += events("simia/webshop-v0", "null", history="page")
+    played += events("simia/custom-v0", "null", domain=str(SEVERAL_GRAMMARS))
     for event in played:
         seen.setdefault(event["type"], set()).update(event)
     assert set(shown) - set(seen) <= {"answer", "fault"}
@@ -140,6 +142,7 @@ def test_info() -> None:
             ("simia/retail-v0", {**model, "max_turns": 2}),
             ("simia/retail-v0", {**unreachable, "roles": {"simulator": {"retries": 0}}}),
             ("simia/webshop-v0", {"max_turns": 2, "task_order": "listed", "history": "page"}),
+            ("simia/custom-v0", {"domain": SEVERAL_GRAMMARS}),
         ):
             env = gym.make(env_id, **settings)
             _, info = env.reset(seed=1)
