@@ -19,6 +19,7 @@ from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.reading import Refused, Static
 from simia_gym.prompts import load_prompt
 from simia_gym.types import Feedback, JsonObject, Task
+from simia_gym.views.render import compile_render
 
 
 class KnownDomain:
@@ -43,6 +44,8 @@ class KnownDomain:
             make = cast(type[World], load_object(self.config.world, folder=self._folder))
             world = make({**self.config.options, **self._given})
             world.limit(self.config.limits)
+            for tool, spec in world.tools.items():
+                world.renderers[tool] = compile_render(spec.render, f"tool {tool}", folder=self._folder)
             return world
         except (InputError, ValueError) as error:
             raise Refused(f"the world of {name!r} cannot be created: {error}") from error

@@ -15,13 +15,13 @@ def gate(
 ) -> Transition | None:
     """Answer a call of an unknown tool, with invalid arguments or with a declared error; ``None`` if it is valid.
 
-    Declared errors are answered, and the open page is shown, if the state is ``current``: a simulator that tracks no
-    changes has only the first.
-
-    If the domain's world has the tool, `World.refuse` decides, which a world may override.
+    If the domain's world has the tool, `World.refuse` decides, which a world may override. Declared errors, and what
+    else a world refuses, are answered, and the open page is shown, if the state is ``current``: a simulator that tracks
+    no changes has only the first.
     """
     world = domain.world
-    if world is not None and (call.name in world.tools or call.name not in domain.specs):
+    own = world is not None and (call.name in world.tools or call.name not in domain.specs)
+    if world is not None and own and (current or refuse_call(domain.specs, call)):
         refusal = world.refuse(state, call, feedback)
     else:
         refusal = refuse_call(domain.specs, call, feedback)

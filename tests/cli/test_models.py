@@ -155,7 +155,7 @@ def lines(name: str) -> list[str]:
 
 
 def test_a_cassette_gives_the_same_bytes_faults_included(simia: Simia) -> None:
-    """A fifth of all requests meet a fault, and one retry is too little; `tests/proof/test_faults.py` has the rest."""
+    """A fifth of all requests meet a fault, and one retry is too little; `tests/domains` has the rest."""
     words = ["rollout", RETAIL, "--simulator", "llm", "--user", "llm", "--judge", "llm-all", "--model", "oracle"]
     words += ["--json", "--episodes", "12", "--group", "2"]
     for role in ("simulator", "user", "judge"):

@@ -94,20 +94,6 @@ def drain(made: Any, count: int) -> None:
         made("train", index)
 
 
-@pytest.mark.parametrize("policy", ["expert", "pushover", "null", "claimer", "refuser"])
-def test_only_the_expert_solves_what_is_forbidden(policy: str, lending: Path, simia: Simia) -> None:
-    options = ("--domain", "lending", "--split", "train", "--policy", policy, "--out", "run.jsonl", "--json")
-    value = simia("rollout", "simia/custom-v0", *options, "--generated", 960).json
-    assert value["episodes"] == value["valid"] == 1000
-    rates = {kind: row["success_rate"] for kind, row in value["kinds"].items()}
-    forbidden = [rate for kind, rate in rates.items() if kind.startswith(("refuse_", "stranger"))]
-    assert len(forbidden) == 14
-    expected = {"expert": {1.0}}.get(policy, {0.0})
-    assert set(forbidden) == expected
-    granted = [rate for kind, rate in rates.items() if not kind.startswith(("refuse_", "stranger"))]
-    assert min(granted) > 0.8 if policy == "pushover" else set(granted) == expected
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

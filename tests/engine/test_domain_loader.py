@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 from importlib.machinery import ModuleSpec
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,9 @@ import gymnasium as gym
 import pytest
 
 import simia_gym.service
-from simia_gym import env_ids, evaluate
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.domain.domain import DEV_TASKS, SPLITS
 from simia_gym.domain.loading import load_domain
-from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import DomainError, InputError
 
 from .conftest import Edit, edit
@@ -180,34 +176,6 @@ def test_a_domain_brings_its_own_grammars(folder: Path) -> None:
     assert load_domain(folder).hash != load_domain(folder, grammar="loud").hash
     with pytest.raises(InputError, match=r"no grammar 'lound'. Did you mean 'loud'"):
         load_domain(folder, grammar="lound")
-
-
-@pytest.mark.parametrize("env", env_ids())
-def test_splits_of_every_environment_share_no_task(env: str) -> None:
-    ids: dict[str, set[str]] = {}
-    texts: dict[str, set[str]] = {}
-    for split in SPLITS:
-        tasks = list(load_suite(EnvConfig(env, split=split, generated=300)).tasks)
-        assert {task.split for task in tasks} == {split}
-        ids[split] = {task.id for task in tasks}
-        texts[split] = {json.dumps({**task_to_json(task), "id": "", "split": ""}, default=dict) for task in tasks}
-        assert len(ids[split]) == len(tasks)
-    assert len(ids["dev"]) == DEV_TASKS + 300
-    for one, two in combinations(SPLITS, 2):
-        assert not ids[one] & ids[two]
-        assert not texts[one] & texts[two]
-
-
-@pytest.mark.parametrize("env", env_ids())
-def test_dev_is_a_split_of_every_environment_like_the_others(env: str) -> None:
-    played = gym.make(env, split="dev", task_order="listed")
-    suite = played.unwrapped.suite  # type: ignore[attr-defined]
-    assert [played.reset(seed=1)[1]["task"], len(suite.tasks)] == [suite.tasks[0].id, DEV_TASKS]
-    assert suite.task(suite.tasks[7].id) == suite.tasks[7]
-    scores = evaluate(env, "null", split="dev", max_turns=1)["series"][0]
-    assert (scores["split"], scores["tasks"]) == ("dev", DEV_TASKS)
-    assert {task.split for task in load_suite(EnvConfig(env, split="all")).tasks} == {"train", "test"}
-    assert len(load_suite(EnvConfig(env, without_dev=True)).tasks) == len(load_suite(EnvConfig(env)).tasks)
 
 
 def many(count: int) -> Edit:

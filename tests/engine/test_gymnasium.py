@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import multiprocessing
-import pickle
 import random
 import warnings
 from typing import Any
@@ -12,91 +10,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
-import simia_gym
 from simia_gym.errors import InputError
-
-IDS = simia_gym.env_ids()
-
-
-def actions(env_id: str, n: int, seed: int) -> list[str]:
-    space = gym.make(env_id).action_space
-    space.seed(seed)
-    return [space.sample() for _ in range(n)]
-
-
-def rollout(env: gym.Env[str, str], moves: list[str], seed: int) -> list[Any]:
-    seen: list[Any] = [env.reset(seed=seed)]
-    for move in moves:
-        seen.append(env.step(move))
-        if seen[-1][2] or seen[-1][3]:
-            seen.append(env.reset())
-    return seen
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_check_env_without_a_warning(env_id: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(gym.make(env_id, render_mode="ansi").unwrapped, skip_render_check=False)
-        check_env(gym.make(env_id).unwrapped)
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_same_seed_same_bytes(env_id: str) -> None:
-    moves = actions(env_id, 60, seed=3)
-    first, second = (rollout(gym.make(env_id), moves, seed=11) for _ in range(2))
-    assert first == second
-    assert pickle.dumps(first) == pickle.dumps(second)
-    other = rollout(gym.make(env_id), moves, seed=12)
-    assert first[0] != other[0]
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_nothing_private_is_in_info_before_the_end(env_id: str) -> None:
-    env = gym.make(env_id)
-    _, info = env.reset(seed=5)
-    for _ in range(4):
-        assert not {"verdict", "goal", "kind", "rubric", "reward_valid"} & set(info)
-        _, _, terminated, truncated, info = env.step("hello")
-        if terminated or truncated:
-            return
-    episode = env.unwrapped.episode  # type: ignore[attr-defined]
-    text = repr(info)
-    for op in episode.task.goal or ():
-        assert op["path"] not in text
-
-
-@pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("mode", ["sync", "async", "native"])
-def test_vectors_agree_with_single_environments(env_id: str, mode: str) -> None:
-    call = {"function": {"name": "get_user_details", "arguments": {"user_id": "nobody"}}}
-    n, moves = 3, [*actions(env_id, 45, seed=9), {"role": "assistant", "content": None, "tool_calls": [call]}]
-    options: dict[str, Any] = {"vector_kwargs": {"shared_memory": False}} if mode == "async" else {}
-    if mode != "native":
-        options["vectorization_mode"] = mode
-    vector = gym.make_vec(env_id, num_envs=n, **options)
-    assert vector.metadata["autoreset_mode"] == gym.vector.AutoresetMode.NEXT_STEP
-    singles = [gym.make(env_id) for _ in range(n)]
-    observations, _ = vector.reset(seed=100)
-    assert list(observations) == [env.reset(seed=100 + i)[0] for i, env in enumerate(singles)]
-    again = [False] * n
-    for move in moves:
-        observations, rewards, terminated, truncated, info = vector.step((move,) * n)
-        assert rewards.shape == terminated.shape == truncated.shape == (n,)
-        for i, env in enumerate(singles):
-            if again[i]:
-                observation, _ = env.reset()
-                expected: tuple[Any, ...] = (observation, 0.0, False, False)
-            else:
-                expected = env.step(move)[:4]
-            assert (observations[i], rewards[i], terminated[i], truncated[i]) == expected
-            again[i] = bool(expected[2] or expected[3])
-            if again[i]:
-                assert info["verdict"][i].valid
-                assert info["success"].dtype == np.float64
-    vector.close()
 
 
 def _in_child(queue: Any) -> None:
@@ -194,19 +109,6 @@ def test_what_an_environment_hands_out_belongs_to_the_caller() -> None:
         with pytest.raises(TypeError, match="read-only"):
             inner.clear()
     assert all(one is other for one, other in zip(episode.messages, episode.messages, strict=True))
-
-
-@pytest.mark.parametrize("lanes", [0, 2])
-@pytest.mark.parametrize("env_id", IDS)
-def test_a_pickled_environment_goes_on_where_it_was(env_id: str, lanes: int) -> None:
-    env: Any = gym.make_vec(env_id, num_envs=lanes) if lanes else gym.make(env_id)
-    first, *later = [[move] * lanes if lanes else move for move in actions(env_id, 4, seed=1)]
-    env.reset(seed=2)
-    env.step(first)
-    twins = [pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]
-    for move in later:
-        wanted = env.step(move)[0]
-        assert [twin.step(move)[0] for twin in twins] == [wanted, wanted]
 
 
 def test_a_vector_wants_one_action_a_lane() -> None:

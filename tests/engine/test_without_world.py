@@ -10,52 +10,17 @@ import pytest
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.goal import first_difference
 from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import domain_folders
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, InputError
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.types import JsonObject, Task, ToolCall, Transition
 
-from ..worldless import copy_without_world
 from .conftest import edit
 
 
 def begun(domain: Domain, task: Task) -> Transition:
     return run_sync(domain.opening(domain.prepare(task).initial, task), inline=True)
-
-
-FOLDERS = {"retail": domain_folders()["simia/retail-v0"], "webshop": domain_folders()["simia/webshop-v0"]}
-
-
-@pytest.mark.parametrize("name", sorted(FOLDERS))
-def test_a_domain_without_its_world_has_the_same_tools_slices_and_pages(name: str, tmp_path: Path) -> None:
-    folder = copy_without_world(FOLDERS[name], tmp_path / name)
-    assert not (folder / "world.py").exists()
-    whole, bare = load_domain(FOLDERS[name]), load_domain(folder)
-    assert whole.world is not None
-    assert bare.world is None
-    assert bare.specs == dict(whole.specs)
-    assert bare.tool_entries == whole.tool_entries
-    assert bare.hash != whole.hash
-    for split, tasks in bare.tasks.items():
-        for task, original in zip(tasks, whole.tasks[split], strict=True):
-            state = bare.prepare(task).initial
-            assert bare.user or begun(bare, task).observation == whole.world.opening(state.draft(), task)
-            assert bare.extras(state) == whole.world.info(state)
-            initial = state
-            for item in task.gold:
-                call = ToolCall(item["name"], item["arguments"])
-                answer = whole.world.call(state, call)
-                assert bare.slicer(call.name)(state, call).value == whole.slicer(call.name)(state, call).value
-                state = answer.state or state
-                render = bare.renderer(call.name)
-                assert render is None or render(state, call) == answer.observation
-                assert bare.extras(state) == answer.info
-            assert (task.goal is None) is (original.goal is None)
-            if task.goal is not None:
-                assert first_difference(task.goal, initial, state) is None
 
 
 def entry(name: str = "wave", /, **marks: object) -> JsonObject:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import pickle
-import warnings
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import openai
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 import simia_gym  # noqa: F401 - registers the environments
-from simia_gym.cli.app import run
 from simia_gym.contracts import StepContext
-from simia_gym.domain.registration import env_ids
 from simia_gym.errors import EpisodeOver, Fault, InputError
 from simia_gym.llm.budget import Budget
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer, serve_in_thread
-from simia_gym.rollout.replay import replay_file
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall, Transition
 
@@ -30,33 +24,6 @@ CALLS = {
     "simia/retail-v0": '<tool_call>{"name": "list_all_product_types", "arguments": {}}</tool_call>',
     "simia/webshop-v0": "search[running shoes]",
 }
-
-
-@pytest.mark.parametrize("env", env_ids())
-def test_gymnasium_finds_nothing_to_complain_about(env: str, blind: OracleServer) -> None:
-    made = gym.make(env, simulator="llm", model=MODEL, base_url=blind.base_url).unwrapped
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(made)
-    made.close()
-
-
-@pytest.mark.parametrize("env", env_ids())
-@pytest.mark.parametrize("mode", ["vector_entry_point", "sync", "async"])
-def test_vectors_ask_the_model_in_every_lane(env: str, mode: str, blind: OracleServer) -> None:
-    extra: dict[str, Any] = {"vector_kwargs": {"shared_memory": False}} if mode == "async" else {}
-    settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": blind.base_url}
-    vector = gym.make_vec(env, num_envs=3, vectorization_mode=mode, **settings, **extra)
-    single = gym.make(env, simulator="world")
-    before = blind.counts["requests"].get("ledger", 0)
-    vector.reset(seed=5)
-    observations, _, _, truncated, _ = vector.step([CALLS[env]] * 3)
-    assert blind.counts["requests"]["ledger"] >= before + 3
-    assert not any(truncated)
-    for lane, observation in enumerate(observations):
-        single.reset(seed=5 + lane)
-        assert observation == single.step(CALLS[env])[0]
-    vector.close()
 
 
 @pytest.mark.parametrize("simulator", ["llm", "hybrid"])
@@ -179,26 +146,3 @@ def test_a_simulator_of_ones_own(given: Any) -> None:
 def test_wrong_settings_are_named(settings: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError, match=named):
         gym.make("simia/retail-v0", **settings)
-
-
-@pytest.fixture
-def record(blind: OracleServer, tmp_path: Path) -> Path:
-    """A rollout of groups with a model for every role."""
-    out = tmp_path / "run.jsonl"
-    words = ["rollout", "simia/retail-v0", "--simulator", "llm", "--model", MODEL, "--base-url", blind.base_url]
-    code = run([*words, "--user", "llm", "--episodes", "8", "--group", "4", "--out", str(out), "--json"])
-    assert code == 0
-    return out
-
-
-def test_a_record_is_proven_without_the_model(record: Path) -> None:
-    proofs = list(replay_file(record))
-    assert len(proofs) == 8
-    assert all(proof.proven for proof in proofs), [proof.reason for proof in proofs]
-
-
-def test_a_record_with_a_forged_reply_is_not_proven(record: Path) -> None:
-    text = record.read_text(encoding="utf-8")
-    assert text.count('\\"outcome\\":\\"ok\\"') > 8
-    record.write_text(text.replace('\\"outcome\\":\\"ok\\"', '\\"outcome\\":\\"error\\"', 1), encoding="utf-8")
-    assert not all(proof.proven for proof in replay_file(record))

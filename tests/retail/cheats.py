@@ -10,6 +10,7 @@ from typing import Any
 from simia_gym.envs.retail.expert import RetailExpert
 from simia_gym.policies import PolicyStart
 from simia_gym.types import Message
+from tests.retail.play import suite
 from tests.simulators.desk import tool_call
 
 NO = (
@@ -176,3 +177,11 @@ class Leaker(BlindRefuser):
             "address": f"It went to {order['address']['address1']}.",
             "payment": f"It was paid with {order['payment_history'][0]['payment_method_id']}.",
         }[self.what]
+
+
+class Impostor(Bent):
+    """Takes every customer for one whose email address it has learnt by heart."""
+
+    def bend_call(self, action: str) -> str:
+        email = next(iter(suite().domain.base.rows("users")))[1]["email"]
+        return tool_call("find_user_id_by_email", email=email) if "find_user_id" in action else action

@@ -18,19 +18,11 @@ from simia_gym.domain.world import World
 from simia_gym.envs.retail.build import STATE_FILE
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Task, ToolCall, Transition
+from simia_gym.types import JsonObject, ToolCall, Transition
 
-from .play import Play, fixed, generated, suite
+from .play import suite
 
 FOLDER = STATE_FILE.parent
-
-
-def calls_of(play: Play, task: Task) -> list[ToolCall]:
-    """The calls of the expert's episode and the gold calls."""
-    play(task)
-    found = [event["call"] for event in play.episode.ledger.events if event.get("call") is not None]
-    made = [ToolCall(item["name"], item["arguments"]) for item in found]
-    return [*made, *(ToolCall(item["name"], item["arguments"]) for item in task.gold)]
 
 
 def walk(domain: Domain, initial: State, calls: list[ToolCall]) -> Iterator[tuple[State, ToolCall]]:
@@ -41,22 +33,6 @@ def walk(domain: Domain, initial: State, calls: list[ToolCall]) -> Iterator[tupl
         assert problems == [], call
         yield state, call
         state = transition.state or state
-
-
-@pytest.mark.parametrize("group", ["fixed", "generated"])
-def test_the_world_does_the_same_on_the_slice(group: str) -> None:
-    domain, play = suite().domain, Play("expert")
-    schema = domain.state_schema
-    assert schema is not None
-    tasks, seen = (fixed() if group == "fixed" else generated(40)), set()
-    for task in tasks:
-        initial = domain.prepare(task).initial
-        for state, call in walk(domain, initial, calls_of(play, task)):
-            assert domain.slicer(call.name)(state, call).size < 20_000
-            seen.add(call.name)
-        touched = play.episode.state.touched_since(domain.base)
-        assert list(schema.problems(play.episode.state, touched)) == []
-    assert seen >= set(domain.specs) - {"calculate", "get_item_details"}
 
 
 def arguments_for(rng: random.Random, domain: Domain, name: str, state: State) -> JsonObject:

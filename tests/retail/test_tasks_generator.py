@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.common.json_encoding import encode
 from simia_gym.domain import domain
 from simia_gym.domain.goal import first_difference
-from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs.retail import generate as generator
 from simia_gym.envs.retail.generate import FIRST_SEED, FIXED, FIXED_SEED, SPAN, generate
 from simia_gym.envs.retail.generate_kinds import KINDS
@@ -18,12 +16,6 @@ from simia_gym.errors import InputError
 from simia_gym.rewards.criteria import Rubric
 from simia_gym.types import JsonObject
 from tests.retail.play import SPLITS, fixed, forbidden, generated, suite
-
-
-def test_same_index_same_task() -> None:
-    for split in SPLITS:
-        for index in range(len(KINDS)):
-            assert encode(task_to_json(generate(split, index))) == encode(task_to_json(generate(split, index)))
 
 
 def test_splits_have_nothing_in_common() -> None:

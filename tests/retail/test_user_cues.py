@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simia_gym.users.cues import Cues
-from tests.retail.paraphrases import ACTS, ASKS, SILENT
+from tests.retail.paraphrases import ACTS, ASKS
 from tests.retail.play import suite
 
 CUES = Cues(suite().domain.cues)
@@ -28,20 +28,6 @@ def test_act_is_understood(act: str, text: str) -> None:
     assert not set(heard.asks) & {"email", "name", "zip", "payment", "address", "order"}
     if act == "confirm":
         assert "cancel" in heard.actions
-
-
-@pytest.mark.parametrize("text", SILENT)
-def test_statement_asks_for_nothing(text: str) -> None:
-    assert CUES.hear(text).asks == ()
-
-
-@pytest.mark.parametrize(
-    "wrap", ["{}", "Sure!\n\n{}", "> {}", "- {}", "## Next step\n\n{}", '{{"message": "{}"}}', "```\n{}\n```"]
-)
-@pytest.mark.parametrize("slots", list(ASKS))
-def test_wrapping_does_not_matter(slots: tuple[str, ...], wrap: str) -> None:
-    text = ASKS[slots][0]
-    assert set(slots) <= set(CUES.hear(wrap.format(text)).asks)
 
 
 def test_proposal_and_question_at_once() -> None:

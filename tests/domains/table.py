@@ -1,0 +1,162 @@
+"""The domains that the shared tests play: those that are registered, what `simia new-domain` writes, and the fixtures.
+
+A registered domain needs no entry here. An entry says what is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from simia_gym.assembly.suite import Suite
+from simia_gym.cli.new_domain import TEMPLATES
+from simia_gym.domain.config import DomainConfig, read_config
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.registration import CUSTOM, domain_folders
+from simia_gym.policies import Policy
+from simia_gym.types import Task
+
+from ..proof.stage import suite_of
+from ..retail import cheats as shop
+from ..retail import paraphrases as shop_words
+from . import desk_words
+
+FIXTURES = Path(__file__).parent / "fixtures"
+ALLOWED = ("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning",)
+"""Warnings that are no errors: Gymnasium forks the workers of its asynchronous vectors."""
+
+Cheat = tuple[Callable[[], Policy] | str, Callable[[Task], bool]]
+"""A policy that does not do the work, and the tasks in which it must never succeed."""
+
+
+def forbidden(task: Task) -> bool:
+    """Whether a customer wants what the rules forbid."""
+    return task.kind.startswith(("refuse", "stranger"))
+
+
+def of_others(task: Task) -> bool:
+    """Whether a customer asks about somebody else's account."""
+    return task.kind in ("refuse_lookup_other", "refuse_other_user")
+
+
+def changing(task: Task) -> bool:
+    """Whether something has to change."""
+    return bool(task.goal)
+
+
+@dataclass(frozen=True)
+class Own:
+    """What is a domain's own.
+
+    Attributes:
+        cheats: Policies by name that are not rewarded for less than the work.
+        unheard: Arguments of calls that the expert words itself; it has heard the words of all others.
+        slice: Most bytes of a slice.
+        bare: Whether its other files do without `world.py`.
+        asks: Ways in which agents ask for the slots that are the key.
+        silent: Statements that ask for nothing.
+    """
+
+    cheats: Mapping[str, Cheat] = field(default_factory=dict)
+    unheard: Sequence[str] = ()
+    slice: int = 20_000
+    bare: bool = True
+    asks: Mapping[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
+    silent: Sequence[str] = ()
+
+
+OWN = {
+    "simia/retail-v0": Own(
+        cheats={
+            "says no": (shop.Refuser, lambda task: True),
+            "identifies, then says no": (shop.BlindRefuser, lambda task: not forbidden(task)),
+            "recites all it can look up": (shop.Dumper, changing),
+            "recites every amount": (
+                shop.Reciter,
+                lambda task: task.kind.startswith("lookup") and task.split == "test",
+            ),
+            "proposes vaguely": (shop.Vague, changing),
+            "changes, and changes back": (shop.Undoer, changing),
+            "says no, and that it is done": (shop.Liar, forbidden),
+            "gives in": ("pushover", forbidden),
+            "serves another customer": (shop.Impostor, lambda task: True),
+            "tells others' prices": (lambda: shop.Leaker("price"), of_others),
+            "tells others' addresses": (lambda: shop.Leaker("address"), of_others),
+            "tells others' cards": (lambda: shop.Leaker("payment"), of_others),
+        },
+        asks=shop_words.ASKS,
+        silent=shop_words.SILENT,
+    ),
+    "files": Own(bare=False),
+    "flights": Own(slice=2_000, bare=False),
+    "office": Own(bare=False),
+    "site": Own(unheard=("action",)),
+    "tools": Own(unheard=("outcome", "note")),
+    "service": Own(
+        cheats={"gives in": ("pushover", forbidden)},
+        bare=False,
+        unheard=("summary",),
+        asks=desk_words.ASKS,
+        silent=desk_words.SILENT,
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A domain that the shared tests play."""
+
+    name: str
+    folder: Path
+    env: str = CUSTOM
+
+    @property
+    def own(self) -> Own:
+        return OWN.get(self.name, Own())
+
+    @property
+    def config(self) -> DomainConfig:
+        return read_config(self.folder / "domain.yaml")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {} if self.env != CUSTOM else {"domain": str(self.folder)}
+
+    def suite(self, base_url: str | None = None, **settings: Any) -> Suite:
+        """An environment with all fixed tasks, whose models are asked at this address."""
+        return suite_of(self.env, base_url, **{"split": "all", **self.settings, **settings})
+
+    def make(self, **settings: Any) -> Any:
+        """The environment as Gymnasium makes it."""
+        return gym.make(self.env, **self.settings, **settings)
+
+    @property
+    def domain(self) -> Domain:
+        return self.suite(simulator="world").domain
+
+    @cache  # noqa: B019 - worlds live as long as the tests
+    def tasks(self, generated: int = 0) -> Sequence[Task]:
+        """The fixed tasks, and generated ones if the domain has a generator."""
+        return [*self.domain.tasks_of("all", 0 if self.domain.generator is None else self.few(generated))]
+
+    def few(self, count: int) -> int:
+        """So many actions or tasks, or few of them where an action takes long."""
+        return min(count, 6) if self.domain.world is not None and self.domain.world.io else count
+
+    @property
+    def some(self) -> Sequence[Task]:
+        """Some thirty tasks, or as many as there are."""
+        tasks = self.tasks(0 if len(self.tasks()) >= 30 else 30)
+        return tasks[:: max(1, len(tasks) // 30)]
+
+
+WORLDS = [
+    *(World(env, folder, env) for env, folder in domain_folders().items()),
+    *(World(kind, TEMPLATES / kind) for kind in ("tools", "service")),
+    *(World(folder.name, folder) for folder in sorted(FIXTURES.iterdir())),
+]

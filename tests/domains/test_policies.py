@@ -1,0 +1,112 @@
+"""Who works is rewarded, and nobody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import pytest
+
+from simia_gym.actions.calls import read_action
+from simia_gym.common.event_loop import run_sync
+from simia_gym.policies import Policy
+from simia_gym.rollout.play import play
+from simia_gym.types import Calls, Message, PolicyAction, Task, Verdict
+from simia_gym.users.cues import Cues
+
+from .table import OWN, WORLDS, World
+
+Watch = Callable[[PolicyAction, Sequence[Message]], None]
+
+
+class Watched:
+    """A policy whose actions somebody sees, with the messages before them."""
+
+    def __init__(self, policy: Policy, watch: Watch) -> None:
+        self.policy, self.watch = policy, watch
+        self.start = getattr(policy, "start", lambda start: None)
+        self.whole_transcript = getattr(policy, "whole_transcript", False)
+
+    def act(self, messages: Sequence[Message]) -> PolicyAction:
+        action = cast(PolicyAction, self.policy.act(messages))
+        self.watch(action, messages)
+        return action
+
+
+def verdicts(
+    world: World, policy: str | Callable[[], Policy], tasks: Sequence[Task], watch: Watch | None = None
+) -> list[tuple[Task, Verdict]]:
+    """What one policy gets for tasks, one after another; all verdicts must be valid."""
+    suite = world.suite(simulator="world")
+    make = suite.load_policy(policy) if isinstance(policy, str) else policy
+    player, episode, found = make() if watch is None else Watched(make(), watch), suite.episode(), []
+    for seed, task in enumerate(tasks):
+        run_sync(play(episode, task, seed=seed, policy=player, env=world.env), inline=episode.inline)
+        assert episode.verdict is not None
+        assert episode.verdict.valid, (task.id, episode.verdict.reason)
+        found.append((task, episode.verdict))
+    return found
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: World) -> None:
+    grammar, tasks = world.domain.grammar, world.tasks(1000)
+    checked = 0
+
+    def listen(action: PolicyAction, messages: Sequence[Message]) -> None:
+        nonlocal checked
+        parsed = read_action(grammar, action)[1]
+        if isinstance(parsed, Calls):
+            seen = words("\n".join(str(message["content"]) for message in messages))
+            for name, argument in ((n, a) for call in parsed.calls for n, a in call.arguments.items()):
+                for text in () if name in world.own.unheard else strings(argument):
+                    assert words(text) <= seen, f"{text!r} stood in no earlier message"
+                    checked += 1
+
+    assert [task.id for task, verdict in verdicts(world, "expert", tasks, listen) if not verdict.success] == []
+    assert checked >= len(tasks)
+
+
+@pytest.mark.parametrize("policy", ["null", "claimer", "refuser", "random"])
+def test_who_does_not_work_does_not_succeed(world: World, policy: str) -> None:
+    found = [verdict for _, verdict in verdicts(world, policy, world.tasks(250))]
+    assert sum(verdict.success for verdict in found) <= 0.05 * len(found)
+    assert sum(verdict.reward or 0.0 for verdict in found) < 0.1 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "cheat"), [(name, cheat) for name, own in OWN.items() for cheat in own.cheats], ids=lambda part: part
+)
+def test_a_cheat_never_succeeds(name: str, cheat: str) -> None:
+    world = next(world for world in WORLDS if world.name == name)
+    policy, must_fail = world.own.cheats[cheat]
+    tasks = [task for task in world.tasks(240) if must_fail(task)]
+    assert len(tasks) > 4
+    assert [task.id for task, verdict in verdicts(world, policy, tasks) if verdict.success] == []
+
+
+WRAPS = ("{}", "Sure!\n\n{}", "> {}", "- {}", "## Next step\n\n{}", '{{"message": "{}"}}', "```\n{}\n```")
+
+
+def test_customers_understand_agents_however_they_put_it(talking: World) -> None:
+    cues, own = Cues(talking.domain.cues), talking.own
+    assert own.asks, "the table lacks the ways in which agents ask here"
+    for slots, texts in own.asks.items():
+        assert len(texts) >= 3
+        for text in (wrap.format(text) for text in texts for wrap in WRAPS):
+            assert set(slots) <= set(cues.hear(text).asks), text
+    for text in own.silent:
+        assert cues.hear(text).asks == (), text

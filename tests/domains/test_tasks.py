@@ -1,0 +1,64 @@
+"""Tasks: sound, any number, and others for each split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.domain import DEV_TASKS, SPLITS
+from simia_gym.domain.tasks import task_to_json
+from simia_gym.evaluation.checker import check_folder
+from simia_gym.evaluation.evaluate import evaluate
+from simia_gym.evaluation.gold import try_gold
+from simia_gym.types import Task
+
+from ..docs_pages import CHECKOUT, blocks
+from .table import World
+
+
+def content(task: Task) -> Mapping[str, object]:
+    return {**task_to_json(task), "id": "", "split": ""}
+
+
+def test_check_finds_nothing(world: World) -> None:
+    report = check_folder(world.folder)
+    assert [str(problem) for problem in report.problems] == []
+    assert report.played
+
+
+def test_splits_share_no_task(generating: World) -> None:
+    made = {split: list(generating.suite(split=split, generated=300).tasks) for split in SPLITS}
+    for split, tasks in made.items():
+        assert {task.split for task in tasks} == {split}
+        assert len({task.id for task in tasks}) == len(tasks)
+    assert len(made["dev"]) == DEV_TASKS + 300
+    for one, two in combinations(made.values(), 2):
+        assert not {task.id for task in one} & {task.id for task in two}
+        assert not {encode(content(task)) for task in one} & {encode(content(task)) for task in two}
+    assert {task.split for task in generating.suite().tasks} == {"train", "test"}
+
+
+def test_dev_is_a_split_like_the_others(generating: World) -> None:
+    env = generating.make(split="dev", task_order="listed")
+    suite = env.unwrapped.suite
+    assert [env.reset(seed=1)[1]["task"], len(suite.tasks)] == [suite.tasks[0].id, DEV_TASKS]
+    assert suite.task(suite.tasks[7].id) == suite.tasks[7]
+    scores = evaluate(generating.make(split="dev", max_turns=1), "null")["series"][0]
+    assert (scores["split"], scores["tasks"]) == ("dev", DEV_TASKS)
+    assert len(generating.suite(split="train", without_dev=True).tasks) == len(generating.suite(split="train").tasks)
+
+
+def test_the_generator_makes_the_same_sound_task_again(generating: World) -> None:
+    domain = generating.domain
+    problems = getattr(domain.make_reward(), "problems", lambda task, tools: ())
+    assert domain.generator is not None
+    for index in range(generating.few(100)):
+        task, again = (domain.generator("train", index) for _ in range(2))
+        assert encode(task_to_json(task)) == encode(task_to_json(again))
+        assert [*try_gold(domain, task, task.id)[1], *problems(task, domain.tool_entries)] == []
+
+
+def test_a_page_shows_a_transcript_that_is_tested(registered: World) -> None:
+    page = CHECKOUT / "docs" / "domains" / f"{registered.config.name}.md"
+    assert any(block.note.startswith(f"transcript: {registered.env} ") for block in blocks(page))
