@@ -33,14 +33,10 @@ def same_end(outcome: Outcome, real: Outcome, attack: Attack, *, keeps_state: bo
     assert outcome.verdict.fault is None
     assert (outcome.ended, outcome.turns) == (real.ended, real.turns)
     assert words(outcome) == words(real)
-    if attack.flood:  # a call that no model is asked about is an error there, and none in the world
-        assert len(outcome.answers) == len(real.answers)
-        refused = [code for text, _, code in outcome.answers if "bytes; " in text]
-        assert refused
-        assert set(refused) == {"invalid_arguments"}
-    else:
-        assert outcome.answers == real.answers
-        assert not keeps_state or outcome.tables == real.tables
+    # A call that is too long is refused everywhere; who keeps no state shows no page beside the refusal.
+    told = slice(None) if keeps_state or not attack.flood else slice(1, None)
+    assert [answer[told] for answer in outcome.answers] == [answer[told] for answer in real.answers]
+    assert not keeps_state or outcome.tables == real.tables
     if keeps_state or judged:
         assert outcome.verdict.reward == real.verdict.reward
     else:  # nothing keeps a state, and nobody can judge what was bought
