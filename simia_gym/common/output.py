@@ -23,7 +23,7 @@ class Output:
 
     def __init__(self, json: bool) -> None:
         self.json = json
-        self.console = Console(stderr=json, highlight=False)
+        self.console = Console(stderr=json, highlight=False, emoji=False)
 
     def say(self, text: str) -> None:
         """Write a text for people; it is not wrapped, so that paths stay in one piece."""

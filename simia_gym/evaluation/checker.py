@@ -149,7 +149,7 @@ def check_folder(
     report.collect(lambda: _check_state(domain, report))
     report.collect(lambda: _check_declarations(domain, report))
     report.collect(lambda: _check_task_files(domain))
-    report.collect(lambda: _check_generator(domain))
+    report.collect(lambda: _check_generator(domain, report))
     if domain.world is None:
         report.notes.append(
             "there is no world: only a model could answer the tools' calls (`simia rollout PATH --simulator llm`), and "
@@ -290,10 +290,12 @@ def _check_task_files(domain: Domain) -> Problems:
             yield DomainError(what, where=where, fix="Mend the reward.")
 
 
-def _check_generator(domain: Domain) -> Problems:
-    """Check that a task generator makes other tasks for each split."""
+def _check_generator(domain: Domain, report: Report) -> Problems:
+    """Check that a task generator makes other tasks for each split, and what it says of itself."""
     if domain.generator is None:
         return
+    yield from getattr(domain.generator, "problems", tuple)()
+    report.notes += getattr(domain.generator, "notes", tuple)()
     found: dict[Split, tuple[list[str], list[JsonObject]]] = {}
     for split in SPLITS:
         tasks = list(TaskList((), {split: _TRIED}, domain.generator))

@@ -63,6 +63,7 @@ class Case:
     Attributes:
         who: The customer's id.
         reader: Where tool results come from.
+        known: What the customer wants, as far as it is known.
         reads: The tool results that the present rule has looked at.
         used: The slots that the present rule has looked at.
     """
@@ -71,7 +72,7 @@ class Case:
         self, who: str, reader: Reader, slots: dict[str, Any], find: Callable[[str, Case], Any] | None = None
     ) -> None:
         self.who = who
-        self.reader, self._slots, self._find = reader, slots, find
+        self.reader, self.known, self._find = reader, slots, find
         self.reads: list[Read] = []
         self.used: dict[str, None] = {}
 
@@ -97,13 +98,13 @@ class Case:
         Raises:
             Need: The customer has not told it yet.
         """
-        if name not in self._slots:
+        if name not in self.known:
             value = None if self._find is None else self._find(name, self)
             if value is None:
                 raise Need(slot=name)
-            self._slots[name] = value
+            self.known[name] = value
         self.used[name] = None
-        return self._slots[name]
+        return self.known[name]
 
 
 def key_of(call: ToolCall) -> str:

@@ -198,6 +198,10 @@ class KindDeclaration(_Part):
     withheld: bool = Field(False, description="Whether the customer tells everything only when asked.")
 
 
+PLAIN = KindDeclaration.model_validate({})
+"""A kind that asks for nothing."""
+
+
 class ServiceDeclaration(_Part):
     """The keys of ``service.yaml``."""
 

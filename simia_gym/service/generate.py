@@ -18,7 +18,8 @@ from simia_gym.service import criteria
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.decide import Grant, Verdict, decide, objector
-from simia_gym.service.declaration import KindDeclaration, Variant
+from simia_gym.service.declaration import PLAIN, BreachDeclaration, KindDeclaration, Variant
+from simia_gym.service.proof import unnoticed, unread
 from simia_gym.service.script import Turn, Wanted, requests, script
 from simia_gym.service.service import Service
 from simia_gym.state import State
@@ -30,6 +31,7 @@ _SPLITS: tuple[Split, ...] = ("train", "test", "dev")
 _STRANGER: tuple[str, str] = ("", "")
 """What stands for a wish and its breach where nobody can be found."""
 _ATTEMPTS = 100
+_SAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class _Scene:
+class Scene:
     """Who wants what in a task, and the state in which it begins."""
 
     member: Member
@@ -125,7 +127,7 @@ class Generator:
         place = _SPLITS.index(split) + 1
         seed = place * SPAN * 2 + index
         chance = random.Random(f"{seed} plan {attempt or ''}")
-        more = declared.kinds.get(kind or "", KindDeclaration())
+        more = declared.kinds.get(kind or "", PLAIN)
         if kind is None:
             forbidden = chance.random() < declared.forbidden
             pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else self._granted
@@ -161,7 +163,7 @@ class Generator:
             goal=goal_of(scene.state, judged.state), criteria=tuple(judged.items),
         )  # fmt: skip
 
-    def _scene(self, plan: _Plan, chance: random.Random, task_id: str) -> _Scene:
+    def _scene(self, plan: _Plan, chance: random.Random, task_id: str) -> Scene:
         """Draw who wants what.
 
         Allowed and forbidden wishes have the same distribution of slots: either takes the slots that a breach and an
@@ -184,7 +186,7 @@ class Generator:
         found = None
         for variant, changed in ways:
             alone = self._cast(plan, variant, changed, ())
-            found = objector(self._verdict(alone, alone.wanted[0], alone.state))
+            found = objector(self.verdict(alone, alone.wanted[0], alone.state))
             if found == rule or plan.poses:
                 break
         else:
@@ -197,12 +199,41 @@ class Generator:
             return alone
         for _ in others:
             several = self._cast(plan, variant, changed, chance.sample(others, count))
-            first = objector(self._verdict(several, several.wanted[0], several.state))
+            first = objector(self.verdict(several, several.wanted[0], several.state))
             if first == rule and self._apart(several, task_id):
                 return several
         return alone
 
-    def _cast(self, plan: _Plan, variant: Variant | None, slots: Mapping[str, Any], further: Sequence[str]) -> _Scene:
+    def sample(self, wish: str, variant: Variant | None, number: int) -> Scene:
+        """Draw a customer with one wish, for proofs."""
+        slots = {} if variant is None else variant.slots
+        return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, PLAIN), variant, slots, ())
+
+    def problems(self) -> Iterator[InputError]:
+        """Find the lines of customers that the expert does not understand; `simia check` reports them."""
+        return unread(self.service, self.sample)
+
+    def notes(self) -> Iterator[str]:
+        """Find the comparisons of rules of which no breach and no edge is the boundary; `simia check` shows them."""
+        return unnoticed(self.service, self._notices)
+
+    def _notices(self, rule: str) -> bool:
+        """Whether a breach or edge of a wish with this rule is judged otherwise than it should."""
+        for name, wish in self.service.declared.wishes.items():
+            if rule not in wish.rules:
+                continue
+            for variant in (*([None] if wish.granted else []), *wish.edges.values(), *wish.breaches.values()):
+                wanted = variant.rule if isinstance(variant, BreachDeclaration) else None
+                for number in range(_SAMPLES):
+                    scene = self.sample(name, variant, number)
+                    try:
+                        if objector(self.verdict(scene, scene.wanted[0], scene.state)) != wanted:
+                            return True
+                    except Exception:  # a rule that breaks is noticed
+                        return True
+        return False
+
+    def _cast(self, plan: _Plan, variant: Variant | None, slots: Mapping[str, Any], further: Sequence[str]) -> Scene:
         cast = Cast(plan.seed, plan.base, self._texts)
         member = self._member(cast, add=True)
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
@@ -213,11 +244,11 @@ class Generator:
         for number, one in enumerate(wanted):
             turns = random.Random(f"{plan.seed} turn {number} {plan.attempt}")
             one.withheld = plan.kind.withheld
-            kind = plan.kind if number == 0 else KindDeclaration()
+            kind = plan.kind if number == 0 else PLAIN
             self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
         details = (self._member(cast, add=False) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
-        return _Scene(member, details, wanted, variant, setup, self._base.apply(setup))
+        return Scene(member, details, wanted, variant, setup, self._base.apply(setup))
 
     def _turn(
         self,
@@ -259,18 +290,19 @@ class Generator:
         if others:
             wanted.turn, wanted.slot, wanted.other = turn, slot, rng.choice(others)
 
-    def _verdict(self, scene: _Scene, wanted: Wanted, state: State) -> Verdict:
+    def verdict(self, scene: Scene, wanted: Wanted, state: State) -> Verdict:
+        """What the rules say of a wish as it was drawn, in a state."""
         wish = self.service.declared.wishes[wanted.name]
         return decide(self.service, wish, Case(scene.member.key, self.service.reader(state), dict(wanted.drawn.slots)))
 
-    def _apart(self, scene: _Scene, task_id: str) -> bool:
+    def _apart(self, scene: Scene, task_id: str) -> bool:
         """Whether granting one of two wishes changes nothing of what the rules say about the other."""
         for one, other in permutations(scene.wanted):
-            verdict = self._verdict(scene, one, scene.state)
+            verdict = self.verdict(scene, one, scene.state)
             if isinstance(verdict, Grant):
                 after = self.service.after(scene.state, verdict.call, task_id)
-                before = objector(self._verdict(scene, other, scene.state))
-                if objector(self._verdict(scene, other, after)) != before:
+                before = objector(self.verdict(scene, other, scene.state))
+                if objector(self.verdict(scene, other, after)) != before:
                     return False
         return True
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Drawn
+from simia_gym.service.decide import Answer, decide
 from simia_gym.service.service import Service
 from simia_gym.types import JsonObject
 
@@ -19,6 +20,8 @@ _INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", 
 _CHANGE = ("On second thought, {line}.", "Wait, I have changed my mind: {line}.")
 _OTHERWISE = ("Then {line}, please.", "In that case, {line}.")
 _WITHDRAW = ("On second thought, forget about it.", "No, I have changed my mind, I don't want that any more.")
+OTHER_LINES = (*_ACCEPT, *_INSIST, *_WITHDRAW)
+"""What customers say that makes no wish and tells no detail."""
 
 Turn = Literal["change", "otherwise", "withdraw"]
 """What a customer may do with a wish: change it before he confirms it, change it once it is refused, withdraw it."""
@@ -63,16 +66,17 @@ def requests(service: Service, wanted: Wanted, case: Case, rng: random.Random) -
         made["change"] = {"say": list(_WITHDRAW), "withdraw": True}
         return [(made, told)]
     new, _ = request(service, wanted, wanted.then, Case(case.who, case.reader, wanted.then), rng)
-    (spoken,) = new["slots"][wanted.slot]["values"]
-    lines = _turned(_CHANGE if wanted.turn == "change" else _OTHERWISE, service.slots[wanted.slot].instead, spoken)
+    spoken = service.spoken(wanted.slot, wanted.other, case, rng)
+    lines = turned(service.slots[wanted.slot].instead, spoken, _CHANGE if wanted.turn == "change" else _OTHERWISE)
     if wanted.turn == "change":
-        slots = {wanted.slot: new["slots"][wanted.slot]}
+        slots = {wanted.slot: answer(service, wanted.slot, spoken)}
         made["change"] = {"say": lines, "slots": slots, "expect": new["expect"]}
         return [(made, told)]
     return [(made, told), ({**new, "id": f"{wanted.name}_otherwise", "say": lines, "otherwise": True}, {wanted.slot})]
 
 
-def _turned(frames: Iterable[str], instead: Iterable[str], spoken: str) -> list[str]:
+def turned(instead: Iterable[str], spoken: str, frames: Iterable[str] = (*_CHANGE, *_OTHERWISE)) -> list[str]:
+    """How a customer wants another value."""
     return [frame.format(line=line.format(value=spoken)) for frame in frames for line in instead]
 
 
@@ -118,8 +122,11 @@ def request(
         named = [slot for slot in wish.slots if service.slots[slot].named]
         made["expect"] = [entry for slot in named for entry in _expected(service, slot, slots[slot], case)]
         made["done"] = [{"tool": wish.call.tool}]
-    elif wish.token is not None:
-        made["answer"] = wish.token
+    else:
+        answered = decide(service, wish, case, strict=False)
+        made["told"] = [list(answered.texts)] if isinstance(answered, Answer) else []
+        if wish.token is not None:
+            made["answer"] = wish.token
     return made, set(told)
 
 

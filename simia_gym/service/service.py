@@ -82,6 +82,10 @@ class Service:
             self._functions[name] = load_object(spec, folder=self.path.parent, where=where or str(self.path))
         return self._functions[name]
 
+    def replace(self, name: str, function: Any) -> None:
+        """Let another function take the place of one of the module."""
+        self._functions[name] = function
+
     @cached_property
     def slots(self) -> Mapping[str, SlotDeclaration]:
         """The declared slots."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import Lines
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import SimiaError
 from simia_gym.service import write_fixed
@@ -131,10 +132,11 @@ def test_rule_without_a_breach_does_not_load(lending: Path) -> None:
 
 def turns(task: Task) -> set[str]:
     """What the customer of a task does."""
-    requests = task.user["requests"]
+    user = task.user or {}
+    requests = user["requests"]
     changes = [request["change"] for request in requests if "change" in request]
     return {
-        *(["vague"] if task.user.get("vague") else []),
+        *(["vague"] if user.get("vague") else []),
         *("withdraw" if change.get("withdraw") else "change" for change in changes),
         *("otherwise" for request in requests if request.get("otherwise")),
         *(f"insist {request['insist']}" for request in requests),
@@ -168,3 +170,32 @@ def test_a_breach_changes_no_words_but_by_its_slots(lending: Path) -> None:
     rules.write_text(rules.read_text().replace(told, f"drawn.slots['weeks'] = 4\n    {told}"))
     with pytest.raises(SimiaError, match="changes the slot 'weeks'"):
         drain(generator(lending), 300)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "what"),
+    [
+        ("I need a book for longer.", "I need a book for ages.", "wishes.renew.say.0", "hears no wish"),
+        ("It is loan {value}.", "It is L-1, or {value}.", "slots.loan.say.1", "reads loan as 'L-1'"),
+        ("make it loan {value}", "make it L-1, or {value}", "slots.loan.instead", "reads loan as 'L-1'"),
+        ("My card number is {value}.", "I reserve {value}.", "slots.card.say.0", "hears the wish 'hold'"),
+        ("      nearly_fined: {set: {who: {fine: 9}}}\n", "", "", "`fine >= MOST_FINE - 1`"),
+        ("      third: {do: two_loans}\n", "", "", "`len(member(case)['loans']) >= MOST_LOANS - 1`"),
+        ("      new_title: {set: {book: {new: true}}, slots: {weeks: 2}}\n", "", "", "case.slot('weeks') >= 2`"),
+        ("      just_fined: {rule: small_fine, set: {who: {fine: 10}}}\n", "", "", "`fine > MOST_FINE`"),
+    ],
+)  # fmt: skip
+def test_check_proves_what_customers_say_and_where_rules_begin(
+    before: str, after: str, place: str, what: str, lending: Path, simia: Simia
+) -> None:
+    declared = lending / "service.yaml"
+    assert before in declared.read_text()
+    declared.write_text(declared.read_text().replace(before, after))
+    value = simia("check", "lending", "--json").json
+    if place:
+        where = Lines(declared).where(place.split("."))
+        assert [what in problem["what"] for problem in value["problems"] if problem["where"] == where] == [True]
+    else:
+        (note,) = (note for note in value["notes"] if "may be" in note)
+        assert what in note
+        assert "rules.py:" in note

@@ -1,0 +1,224 @@
+"""Whether what the customers of a service say tells if their wish is allowed, before the rules were looked at.
+
+Three agents that know nothing play generated tasks: one refuses everything, one only asks to wait, one asks for every
+detail, proposes what the customer wants, and backs out of it. From the customer's words a logistic regression tells
+the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares only tasks with the same wish; 0.5 in
+the interval means that the words give nothing away. Names, ids and the other wishes are masked.
+
+    python benchmarks/verdict_leak.py [--domain FOLDER | --env simia/retail-v0] [--tasks 8000] [--apart KIND ...]
+                                      [--out FILE]
+
+Kinds that are named by ``--apart`` are left out of a second figure. If a breach needs a certain way of speaking, such
+as an id for a thing that is not the customer's, its kind is one of these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.errors import InputError
+from simia_gym.policies import NullPolicy, Policy, RefuserPolicy
+from simia_gym.rollout.play import play
+from simia_gym.service import Pushover, Service, ServiceExpert
+from simia_gym.types import Task, ToolCall
+
+Numbers = NDArray[np.float64]
+_FOLDS = 5
+_RARE = 20
+"""A word that fewer tasks have is no feature."""
+_WORDS = 300
+_PENALTY = 10.0
+_RESAMPLES = 500
+
+
+class Delayer(NullPolicy):
+    """Asks the customer to wait."""
+
+    text = "One moment, please."
+
+
+class Undecided(Pushover):
+    """Proposes what the customer wants, and backs out when he agrees; answers no question."""
+
+    def _next(self) -> str | ToolCall:
+        asks = self._wish is not None and self.service.declared.wishes[self._wish].call is None and not self._closed
+        step = super()._next()
+        if (self._proposed is not None and self._agreed) or (asks and self._closed):
+            self._proposed, self._agreed, self._closed, self._outcome = None, False, True, "refused"
+            return "I'm sorry, I cannot do that after all."
+        return step
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What a customer said: the wish, whether the rules forbid it, the task's kind, and the words."""
+
+    wish: str
+    forbidden: bool
+    kind: str
+    words: frozenset[str]
+
+
+def agents(service: Service) -> dict[str, Callable[[], Policy]]:
+    """The agents that know nothing."""
+    undecided = type("Undecided", (Undecided,), {"service": service})
+    return {"refuses": RefuserPolicy, "delays": Delayer, "proposes and backs out": undecided}
+
+
+def service_of(suite: Suite) -> Service:
+    """The service that a domain's expert serves.
+
+    Raises:
+        InputError: The domain is not built on one.
+    """
+    expert = suite.load_policy("expert")
+    if not (isinstance(expert, type) and issubclass(expert, ServiceExpert)):
+        raise InputError("its expert serves no declared service", where=suite.domain.name, fix="Choose another domain.")
+    return expert.service
+
+
+def listen(suite: Suite, service: Service, make: Callable[[], Policy], tasks: Sequence[Task]) -> list[Talk]:
+    """Let an agent talk to the customer of each task."""
+
+    async def run() -> list[Talk]:
+        talks = []
+        for seed, task in enumerate(tasks):
+            episode = suite.episode()
+            await play(episode, task, seed=seed, policy=make(), env=suite.config.env)
+            talks.append(
+                _talk(service, task, [event for event in episode.ledger.events if event.get("speaker") == "user"])
+            )
+        return talks
+
+    return asyncio.run(run())
+
+
+def _talk(service: Service, task: Task, events: Sequence[Any]) -> Talk:
+    requests = (task.user or {})["requests"]
+    first = requests[0]["id"]
+    said: list[str] = []
+    words: Counter[str] = Counter()
+    for event in events:
+        meta = event.get("meta") or {}
+        text = _masked(service, task, event.get("observation") or event.get("text") or "")
+        said += ["<turn>", *re.findall(r"<[\w ]+>|\w+", text)]
+        words.update(f"act {act}" for act in meta.get("acts", ()))
+        if meta.get("request", first) not in (first, f"{first}_otherwise"):
+            break  # from here on the customer talks of another wish
+    words.update([*said, *map(" ".join, pairwise(said))])
+    marked = frozenset(f"{word} {times}" for word, count in words.items() for times in range(1, min(count, 6) + 1))
+    ids = {item["id"] for item in task.criteria}
+    return Talk(first, bool(ids & {"refused", "refused_1", "handed_over"}), task.kind, marked)
+
+
+def _masked(service: Service, task: Task, text: str) -> str:
+    masks: dict[str, str] = {}
+    user = task.user or {}
+    requests = user["requests"]
+    changes = [request["change"] for request in requests if "change" in request]
+    slots = [user["facts"], *(part["slots"] for part in (*requests, *changes) if "slots" in part)]
+    for name, answer in (item for several in slots for item in several.items()):
+        declared = service.slots.get(name)
+        if declared is None or not (declared.choice or declared.options):
+            masks |= dict.fromkeys(answer["values"], f"<{name}>")
+    for request in requests:
+        if not request.get("otherwise"):
+            masks |= dict.fromkeys(request["say"], "<wish>")
+    for value in sorted(masks, key=len, reverse=True):
+        text = text.replace(value, masks[value])
+    return text
+
+
+def auc(talks: Sequence[Talk], seed: int = 0) -> dict[str, Any]:
+    """The AUC within wishes with its interval (95%), and the words that tell most."""
+    counts = Counter(word for talk in talks for word in talk.words)
+    kept = [word for word, count in counts.most_common(_WORDS) if _RARE <= count <= len(talks) - _RARE]
+    wishes = sorted({talk.wish for talk in talks})
+    wish = np.array([wishes.index(talk.wish) for talk in talks])
+    columns = [[word in talk.words for word in kept] for talk in talks]
+    features = np.hstack([np.array(columns, float).reshape(len(talks), -1), np.eye(len(wishes))[wish]])
+    labels = np.array([talk.forbidden for talk in talks], float)
+    rng = np.random.default_rng(seed)
+    fold = rng.permutation(len(talks)) % _FOLDS
+    scores = np.zeros(len(talks))
+    for number in range(_FOLDS):
+        scores[fold == number] = features[fold == number] @ _fitted(features[fold != number], labels[fold != number])
+    group = wish * _FOLDS + fold  # the scores of two folds are of two models
+    drawn = [_within(group, labels, scores, rng.integers(len(talks), size=len(talks))) for _ in range(_RESAMPLES)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    weights = _fitted(features, labels)[: len(kept)]
+    telling = [kept[place] for place in np.argsort(-abs(weights))[:5]]
+    value = _within(group, labels, scores, np.arange(len(talks)))
+    return {"auc": round(value, 3), "interval": [round(low, 3), round(high, 3)], "tasks": len(talks), "words": telling}
+
+
+def _fitted(features: Numbers, labels: Numbers) -> Numbers:
+    """The weights of a logistic regression with a quadratic penalty, by Newton's method."""
+    weights = np.zeros(features.shape[1])
+    for _ in range(12):
+        likely = 1 / (1 + np.exp(-features @ weights))
+        slope = features.T @ (likely - labels) + _PENALTY * weights
+        bend = (features.T * (likely * (1 - likely))) @ features + _PENALTY * np.eye(len(weights))
+        weights -= np.linalg.solve(bend, slope)
+    return weights
+
+
+def _within(group: NDArray[Any], labels: Numbers, scores: Numbers, chosen: NDArray[Any]) -> float:
+    """The share of pairs of one group, forbidden and allowed, that the scores put in order; ties count half."""
+    won = pairs = 0.0
+    for one in np.unique(group):
+        here = chosen[group[chosen] == one]
+        bad, good = np.sort(scores[here[labels[here] == 1]]), np.sort(scores[here[labels[here] == 0]])
+        below, upto = np.searchsorted(good, bad, "left"), np.searchsorted(good, bad, "right")
+        won += float((below + upto).sum()) / 2
+        pairs += len(bad) * len(good)
+    return won / pairs if pairs else 0.5
+
+
+def measure(config: EnvConfig, count: int, apart: Collection[str] = ()) -> dict[str, Any]:
+    """The figures of every agent, with all kinds, and without those apart."""
+    suite = load_suite(config)
+    service = service_of(suite)
+    tasks = [suite.domain.generator("train", index) for index in range(count)] if suite.domain.generator else []
+    found: dict[str, Any] = {}
+    for name, make in agents(service).items():
+        talks = listen(suite, service, make, tasks)
+        if make is not RefuserPolicy and make is not Delayer:  # its lookup tells it who cannot be found
+            talks = [talk for talk in talks if talk.kind != service.declared.stranger_kind]
+        found[name] = auc(talks)
+        if apart:
+            found[name]["without those apart"] = auc([talk for talk in talks if talk.kind not in apart])
+    return {"domain": suite.domain.name, "apart": sorted(apart), "agents": found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--env", default="simia/custom-v0")
+    parser.add_argument("--domain")
+    parser.add_argument("--tasks", type=int, default=8000)
+    parser.add_argument("--apart", nargs="*", default=[])
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    result = measure(EnvConfig(env=given.env, domain=given.domain, split="train"), given.tasks, given.apart)
+    text = json.dumps(result, indent=2) + "\n"
+    print(text, end="")
+    if given.out is not None:
+        given.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
