@@ -128,7 +128,8 @@ def test_the_hash_follows_the_content(
     monkeypatch.syspath_prepend(str(kit))
     monkeypatch.delitem(sys.modules, "own_kit.world", raising=False)
     service = ModuleSpec("simia_gym.service", None, is_package=True)
-    service.submodule_search_locations = [shutil.copytree(Path(simia_gym.service.__file__).parent, kit / "service")]
+    service.submodule_search_locations = [str(kit / "service")]
+    shutil.copytree(Path(simia_gym.service.__file__).parent, kit / "service")
     monkeypatch.setattr(simia_gym.service, "__spec__", service)
     before = load_domain(folder).hash
     place = tmp_path / file if file.startswith("kit/") else folder / file
