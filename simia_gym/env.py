@@ -156,7 +156,8 @@ class SimiaEnv(gymnasium.Env[str, str]):
         epoch = self.task_order.epoch
         start = await self.episode.reset(task, seed=seed, group=group)
         info = {**start.info, "messages": list(start.messages), "tools": thaw(self.suite.domain.tools)}
-        info |= _shown(self.episode)
+        if self.episode.history is not None:
+            info["shown"] = self.episode.shown
         return start.observation, info if epoch is None else {**info, "epoch": epoch}
 
     def step(self, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -192,14 +193,11 @@ def log_once(fault: Fault) -> None:
         logger.warning(text, fault)
 
 
-def _shown(episode: Episode) -> dict[str, Any]:
-    """What a policy is shown, if it is not the transcript."""
-    return {} if episode.history is None or episode.ended is not None else {"shown": episode.shown}
-
-
 def step_values(episode: Episode, step: Step) -> tuple[str, float, bool, bool, dict[str, Any]]:
     """Gymnasium's five values of a step; the caller may change the info."""
-    info = {**step.info, "messages": list(map(dict, step.messages)), **_shown(episode)}
+    info = {**step.info, "messages": list(map(dict, step.messages))}
+    if episode.history is not None and episode.ended is None:
+        info["shown"] = episode.shown
     return step.observation, step.reward, step.terminated, step.truncated, info
 
 
