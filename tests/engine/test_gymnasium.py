@@ -63,6 +63,15 @@ MODEL = {"simulator": "llm", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
         ({**MODEL, "base_url": 5}, "base_url is a int"),
         ({**MODEL, "api_keys": {"user": 5}}, "api_key is a int"),
         ({**MODEL, "clients": 5}, "clients is a int"),
+        ({"simulator": "llm"}, "no model is named"),
+        ({"simulator": "llm", "model": "m"}, "neither an endpoint nor a key"),
+        ({"simulator": 3}, "no simulator"),
+        ({"judge": "jury"}, "judge is 'jury'"),
+        ({**MODEL, "simulator": "hybrid", "routes": {"fly": "llm"}}, "fly"),
+        ({"simulator": "replay"}, "no record is named"),
+        ({"roles": {"jester": {}}}, "no role 'jester'"),
+        ({**MODEL, "base_url": "ftp://x"}, "not the URL"),
+        ({**MODEL, "roles": {"simulator": {"tem": 1}}}, "'tem'"),
     ],
 )
 def test_wrong_settings_are_named(kwargs: dict[str, Any], word: str) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,50 +14,42 @@ from hypothesis import strategies as st
 
 import simia_gym.rewards
 import simia_gym.users
+from simia_gym.common.files import read_yaml
 from simia_gym.envs.retail.generate_refusals import REFUSED
 from simia_gym.language import read, wanted
 from simia_gym.users.cues import Cues
-from tests.language.sentences import (
-    AGREES,
-    CLAIMS,
-    NO_AGREEMENT,
-    NO_CLAIMS,
-    NO_REFUSALS,
-    REFUSALS,
-    REFUSED_BY_KIND,
-    SAYS,
-)
 from tests.retail.play import fixed
 from tests.rewards.story import Story, run
 
-ALL_REFUSALS = (*REFUSALS, *(text for texts in REFUSED_BY_KIND.values() for text in texts))
+TABLE: Any = read_yaml(Path(__file__).with_name("sentences.yaml"))
+ALL_REFUSALS = (*TABLE["refusals"], *(text for texts in TABLE["refused_by_kind"].values() for text in texts))
 
 
 def cases(*tables: tuple[tuple[str, ...], bool]) -> list[tuple[str, bool]]:
     return [(text, expected) for texts, expected in tables for text in texts]
 
 
-@pytest.mark.parametrize(("text", "expected"), cases((ALL_REFUSALS, True), (NO_REFUSALS, False)))
+@pytest.mark.parametrize(("text", "expected"), cases((ALL_REFUSALS, True), (TABLE["no_refusals"], False)))
 def test_refusals(text: str, expected: bool) -> None:
     reading = read(text)
     assert bool(reading.refusals) is expected
     assert all(reading.quote(sentence) in text for sentence in reading.refusals)
 
 
-@pytest.mark.parametrize(("text", "expected"), cases((CLAIMS, True), (NO_CLAIMS, False)))
+@pytest.mark.parametrize(("text", "expected"), cases((TABLE["claims"], True), (TABLE["no_claims"], False)))
 def test_claims(text: str, expected: bool) -> None:
     assert bool(read(text).claims()) is expected
 
 
-@pytest.mark.parametrize(("text", "expected"), cases((AGREES, True), (("", *NO_AGREEMENT), False)))
+@pytest.mark.parametrize(("text", "expected"), cases((TABLE["agrees"], True), (("", *TABLE["no_agreement"]), False)))
 def test_agreement(text: str, expected: bool) -> None:
     assert read(text).agrees is expected
 
 
 def test_every_kind_that_the_shop_refuses_has_refusals_that_claim_nothing() -> None:
-    assert set(REFUSED_BY_KIND) == set(REFUSED)
+    assert set(TABLE["refused_by_kind"]) == set(REFUSED)
     for task in fixed():
-        for text in REFUSED_BY_KIND.get(task.kind, ()):
+        for text in TABLE["refused_by_kind"].get(task.kind, ()):
             check = dict(next(item["check"] for item in task.criteria if item["id"] == "not_claimed"))
             assert run(Story().say(text).finished(), check.pop("program"), **check).met, text
 
@@ -71,7 +64,7 @@ def test_claims_can_be_narrowed_and_widened() -> None:
     assert [claim.past for claim in read("It has already been changed once.").claims()] == [True]
 
 
-@pytest.mark.parametrize("text", [*ALL_REFUSALS, *NO_REFUSALS, *CLAIMS, *NO_CLAIMS])
+@pytest.mark.parametrize("text", [*ALL_REFUSALS, *TABLE["no_refusals"], *TABLE["claims"], *TABLE["no_claims"]])
 def test_user_and_reward_agree(text: str) -> None:
     """The customer believes a refusal or claim exactly where the reward sees one."""
     acts, finished = Cues({}).hear(text).acts, Story().say(text).finished()
@@ -104,7 +97,7 @@ def test_nobody_reads_english_elsewhere() -> None:
                 assert not (module or "").startswith("simia_gym.language."), file
 
 
-@pytest.mark.parametrize(("want", "text", "expected"), SAYS)
+@pytest.mark.parametrize(("want", "text", "expected"), TABLE["says"])
 def test_wanted(want: str, text: str, expected: bool) -> None:
     assert wanted(want).stands_in(read(text)) is expected
 

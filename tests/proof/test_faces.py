@@ -126,23 +126,3 @@ def test_a_simulator_of_ones_own(given: Any) -> None:
     env = gym.make("simia/retail-v0", simulator=given)
     assert env.reset(seed=1)[1]["simulator"] == "parrot"
     assert env.step(CALLS["simia/retail-v0"])[0] == "list_all_product_types"
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"simulator": "llm"}, "no model is named"),
-        ({"simulator": "llm", "model": "m"}, "neither an endpoint nor a key"),
-        ({"simulator": "dream"}, "simulator is 'dream'"),
-        ({"simulator": 3}, "no simulator"),
-        ({"judge": "jury"}, "judge is 'jury'"),
-        ({"simulator": "hybrid", "model": "m", "base_url": "http://127.0.0.1:9/v1", "routes": {"fly": "llm"}}, "fly"),
-        ({"simulator": "replay"}, "no record is named"),
-        ({"roles": {"jester": {}}}, "no role 'jester'"),
-        ({"simulator": "llm", "model": "m", "base_url": "ftp://x"}, "not the URL"),
-        ({"simulator": "llm", "model": "m", "base_url": "http://x/v1", "roles": {"simulator": {"tem": 1}}}, "'tem'"),
-    ],
-)
-def test_wrong_settings_are_named(settings: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        gym.make("simia/retail-v0", **settings)

@@ -1,21 +1,15 @@
-"""The shop, loaded once, and a way to play an episode."""
+"""The shop, loaded once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.common.event_loop import run_inline
 from simia_gym.envs.webshop.catalogue.catalogue import tables
-from simia_gym.episode import Episode
-from simia_gym.policies.load import load_policy
-from simia_gym.rollout.play import play as play_to_the_end
-from simia_gym.types import JsonObject, Task
-
-Play = Callable[[str, Task, int], Episode]
+from simia_gym.types import JsonObject
 
 
 @pytest.fixture(scope="session")
@@ -26,15 +20,3 @@ def suite() -> Suite:
 @pytest.fixture(scope="session")
 def products() -> Mapping[str, JsonObject]:
     return tables()["products"]
-
-
-@pytest.fixture(scope="session")
-def play(suite: Suite) -> Play:
-    """Play a task with a policy by name and a seed; the episode is at its end."""
-
-    def run(name: str, task: Task, seed: int) -> Episode:
-        episode, policy = suite.episode(), load_policy(name, suite.domain.config.policies)()
-        assert run_inline(play_to_the_end(episode, task, seed=seed, policy=policy, env=suite.config.env)) is None
-        return episode
-
-    return run

@@ -6,7 +6,7 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.episode import Episode
 from simia_gym.types import Task
 
-from .conftest import Play
+from ..oracle.playing import played
 
 
 def reward(episode: Episode) -> float:
@@ -15,7 +15,7 @@ def reward(episode: Episode) -> float:
     return episode.verdict.reward
 
 
-def test_expert_falls_back_to_the_best_that_it_saw(suite: Suite, play: Play) -> None:
+def test_expert_falls_back_to_the_best_that_it_saw(suite: Suite) -> None:
     """A request that nothing meets: it still buys, within the turns."""
     for task in list(suite.tasks)[:40]:
         assert task.instruction is not None
@@ -24,6 +24,6 @@ def test_expert_falls_back_to_the_best_that_it_saw(suite: Suite, play: Play) -> 
         )
         setup = ({**task.setup[0], "value": text},)
         strange = Task(task.id, task.split, task.kind, text, setup, options=task.options)
-        episode = play("expert", strange, 0)
+        episode = played(suite, strange)
         assert episode.ended == "purchase"
         assert reward(episode) > 0
