@@ -36,7 +36,7 @@ def same_end(outcome: Outcome, real: Outcome, attack: Attack, *, keeps_state: bo
     # A call that is too long is refused everywhere; who keeps no state shows no page beside the refusal.
     told = slice(None) if keeps_state or not attack.flood else slice(1, None)
     assert [answer[told] for answer in outcome.answers] == [answer[told] for answer in real.answers]
-    assert not keeps_state or outcome.tables == real.tables
+    assert not keeps_state or outcome.changed == real.changed
     if keeps_state or judged:
         assert outcome.verdict.reward == real.verdict.reward
     else:  # nothing keeps a state, and nobody can judge what was bought
@@ -106,5 +106,5 @@ def test_what_was_stored_does_not_burden_later_calls(arena: Arena) -> None:
     assert [outcome for _, outcome, _ in real.answers] == ["ok"] * len(calls)
     assert outcome.verdict.fault is None
     assert outcome.answers == real.answers
-    assert outcome.tables == real.tables
+    assert outcome.changed == real.changed
     assert outcome.verdict.reward == real.verdict.reward != 1

@@ -21,12 +21,12 @@ MODEL = "oracle"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One episode, played to its end: public tables at the end; answers with outcome and error code; the ledger."""
+    """One episode, played to its end: the public rows that changed; answers with outcome and error code; the ledger."""
 
     verdict: Verdict
     ended: str | None
     turns: int
-    tables: Mapping[str, Any]
+    changed: Mapping[tuple[str, str], Any]
     answers: tuple[tuple[str, str, str | None], ...]
     events: tuple[Mapping[str, Any], ...]
 
@@ -70,12 +70,13 @@ async def _play_all(suite: Suite, tasks: Sequence[Task], name: str) -> dict[str,
 def outcome_of(episode: Episode) -> Outcome:
     """What matters of an episode that has ended."""
     assert episode.verdict is not None
-    tables = episode.state.to_tables()
+    state, base = episode.state, episode.domain.base
     events = tuple(episode.ledger.events)
     answers = tuple(
         (event["observation"], event["outcome"], event["error_code"])
         for event in events
         if event["type"] == "transition" and event["call"] is not None
     )
-    public = {name: rows for name, rows in tables.items() if not name.startswith("_")}
-    return Outcome(episode.verdict, episode.ended, episode.turn, public, answers, events)
+    touched = [place for place in state.touched_since(base) if not place[0].startswith("_")]
+    changed = {place: state.get(*place) for place in touched if state.get(*place) != base.get(*place)}
+    return Outcome(episode.verdict, episode.ended, episode.turn, changed, answers, events)
