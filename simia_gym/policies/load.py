@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -21,6 +21,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.built_in import ClaimerPolicy, NullPolicy, RandomPolicy, RefuserPolicy
+from simia_gym.policies.spoiled import SpoiledPolicy, split_rate
 
 if TYPE_CHECKING:
     from simia_gym.llm.budget import Budget
@@ -60,7 +61,7 @@ def load_policy(
     Args:
         spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one of another
             package, such as ``hf``); or the user's own ``module:Class`` or ``file.py:Class``, relative to the current
-            directory.
+            directory. ``NAME:RATE``, such as ``expert:0.2``, spoils that share of its actions; see `SpoiledPolicy`.
         domain_policies: The domain's policies: name to ``package.module:Class``.
         options: Settings for ``llm`` and for policies of other packages.
         folder: The domain's folder, for ``file.py:Class`` among its policies.
@@ -74,6 +75,10 @@ def load_policy(
         InputError: There is no such policy, or it cannot be used; gives the reason and the known names.
     """
     own, options = dict(domain_policies or {}), options or PolicyOptions()
+    name, rate = split_rate(spec)
+    if rate is not None:
+        make = load_policy(name, own, options, folder=folder, budget=budget, cassette=cassette)
+        return partial(SpoiledPolicy, make, rate)
     if spec in own:
         return checked_class(load_object(own[spec], folder=folder, where=f"policy {spec!r}"), own[spec])
     if spec in _BUILT_IN:
@@ -152,6 +157,7 @@ def policy_hash(
     Returns:
         16 hex digits; ``None`` for a built-in policy, or one without source files.
     """
+    spec, _ = split_rate(spec)
     named = (domain_policies or {}).get(spec)
     dotted = named or spec
     if ":" not in dotted:

@@ -76,6 +76,8 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
             return Refusal(name, rule.why.format_map(told), about, tuple(case.reads), tuple(case.used), handover)
     case.begin_step()
     values = dict(service.function(wish.values)(case)) if wish.values else {}
+    for name in wish.slots:  # whatever the facts are, what the customer wants is heard in full
+        case.slot(name)
     if wish.call is None:
         told = _Words({**service.in_words(wish, case), **values})
         texts = tuple(text.format_map(told) for text in wish.answers)
@@ -86,8 +88,6 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
             arguments[argument] = case.who
         else:
             arguments[argument] = values[source] if source in values else case.slot(source)
-    for name in wish.slots:
-        case.slot(name)
     return Grant(ToolCall(wish.call.tool, arguments), {**service.in_words(wish, case), **values})
 
 

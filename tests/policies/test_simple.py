@@ -48,6 +48,40 @@ def test_idle_policies_only_talk(name: str, word: str) -> None:
     assert act(load_policy("null")(), TALK) == ""
 
 
+EXPERT = """
+class Expert:
+    def act(self, messages):
+        last = messages[-1]["content"]
+        said = {"Do": "Shall I cancel it (yes/no)?", "Never": "I'm sorry, I cannot do that."}
+        call = '<tool_call>{"name": "get_order", "arguments": {"id": "#W77"}}</tool_call>'
+        return said.get(last, call)
+"""
+
+
+def test_spoiled_policy_makes_mistakes_at_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(EXPERT)
+
+    def say(spec: str, text: str, seed: int = 0) -> str:
+        policy = load_policy(spec)()
+        policy.start(start(seed))  # type: ignore[attr-defined]
+        return act(policy, [*TALK, {"role": "user", "content": text}])
+
+    plain = load_policy("mine.py:Expert")()
+    right = {text: act(plain, [{"role": "user", "content": text}]) for text in ("Do", "Never", "Find")}
+    assert {text: say("mine.py:Expert:0", text) for text in right} == right
+    assert say("mine.py:Expert:1", "Do") == right["Find"]
+    assert "done" in say("mine.py:Expert:1", "Never")
+    call = get_grammar("tools").parse(say("mine.py:Expert:1", "Find"))
+    assert isinstance(call, Calls)
+    assert call.calls[0].arguments["id"] in ("#W87", "#W78")
+    some = [say("mine.py:Expert:0.5", "Never", seed) for seed in range(40)]
+    assert some == [say("mine.py:Expert:0.5", "Never", seed) for seed in range(40)]
+    assert 10 < some.count(right["Never"]) < 30
+    with pytest.raises(InputError, match="not between 0 and 1"):
+        load_policy("mine.py:Expert:1.5")
+
+
 def test_random_is_seeded_and_restartable() -> None:
     def roll(policy: RandomPolicy, seed: int) -> list[str]:
         policy.start(start(seed))
